@@ -1,0 +1,130 @@
+"""Two learners at one n: paired tests over the replicates that both ran, and no difference called without evidence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.intervals import t_interval
+from bfc_bench.errors import UsageError
+from bfc_bench.seeds import stream
+
+ALPHA = 0.05
+MIN_PAIRS = 3
+MIN_SIGN_FLIP = 6
+"""Below it the sign-flip test cannot reach p = .05."""
+
+EXACT_SIGN_FLIP = 14
+"""Up to it all 2^R sign patterns are counted; beyond it 2^14 of them are drawn."""
+
+NO_DIFFERENCE = "no difference shown"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Learner a against learner b at one n, on the same replicates."""
+
+    n: int
+    pairs: int
+    """Replicates of which both have a value."""
+    unpaired: int
+    """Replicates of which only one has a value: a failure of the other, or not run."""
+    ratio: float
+    """Geometric mean of a / b."""
+    lo: float
+    hi: float
+    p: float
+    """Of the paired t-test of log(a / b) = 0."""
+    sign_flip_p: float
+    """Of the exact sign-flip test; nan below 6 pairs, where it cannot reach .05."""
+    holm_p: float
+    """``p`` adjusted for all sizes of this comparison (Holm)."""
+    verdict: str
+    """``NAME lower`` where p is at most .05, else ``no difference shown``."""
+    refused: str = ""
+    """Why there is no test; empty where there is one."""
+
+
+def compare(a: Curve, b: Curve) -> list[Comparison]:
+    """Compare two curves of one task, d and metric at every n that both have.
+
+    The verdict uses the uncorrected p, beside it stands Holm's. Raises ``UsageError`` for curves of different things.
+    """
+    if (a.task, a.d, a.metric) != (b.task, b.d, b.metric):
+        raise UsageError(
+            "compare: both curves must have one task, d and metric. "
+            f"Got {(a.task, a.d, a.metric)} for {a.name!r} and {(b.task, b.d, b.metric)} for {b.name!r}."
+        )
+    replicates = sorted(set(a.replicates) | set(b.replicates))
+    found = [
+        _at(int(n), _column(a, n, replicates), _column(b, n, replicates), (a.name, b.name))
+        for n in np.intersect1d(a.n, b.n)
+    ]
+    adjusted = holm([comparison.p for comparison in found])
+    return [replace(comparison, holm_p=p) for comparison, p in zip(found, adjusted, strict=True)]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values; nan stays nan and does not count as a test."""
+    tests = sorted((value, i) for i, value in enumerate(p) if not math.isnan(value))
+    adjusted, largest = list(p), 0.0
+    for rank, (value, i) in enumerate(tests):
+        largest = max(largest, min(1.0, (len(tests) - rank) * value))
+        adjusted[i] = largest
+    return adjusted
+
+
+def sign_flip_p(x: np.ndarray) -> float:
+    """Two-sided p of mean(x) = 0 under random signs of the R values x (R,), assumed symmetric about their mean."""
+    r = len(x)
+    if r <= EXACT_SIGN_FLIP:
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=r)))
+    else:
+        signs = stream("sign-flip test", r).choice((1.0, -1.0), size=(2**EXACT_SIGN_FLIP, r))
+        signs[0] = 1.0
+    observed = abs(x.sum())
+    return float(np.mean(np.abs(signs @ x) >= observed * (1 - 1e-12)))
+
+
+def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
+    """Log values at n, one per replicate of ``replicates``, nan where there is none."""
+    values = dict(zip(curve.replicates, curve.log_values[:, np.searchsorted(curve.n, n)], strict=True))
+    return np.array([values.get(replicate, math.nan) for replicate in replicates])
+
+
+def _at(n: int, log_a: np.ndarray, log_b: np.ndarray, names: tuple[str, str]) -> Comparison:
+    x = log_a - log_b
+    unpaired = int(np.sum(np.isnan(log_a) != np.isnan(log_b)))
+    x = x[~np.isnan(x)]
+    pairs = len(x)
+    interval = t_interval(x)
+    spread = (interval.hi - interval.lo) / 2 if pairs > 1 else math.nan
+    refused, p = "", math.nan
+    if pairs < MIN_PAIRS:
+        refused = f"{pairs} pairs of replicates; at least {MIN_PAIRS} are needed"
+    elif spread <= 1e-12 * abs(interval.mean):
+        refused = "zero variance: the ratio is the same in every replicate"
+    else:
+        error = float(x.std(ddof=1)) / math.sqrt(pairs)
+        p = float(2 * stats.t.sf(abs(interval.mean) / error, pairs - 1))
+    lower = names[0] if interval.mean < 0 else names[1]
+    ratio = interval.exp()
+    return Comparison(
+        n=n,
+        pairs=pairs,
+        unpaired=unpaired,
+        ratio=ratio.mean,
+        lo=math.nan if refused else ratio.lo,
+        hi=math.nan if refused else ratio.hi,
+        p=p,
+        sign_flip_p=sign_flip_p(x) if pairs >= MIN_SIGN_FLIP and not refused else math.nan,
+        holm_p=math.nan,
+        verdict=f"{lower} lower" if p <= ALPHA else NO_DIFFERENCE,
+        refused=refused,
+    )

@@ -1,0 +1,164 @@
+"""Learning curves: error against n over replicates, the unit of everything that is analysed.
+
+Shapes: R replicates, K sample sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.analysis.intervals import Interval, t_interval
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.results import COLUMNS, Row
+
+FLOOR = 1e-16
+"""Relative errors below it, zero included, count as it: no difference beyond float64 rounding is meaningful."""
+
+ERROR_RATE_FLOOR = 2.5e-5
+"""Error rates below it count as it: half a wrong point among 20,000."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One metric of one learner (``label``) on one task at one d, against n."""
+
+    task: str
+    d: int
+    label: str
+    learner: str
+    metric: str
+    n: np.ndarray
+    """Sample sizes, (K,) integers, ascending."""
+    replicates: tuple[int, ...]
+    """Replicate numbers, R of them, ascending."""
+    values: np.ndarray
+    """(R, K); nan where there is no ok row."""
+    statuses: tuple[Mapping[str, int], ...] = ()
+    """Per n, how many cells ended in each status other than ok."""
+    stage: str | None = None
+    """Name of the intermediate predictor that was measured; None for the final one."""
+
+    @property
+    def name(self) -> str:
+        """The label, with the stage where there is one."""
+        return self.label if self.stage is None else f"{self.label}/{self.stage}"
+
+    @property
+    def failures(self) -> np.ndarray:
+        """Cells that were tried and did not end ok, (K,) integers; skipped ones were not tried."""
+        counts = [sum(count for status, count in at_n.items() if status != "skipped") for at_n in self.statuses]
+        return np.array(counts or [0] * len(self.n), dtype=int)
+
+    @cached_property
+    def log_values(self) -> np.ndarray:
+        """Logarithms, (R, K), of the values clipped at the metric's floor."""
+        return np.asarray(np.log(np.maximum(self.values, floor(self.metric))))
+
+    @cached_property
+    def intervals(self) -> tuple[Interval, ...]:
+        """Geometric mean over replicates with its t-interval, per n."""
+        return tuple(t_interval(column).exp() for column in self.log_values.T)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Geometric mean over replicates, (K,)."""
+        return np.array([interval.mean for interval in self.intervals])
+
+    @property
+    def lo(self) -> np.ndarray:
+        """Lower end of the mean's interval, (K,); nan below 2 replicates."""
+        return np.array([interval.lo for interval in self.intervals])
+
+    @property
+    def hi(self) -> np.ndarray:
+        """Upper end of the mean's interval, (K,); nan below 2 replicates."""
+        return np.array([interval.hi for interval in self.intervals])
+
+    @property
+    def median(self) -> np.ndarray:
+        """Median over replicates, of the logarithms, (K,)."""
+        return self._over_replicates(np.median)
+
+    @property
+    def worst(self) -> np.ndarray:
+        """Largest value over replicates, (K,)."""
+        return self._over_replicates(np.max)
+
+    def _over_replicates(self, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
+        columns = [column[~np.isnan(column)] for column in self.log_values.T]
+        return np.array([math.exp(statistic(column)) if column.size else math.nan for column in columns])
+
+
+def floor(metric: str) -> float:
+    """The value at which a metric is clipped before logarithms are taken."""
+    return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
+
+
+def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) -> list[Curve]:
+    """One curve per (task, d, label), sorted by these.
+
+    ``metric`` is a column of the rows, or a path such as ``feature_errors.S2``; ``stage`` reads it from that
+    intermediate predictor. Every n and replicate of the rows appears, with nan where there is no ok row or its value is
+    not finite. A curve with ok rows of which none has the metric is left out: the metric does not apply to it.
+    Raises ``UsageError`` for an unknown metric and for two rows of one (task, d, label, n, replicate).
+    """
+    column = metric.partition(".")[0]
+    if column not in COLUMNS:
+        raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")
+    groups: dict[tuple[str, int, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.task, row.d, row.label), []).append(row)
+    found = (_curve(group, metric, stage) for _, group in sorted(groups.items()))
+    return [curve for curve in found if curve is not None]
+
+
+def _curve(rows: list[Row], metric: str, stage: str | None) -> Curve | None:
+    first = rows[0]
+    n = sorted({row.n for row in rows})
+    replicates = sorted({row.replicate for row in rows})
+    column = {size: k for k, size in enumerate(n)}
+    line = {replicate: r for r, replicate in enumerate(replicates)}
+    values = np.full((len(replicates), len(n)), math.nan)
+    statuses: list[Counter[str]] = [Counter() for _ in n]
+    seen: set[tuple[int, int]] = set()
+    for row in rows:
+        at = line[row.replicate], column[row.n]
+        if at in seen:
+            raise UsageError(
+                f"curves: one row per cell expected. Got two for task {row.task!r}, d={row.d}, {row.label!r}, "
+                f"n={row.n}, replicate {row.replicate}; select one suite and version first."
+            )
+        seen.add(at)
+        if row.status == "ok":
+            values[at] = _value(row, metric, stage)
+        else:
+            statuses[at[1]][row.status] += 1
+    if np.isnan(values).all() and any(row.status == "ok" for row in rows):
+        return None
+    return Curve(
+        task=first.task,
+        d=first.d,
+        label=first.label,
+        learner=first.learner,
+        metric=metric,
+        n=np.array(n),
+        replicates=tuple(replicates),
+        values=values,
+        statuses=tuple(dict(at_n) for at_n in statuses),
+        stage=stage,
+    )
+
+
+def _value(row: Row, metric: str, stage: str | None) -> float:
+    head, *rest = metric.split(".")
+    value: Any = getattr(row, head) if stage is None else row.stages.get(stage, {}).get(head)
+    for key in rest:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else math.nan

@@ -1,0 +1,130 @@
+"""N*(eps): the sample size at which a learning curve reaches an error, replicate by replicate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.intervals import NOTHING, Interval, geometric_mean
+from bfc_bench.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where one replicate reaches the level: at ``n``, or beyond the tested sizes."""
+
+    replicate: int
+    n: float
+    """N*, or the bound on it: the largest tested size (right-censored) or the smallest (left-censored)."""
+    censored: Literal["left", "right"] | None = None
+
+    @property
+    def log_bounds(self) -> tuple[float, float]:
+        """The interval that log N* is known to lie in; a point where it is not censored."""
+        log_n = math.log(self.n)
+        return (-math.inf if self.censored == "left" else log_n, math.inf if self.censored == "right" else log_n)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """N*(level) over replicates."""
+
+    level: float
+    crossings: tuple[Crossing, ...]
+
+    @property
+    def left(self) -> int:
+        """Replicates that reach the level at the smallest tested size already."""
+        return sum(crossing.censored == "left" for crossing in self.crossings)
+
+    @property
+    def right(self) -> int:
+        """Replicates that do not reach the level at the largest tested size."""
+        return sum(crossing.censored == "right" for crossing in self.crossings)
+
+    @property
+    def interval(self) -> Interval:
+        """Geometric mean of N* with its t-interval; nan where any replicate is censored."""
+        if self.left or self.right or not self.crossings:
+            return NOTHING
+        return geometric_mean([crossing.n for crossing in self.crossings])
+
+    @property
+    def median(self) -> tuple[float, float]:
+        """Bounds on the median N*: equal where it is known, 0 or inf where censoring leaves a side open."""
+        if not self.crossings:
+            return math.nan, math.nan
+        lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
+        return math.exp(_median(lower)), math.exp(_median(upper))
+
+    def __str__(self) -> str:
+        """``310 [280, 343]``; ``>4000 (5 of 5)``; ``median 310 (2 of 5 >4000)``; ``no data``."""
+        total = len(self.crossings)
+        if not total:
+            return "no data"
+        if not self.left and not self.right:
+            interval = self.interval
+            bounds = "" if math.isnan(interval.lo) else f" [{_size(interval.lo)}, {_size(interval.hi)}]"
+            return _size(interval.mean) + bounds
+        smallest = _size(max((c.n for c in self.crossings if c.censored == "left"), default=math.nan))
+        largest = _size(min((c.n for c in self.crossings if c.censored == "right"), default=math.nan))
+        if self.right == total:
+            return f">{largest} ({total} of {total})"
+        if self.left == total:
+            return f"<{smallest} ({total} of {total})"
+        lower, upper = self.median
+        parts = [f"{self.left} of {total} <{smallest}"] * bool(self.left)
+        parts += [f"{self.right} of {total} >{largest}"] * bool(self.right)
+        known = f"median {_size(lower)} " if lower == upper else ""
+        return f"{known}({', '.join(parts)})"
+
+
+def crossings(curve: Curve, level: float) -> list[Crossing]:
+    """N*(level) of each replicate of a curve whose error falls with n.
+
+    Isotonic (non-increasing) regression of log error on log n, then log-log interpolation. A replicate whose fit is at
+    or below the level at its smallest size is left-censored there, one that is above it at its largest size
+    right-censored there. Sizes without a value are left out, and so are replicates without any.
+    Raises ``UsageError`` where ``level`` is not positive.
+    """
+    if not level > 0:
+        raise UsageError(f"crossings: level must be positive. Got {level!r}.")
+    found = []
+    for replicate, log_error in zip(curve.replicates, curve.log_values, strict=True):
+        measured = ~np.isnan(log_error)
+        if measured.any():
+            found.append(_crossing(replicate, np.log(curve.n[measured]), log_error[measured], math.log(level)))
+    return found
+
+
+def threshold(curve: Curve, level: float) -> Threshold:
+    """N*(level) over the replicates of a curve. Raises ``UsageError`` where ``level`` is not positive."""
+    return Threshold(level, tuple(crossings(curve, level)))
+
+
+def _crossing(replicate: int, log_n: np.ndarray, log_error: np.ndarray, log_level: float) -> Crossing:
+    fit = isotonic_regression(log_error, increasing=False).x
+    if fit[0] <= log_level:
+        return Crossing(replicate, math.exp(log_n[0]), "left")
+    if fit[-1] > log_level:
+        return Crossing(replicate, math.exp(log_n[-1]), "right")
+    after = int(np.argmax(fit <= log_level))
+    share = (fit[after - 1] - log_level) / (fit[after - 1] - fit[after])
+    return Crossing(replicate, math.exp(log_n[after - 1] + share * (log_n[after] - log_n[after - 1])))
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered, middle = sorted(values), len(values) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _size(n: float) -> str:
+    return f"{n:.0f}" if n >= 100 else f"{n:.3g}"

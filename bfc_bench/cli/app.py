@@ -1,0 +1,55 @@
+"""Puts the verbs together and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import typer
+
+from bfc_bench.cli import check, doctor, list, new, plan, report, results, run as run_verb, sync, ui
+from bfc_bench.errors import BenchError
+
+app = typer.Typer(
+    name="bfc-bench",
+    help="Sample-complexity benchmarks for hierarchical learning: learners against shared task suites.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (list, plan, run_verb, results, report, sync, ui, check, new, doctor):
+    module.add_to(app)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage or bad suite, 130 interrupted."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except BenchError as error:
+        return _complain(str(error), error.exit_code)
+    except typer.Exit as exit:
+        return exit.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", 130)
+    except BrokenPipeError:  # the reader of a pipe has gone, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error found by the parser
+            return _complain(str(error.format_message()), int(error.exit_code))
+        raise
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"bfc-bench: {message}", file=sys.stderr)
+    return code
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

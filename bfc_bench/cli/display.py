@@ -1,0 +1,80 @@
+"""What a run shows while it goes on: a bar with the time left, and the best error so far of each learner."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from bfc_bench.results import Row
+from bfc_bench.run.session import Session
+
+QUIET_SECONDS = 10.0
+"""Where the output is no terminal, one line this often."""
+
+
+class Display:
+    """Follows a run on the console; a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("cells"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=console,
+        )
+        self._task = self._progress.add_task("", total=None)
+        self._best: dict[str, dict[str, float]] = {}
+        self._tasks: list[str] = []
+        self._ended = 0
+        self._printed = time.monotonic()
+        self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._render)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def row(self, session: Session, row: Row) -> None:
+        """A cell has ended."""
+        total = len(session.plan.todo) + len(session.plan.to_skip)
+        self._ended += 1
+        self._progress.update(self._task, total=total, completed=self._ended, description=session.suite)
+        error = row.error_rate if row.nmse is None else row.nmse
+        if error is not None:
+            held = self._best.setdefault(row.label, {})
+            held[row.task] = min(error, held.get(row.task, error))
+            if row.task not in self._tasks:
+                self._tasks.append(row.task)
+        if row.status not in ("ok", "skipped"):
+            where = f"{row.label} · {row.task} · d={row.d} · n={row.n} · r{row.replicate}"
+            self._print(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
+        if not self._console.is_terminal and time.monotonic() - self._printed > QUIET_SECONDS:
+            self._printed = time.monotonic()
+            self._print(f"{session.suite}: {self._ended} of {total} cells")
+
+    def _print(self, text: str) -> None:
+        console = self._live.console if self._console.is_terminal else self._console
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _render(self) -> Group:
+        table = Table("best error so far", *self._tasks, box=None, header_style="bold")
+        for label, best in sorted(self._best.items()):
+            table.add_row(label, *(f"{best[task]:.2g}" if task in best else "" for task in self._tasks))
+        return Group(table, self._progress)

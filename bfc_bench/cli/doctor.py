@@ -1,0 +1,47 @@
+"""``bfc-bench doctor``: what this installation has, and whether it works."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+import typer
+
+from bfc_bench.cli.options import STORE, StoreOption
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("doctor")(doctor)
+
+
+def doctor(store: StoreOption = STORE) -> None:
+    """Show versions, devices, plugins and the state of the store. Exit code 1 when something is broken."""
+    from bfc_bench.errors import BenchError
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.run.provenance import package_versions
+    from bfc_bench.store import Store
+    from bfc_bench.toolkit.precision import resolve_device
+
+    broken = False
+    typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores")
+    for name, version in package_versions().items():
+        typer.echo(f"  {name:16} {version or 'not installed'}")
+    for device in ("cpu", "cuda"):
+        try:
+            typer.echo(f"device {device}: {resolve_device(device)}")
+        except BenchError as error:
+            typer.echo(f"device {device}: unavailable: {error}")
+    plugins = load_plugins()
+    typer.echo(f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites")
+    for origin, why in plugins.unavailable.items():
+        typer.echo(f"  {origin}: unavailable: {why}")
+        broken = True
+    try:
+        suites = Store(store).suites() if (store / "results.sqlite").exists() else None
+        found = "none yet" if suites is None else ", ".join(f"{name}@{version}" for name, version in suites) or "empty"
+        typer.echo(f"store {store}: {found}")
+    except BenchError as error:
+        typer.echo(f"store {store}: {error}")
+        broken = True
+    raise typer.Exit(1 if broken else 0)

@@ -1,0 +1,91 @@
+"""``bfc-bench plan``: what a run would do, before it does it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from bfc_bench.cli.options import STORE, DeviceOption, LearnerOption, SetOption, StoreOption, SuiteArgument, TaskOption, workers
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("plan")(plan)
+
+
+def plan(
+    suite: SuiteArgument,
+    learner: LearnerOption = None,
+    task: TaskOption = None,
+    set_: SetOption = None,
+    device: DeviceOption = "auto",
+    store: StoreOption = STORE,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Count failed cells as to do.")] = False,
+    format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
+) -> None:
+    """Show cells to do, done, failed and skipped, with estimated time and memory. Writes nothing."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from bfc_bench.api import suite_path
+    from bfc_bench.errors import UsageError
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.session import plan_for
+    from bfc_bench.store import Store
+    from bfc_bench.suite import read_suite
+    from bfc_bench.toolkit.precision import resolve_device
+
+    if format not in ("table", "json"):
+        raise UsageError(f"--format must be table or json. Got {format!r}.")
+    plugins = load_plugins()
+    path = suite_path(suite, plugins)
+    grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
+    held = Store(store) if (store / "results.sqlite").exists() else None
+    made = plan_for(grid, held, resolve_device(device), retry_failed=retry_failed)
+    count = workers(jobs)
+    curves: dict[tuple[str, str], Counter[str]] = {}
+    for what, cells in (("to do", made.todo), ("done", made.done), ("failed", made.failed), ("skipped", list(made.skipped))):
+        for cell in cells:
+            curves.setdefault((cell.task, cell.label), Counter())[what] += 1
+    seconds: Counter[tuple[str, str]] = Counter()
+    for cell in made.todo:
+        seconds[cell.task, cell.label] += made.seconds[cell.id]  # type: ignore[assignment]
+    total = float(sum(seconds.values()))
+    facts: dict[str, Any] = {
+        "suite": grid.suite.name,
+        "version": grid.suite.version,
+        "cells": made.cells,
+        "todo": len(made.todo),
+        "done": len(made.done),
+        "failed": len(made.failed),
+        "skipped": len(made.skipped),
+        "cpu_seconds": round(total, 1),
+        "wall_seconds": round(total / count, 1),
+        "peak_memory_bytes": made.peak_bytes,
+        "device": made.common.device,
+        "jobs": count,
+    }
+    if format == "json":
+        reasons = Counter(made.skipped.values())
+        print(json.dumps({**facts, "skip_reasons": dict(reasons)}, indent=2))
+        return
+    console = Console()
+    table = Table("task", "learner", *("to do", "done", "failed", "skipped"), "est. CPU s", box=None, header_style="bold")
+    for (name, label), counts in curves.items():
+        numbers = [str(counts[what]) for what in ("to do", "done", "failed", "skipped")]
+        table.add_row(name, label, *numbers, f"{seconds[name, label]:.0f}")
+    console.print(table)
+    for reason, number in Counter(made.skipped.values()).items():
+        console.print(f"skipped {number}: {reason}", markup=False, highlight=False)
+    console.print(
+        f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
+        f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of {made.common.device.upper()} time, "
+        f"{total / count:.0f} s on {count} workers; largest cell {made.peak_bytes / 1e9:.2f} GB.",
+        highlight=False,
+        soft_wrap=True,
+    )

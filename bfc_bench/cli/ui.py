@@ -1,0 +1,33 @@
+"""``bfc-bench ui``: MLflow's pages for a store, with the addresses of the saved views."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bfc_bench.cli.options import STORE, StoreOption
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("ui")(ui)
+
+
+def ui(
+    store: StoreOption = STORE,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 5000,
+) -> None:
+    """Serve the store's MLflow pages on this machine until Ctrl-C, and print the addresses of the saved views."""
+    from bfc_bench.store import Store
+    from bfc_bench.tracking.client import database_uri
+    from bfc_bench.tracking.server import serve
+    from bfc_bench.tracking.views import saved_views
+
+    suites = Store(store).suites()
+    with serve(store, port) as server:
+        typer.echo(f"MLflow: {server.url}  (Ctrl-C ends it)")
+        for name, version in suites:
+            for view in saved_views(database_uri(store), suite=name, version=version):
+                typer.echo(f"  {view.name}: {view.url(server.url)}")
+        server.wait()

@@ -1,0 +1,27 @@
+"""Why a learner is not run on a cell: the reasons behind ``skipped`` rows."""
+
+from __future__ import annotations
+
+from bfc_bench.learner import Learner, TaskFacts
+
+TUNING_SHARE = 5
+"""Every fifth training point validates while candidates are compared."""
+
+
+def skip_reason(
+    learner: Learner, facts: TaskFacts, n: int, *, device: str, memory_bytes: float, tuned: bool = False
+) -> str | None:
+    """The reason not to run ``learner`` on n points of a task, or None."""
+    can = learner.capabilities
+    if facts.kind not in can.labels:
+        return f"{learner.name} fits {' or '.join(sorted(can.labels))} labels; the task has {facts.kind} ones"
+    if device not in can.devices:
+        return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
+    if can.max_n is not None and n > can.max_n:
+        return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
+    if tuned and n < TUNING_SHARE:
+        return f"tuning validates on every {TUNING_SHARE}th point; n is {n}"
+    cost = learner.cost(n, facts.d)
+    if cost is not None and cost.bytes > memory_bytes:
+        return f"needs {cost.bytes / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
+    return learner.skip(facts, n)

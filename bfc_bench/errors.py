@@ -1,0 +1,41 @@
+"""Every exception that the framework raises on purpose, with the exit code of the command line."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchError(Exception):
+    """Something went wrong that the reader can act on. The message says who, what was expected, what came, what to do."""
+
+    exit_code = 1
+
+
+class UsageError(BenchError):
+    """The request itself is wrong: an unknown name, a field out of range, a broken suite file."""
+
+    exit_code = 2
+
+
+class PluginError(UsageError):
+    """A plugin breaks the contract: a taken name, a misspelt hook, a learner without a name."""
+
+
+class StoreError(BenchError):
+    """The results store cannot be read or written."""
+
+
+class TrackingError(BenchError):
+    """MLflow cannot be reached, read or written; the results in the store are not touched by it."""
+
+
+class Diverged(BenchError):
+    """Raised by a learner whose training produced values that are not finite; the cell is marked ``diverged``."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """``" Did you mean 'x'?"`` for the nearest known name, else the list of known names."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    return f" Known: {', '.join(known)}." if known else " None is known."

@@ -1,0 +1,40 @@
+"""What an executor is: it runs units of work somewhere and says how each ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A unit that gave no result."""
+
+    kind: Literal["raised", "timeout", "killed"]
+    reason: str
+    traceback: str = ""
+
+
+class Pool(Protocol):
+    """An open executor."""
+
+    def submit(self, key: int, payload: Any, seconds: float) -> None:
+        """Queue one unit; it is stopped when it has run for ``seconds``."""
+
+    def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
+        """(key, result or Fault) as units end, until none is queued; more may be submitted meanwhile."""
+
+    def close(self, now: bool = False) -> None:
+        """Release the workers; with ``now`` stop what runs."""
+
+
+class Executor(Protocol):
+    """Opens pools. A fault of one unit never touches another."""
+
+    jobs: int
+    enforces_limits: bool
+    """Whether a unit that never returns is stopped."""
+
+    def open(self, call: Callable[[Any], Any]) -> Pool:
+        """A pool whose workers apply ``call``, a picklable function, to each payload."""

@@ -1,0 +1,70 @@
+"""Every hook of bfc_bench. A plugin implements any of them with ``bfc_bench.hookimpl``.
+
+The first five are called once, when the plugin manager is built, and hand the plugin a ``register`` callback. The events
+are called in the session's process, in the order things happen; an exception in an event is reported once and does not
+stop the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bfc_bench.learner import Learner
+from bfc_bench.markers import hookspec
+
+if TYPE_CHECKING:
+    from bfc_bench.executors.base import Executor
+    from bfc_bench.results import Row
+    from bfc_bench.tasks.base import Inputs, Labels, Target
+
+
+@hookspec
+def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+    """Call ``register(MyLearner)`` for each learner class; its ``name`` is how suites refer to it."""
+
+
+@hookspec
+def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
+    """Call ``register(MyInputs)`` for each input distribution; suites say ``inputs = { kind = "<its kind>", ... }``."""
+
+
+@hookspec
+def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
+    """Call ``register(MyTarget)`` for each target; suites say ``target = { kind = "<its kind>", ... }``."""
+
+
+@hookspec
+def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
+    """Call ``register(MyLabels)`` for each way of labelling; suites say ``labels = { kind = "<its kind>", ... }``."""
+
+
+@hookspec
+def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
+    """Call ``register(name, path)`` for each suite file, so that ``bfc-bench run NAME`` finds it."""
+
+
+@hookspec
+def bfc_register_executors(register: Callable[[str, Callable[[int], Executor]], None]) -> None:
+    """Call ``register(name, factory)``; ``factory(jobs)`` gives an executor with that many workers."""
+
+
+@hookspec
+def bfc_register_plots(register: Callable[[str, Callable[[Iterable[Row]], dict[str, Any]]], None]) -> None:
+    """Call ``register(name, plot)``; ``plot(rows)`` gives ``{file stem: matplotlib figure}`` for the report."""
+
+
+@hookspec
+def bfc_run_started(session: Any) -> None:
+    """A run begins: ``session`` has ``suite``, ``store``, ``plan`` and ``provenance``."""
+
+
+@hookspec
+def bfc_result(result: Row) -> None:
+    """A cell has ended, whatever its status, and its row is committed to the store."""
+
+
+@hookspec
+def bfc_run_finished(session: Any) -> None:
+    """The run has ended, also when it was interrupted: ``session.interrupted`` tells."""

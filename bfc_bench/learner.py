@@ -1,0 +1,197 @@
+"""The contract between the framework and a learner: what it is given, what it returns.
+
+Shapes: n training points, m points to predict, d input dimension.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from bfc_bench.config import Settings
+from bfc_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Array: TypeAlias = Any
+"""A NumPy array, a torch tensor or a JAX array: what ``Capabilities.arrays`` names first."""
+
+ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
+LabelKind: TypeAlias = Literal["real", "binary"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a learner can do. The framework skips a cell, with a reason, that asks for more."""
+
+    labels: frozenset[LabelKind] = frozenset({"real"})
+    """Label kinds it fits: ``real`` numbers, ``binary`` in {-1, +1} (its prediction's sign is the class)."""
+    arrays: tuple[ArrayKind, ...] = ("numpy",)
+    """Array libraries it accepts, the preferred one first."""
+    devices: frozenset[str] = frozenset({"cpu"})
+    """Devices it runs on, of ``cpu`` and ``cuda``."""
+    max_n: int | None = None
+    """The largest training set it is meant for, or None."""
+    oracle: frozenset[str] = frozenset()
+    """Facts about the target it can be told (``alphas``); which it asks for depends on its options, see ``Learner.oracle``."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is known of a training set before it is generated."""
+
+    sample: str
+    """Identity of the nested sample: two sets with one identity are prefixes of one sequence of (x, y) pairs."""
+    n: int
+    d: int
+    kind: LabelKind = "real"
+
+
+@dataclass(frozen=True)
+class Data(Outline):
+    """A training set."""
+
+    x: Array = field(default=None, repr=False)
+    """Inputs, (n, d)."""
+    y: Array = field(default=None, repr=False)
+    """Labels, (n,)."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a learner may know besides its training points."""
+
+    seed: int = 0
+    device: str = "cpu"
+    square_mean: np.ndarray | None = field(default=None, repr=False)
+    """E[x_i^2] under the input law, (d,), float64; None where no law is known (use the training mean then)."""
+    unlabeled: Array = field(default=None, repr=False)
+    """Inputs without labels, (n_0, d), where the task offers them."""
+    oracle: Mapping[str, Any] = field(default_factory=dict)
+    """The facts that ``Learner.oracle()`` asked for, nothing else."""
+    seconds: float | None = None
+    """Wall time this fit may take."""
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit: a learner with its options, its training set, its context."""
+
+    learner: Learner
+    train: Data
+    ctx: Context
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What ``fit_batch`` returns in the place of a predictor for a job that failed."""
+
+    status: Literal["failed", "diverged", "out-of-memory"]
+    reason: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The resources of one fit, for planning, admission and chunking."""
+
+    flops: float
+    bytes: float
+    """Peak memory."""
+
+
+class Predictor(ABC):
+    """A fitted model. Holds all fitted state, so that a learner stays a description."""
+
+    info: Mapping[str, Any] = {}
+    """Plain facts of the fit: chosen hyper-parameters, final loss, oracle facts used."""
+
+    @abstractmethod
+    def predict(self, x: Array) -> Array:
+        """Predictions (m,) at ``x`` (m, d), of the array kind that ``fit`` was given."""
+
+    def hidden(self, x: Array) -> Mapping[str, Array]:
+        """Hidden features by layer, ``{"S2": (m, width), ...}``.
+
+        Columns come in order of decreasing importance (the framework compares the first k_l of them with the target's
+        k_l), scaled so that the layer's term in the prediction is the sum of their squares.
+        """
+        return {}
+
+    @property
+    def stages(self) -> Mapping[str, Predictor]:
+        """Intermediate predictors in the order of training, by name; each is measured like the final one."""
+        return {}
+
+
+class Learner(Settings, ABC):
+    """A learning algorithm with its options: the annotated fields are the options, unknown ones are errors.
+
+    Only ``fit`` is required. Every other method has a default that is correct, and must agree with ``fit`` when given.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    smoke: ClassVar[Mapping[str, Any]] = {}
+    """Options that make a fit take well under a second, for ``check_learner``."""
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    """Values per option among which the framework chooses on a validation part, unless a suite says otherwise."""
+
+    @abstractmethod
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit to the n training points. Raise ``Diverged`` when training leaves the finite numbers."""
+
+    def batch_key(self, train: Outline) -> Hashable:
+        """Jobs with equal keys are handed to ``fit_batch`` together; None (the default) means never."""
+        return None
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+        """Fit jobs of one batch key; one result per job, in order. Exceptions here fail the batch, which is then run one by one."""
+        return [job.learner.fit(job.train, job.ctx) for job in jobs]
+
+    @classmethod
+    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Array]) -> Sequence[Array]:
+        """Predictions of each predictor at its own inputs."""
+        return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
+
+    def cost(self, n: int, d: int) -> Cost | None:
+        """Resources of one fit at this size, or None when unknown."""
+        return None
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """The reason why this learner does not apply to the task at this size, or None."""
+        return None
+
+    def oracle(self) -> frozenset[str]:
+        """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
+        return frozenset()
+
+    @classmethod
+    def variant(cls, path: str) -> type[Learner]:
+        """The learner that the name ``<this learner's name>:<path>`` stands for. Raises ``UsageError``: none here."""
+        raise UsageError(f"learner {cls.name!r} has no variants; write {cls.name!r} without ':{path}'.")
+
+    def options(self) -> dict[str, Any]:
+        """All options with their values, as plain data."""
+        return self.model_dump(mode="json")
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What a learner may know of a task when it decides whether it applies."""
+
+    name: str
+    inputs: str
+    target: str
+    labels: str
+    kind: LabelKind
+    d: int
+    unlabeled: int
+
+
+Register: TypeAlias = Callable[..., None]

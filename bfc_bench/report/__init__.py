@@ -1,0 +1,1 @@
+"""What a run leaves for readers: figures, tables and one HTML page."""

@@ -1,0 +1,55 @@
+"""The figures of a report: written as files, and taken into the page as drawings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+from bfc_bench.report.style import save
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in the page: its drawing, and the stem of its files in ``figures/``."""
+
+    title: str
+    svg: Markup
+    stem: str
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Writes figures into ``directory/figures``, each under a name of its own."""
+
+    directory: Path
+    _taken: set[str] = field(default_factory=set)
+
+    def add(self, figure: Figure, title: str, stem: str) -> Picture:
+        """Write ``stem.png`` and ``stem.svg`` (characters unfit for a file name replaced) and give the drawing."""
+        plain = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
+        count = 1
+        while stem.lower() in self._taken:
+            count += 1
+            stem = f"{plain}-{count}"
+        self._taken.add(stem.lower())
+        _, svg = save(figure, self.directory / "figures", stem)
+        return Picture(title, inline_svg(svg.read_text(encoding="utf-8"), stem, title), stem)
+
+
+def inline_svg(text: str, prefix: str, title: str) -> Markup:
+    """A matplotlib SVG file as an element of a page.
+
+    Ids start with ``prefix``, so that drawings in one page do not share any; prologue, metadata and style rules, which
+    would name outside addresses or apply to the whole page, are left out.
+    """
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
+    text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
+    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
+    return Markup(text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))

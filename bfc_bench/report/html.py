@@ -1,0 +1,130 @@
+"""The report: one HTML file that needs nothing else, with its figures beside it as PNG and SVG."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+from matplotlib.figure import Figure
+
+from bfc_bench.report import section, tables
+from bfc_bench.report.gallery import Gallery
+from bfc_bench.report.grid import Grid, listing
+from bfc_bench.report.style import assign
+from bfc_bench.results import Row
+
+PROBLEMS = {
+    "status": "status",
+    "task": "task",
+    "label": "learner",
+    "reason": "reason",
+    "cells": "cells",
+    "d": "d",
+    "n": "n",
+}
+
+
+def write_report(
+    directory: Path,
+    *,
+    suite: Mapping[str, Any],
+    rows: Sequence[Row],
+    sessions: Sequence[Mapping[str, Any]] = (),
+    levels: Sequence[float] = tables.LEVELS,
+    metric: str = "nmse",
+    extra_figures: Mapping[str, Figure] | None = None,
+    claims: Sequence[Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write ``report.html``, ``figures/*.png`` and ``figures/*.svg`` into ``directory``; returns the path of the page.
+
+    ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
+    ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``claims``
+    are verdicts as flat records with ``id`` and ``verdict``. The page loads nothing: drawings and style are inside.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    gallery = Gallery(directory)
+    measured = {row.label for row in rows}
+    styles = assign([*(label for label in _labels(suite) if label in measured), *(row.label for row in rows)])
+    definitions = {task["name"]: {k: v for k, v in task.items() if k != "name"} for task in suite.get("task", ())}
+    by_task = tables.by_task(rows)
+    sections = [
+        section.build(name, by_task[name], definitions.get(name, {}), gallery, styles, levels=levels, metric=metric)
+        for name in dict.fromkeys([*(name for name in definitions if name in by_task), *by_task])
+    ]
+    page = _template().render(
+        suite=suite,
+        setup=flat(
+            {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
+        ),
+        rows=rows,
+        styles=styles,
+        statuses={status: count for status in tables.STATUSES if (count := sum(row.status == status for row in rows))},
+        cpu_seconds=sum(row.fit_cpu_seconds or 0.0 for row in rows),
+        finished_at=max((row.finished_at for row in rows if row.finished_at), default=None),
+        status_grid=_status(rows),
+        sections=sections,
+        extra=[gallery.add(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
+        claims=_claims(claims or ()),
+        problems=listing("", tables.problem_table(rows), PROBLEMS),
+        sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
+    )
+    path = directory / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested settings as one line of text each: ``{"budget.memory_gb": "8"}``."""
+    lines: dict[str, str] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            lines |= flat(value, f"{prefix}{key}.")
+        else:
+            lines[f"{prefix}{key}"] = as_text(value)
+    return lines
+
+
+def as_text(value: Any) -> str:
+    """Text as it is, anything else as JSON, nothing as a dash."""
+    if value is None:
+        return tables.MISSING
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _labels(suite: Mapping[str, Any]) -> list[str]:
+    return [entry.get("label") or entry.get("name", "") for entry in suite.get("learner", ())]
+
+
+def _status(rows: Sequence[Row]) -> Grid:
+    records = tables.status_table(rows)
+    names = {"label": "learner", "cpu_seconds": "CPU s"}
+    return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
+
+
+def _claims(claims: Sequence[Mapping[str, Any]]) -> Grid:
+    fields = dict.fromkeys(["id", "verdict", *(name for claim in claims for name in claim)])
+    records = [
+        {name: as_text(value) if not isinstance(value, float) else value for name, value in c.items()} for c in claims
+    ]
+    return listing("", records, {name: name.replace("_", " ") for name in fields})
+
+
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"date": _date, "duration": _duration, "flat": flat}
+    return environment.from_string(files("bfc_bench.report").joinpath("report.html").read_text(encoding="utf-8"))
+
+
+def _date(seconds: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds)) if seconds else tables.MISSING
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

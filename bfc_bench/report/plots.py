@@ -1,0 +1,205 @@
+"""The figures of a report: learning curves, thresholds against d, feature errors by stage.
+
+Shapes: K sample sizes, R replicates. Every axis of an error, a size or a dimension is logarithmic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D
+from numpy.typing import ArrayLike
+
+from bfc_bench.analysis.curves import FLOOR, Curve
+from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.analysis.thresholds import Threshold
+from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
+
+METRIC_NAMES = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed NMSE",
+    "error_rate": "error rate",
+    "train_nmse": "training NMSE",
+}
+ARROW_UP = Path([(0, 0), (0, 1), (-0.3, 0.6), (0, 1), (0.3, 0.6)], [1, 2, 1, 2, 2])
+ARROW_DOWN = ARROW_UP.transformed(Affine2D().scale(1, -1))
+
+
+def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Figure:
+    """Error against n, both logarithmic, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
+
+    The axes span the measured values: an interval that is wider, as at R = 2 or 3, runs out of the panel. A size at
+    which a replicate failed has an open marker and a bar from the median to the worst value; a size at which every
+    replicate failed has a cross at the top.
+    """
+    panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
+    labels = _ordered((curve.label for curve in curves), styles)
+    styles = styles or assign(labels)
+    several = len({task for task, _ in panels}) > 1
+    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))))
+    sizes = sorted({float(n) for curve in curves for n in curve.n})
+    log_axis(axes[0].xaxis, sizes, most=6, at=sizes, pad=0.04)
+    log_axis(axes[0].yaxis, np.exp([v for curve in curves for v in curve.log_values.ravel()]), most=9)
+    for panel, (task, d) in zip(axes, panels, strict=False):
+        for curve in (c for c in curves if (c.task, c.d) == (task, d)):
+            _curve(panel, curve, styles[curve.label])
+        panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", fontsize=10.5, color=INK)
+    metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
+    _name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
+    notes = ["Line: geometric mean of the replicates. Band: its 95 % t-interval. Dots: replicates."]
+    if any(curve.failures.any() for curve in curves):
+        notes.append(
+            "Open marker: a replicate failed; bar: from median to worst of the others. Cross at the top: all failed."
+        )
+    drawn = [
+        label for label in labels if label in {c.label for c in curves if np.isfinite(c.mean).any() or c.failures.any()}
+    ]
+    if missing := [label for label in labels if label not in drawn]:
+        notes.append(f"No values, see the skips: {', '.join(missing)}.")
+    dress(figure, title, drawn, styles, notes)
+    return figure
+
+
+def _curve(panel: Axes, curve: Curve, style: Style) -> None:
+    n, colour = np.asarray(curve.n, dtype=float), style.colour
+    points = _Points(panel, colour)
+    measured, failed = np.isfinite(curve.values).any(axis=0), curve.failures > 0
+    band = measured & np.isfinite(curve.lo)
+    panel.fill_between(n[band], curve.lo[band], curve.hi[band], color=colour, alpha=0.13, linewidth=0)
+    points(np.tile(n, len(curve.values)), np.exp(curve.log_values).ravel(), "o", markersize=2.4, alpha=0.4)
+    points(n[measured], curve.mean[measured], style.marker, linestyle=style.line, linewidth=1.7, label=curve.label)
+    some, none = measured & failed, ~measured & failed
+    panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
+    points(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
+    points(n[some], curve.mean[some], style.marker, markersize=5.5, markerfacecolor="white", zorder=3)
+    across = panel.get_xaxis_transform()
+    points(n[none], np.full(none.sum(), 0.97), "x", markersize=6, markeredgewidth=1.6, transform=across, clip_on=False)
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Draws markers of one colour, and nothing where there are none: an empty line would still distort the layout."""
+
+    panel: Axes
+    colour: str
+
+    def __call__(self, x: ArrayLike, y: ArrayLike, marker: str | Path, **look: Any) -> None:
+        if np.isfinite(y).any():
+            self.panel.plot(x, y, color=self.colour, marker=marker, **({"linestyle": "", "markersize": 5} | look))
+
+
+def thresholds_against_d(
+    thresholds: Mapping[float, Mapping[str, Mapping[int, Threshold]]],
+    title: str = "",
+    metric: str = "nmse",
+    styles: Styles | None = None,
+) -> Figure:
+    """N*(eps) against d, both logarithmic, one panel per level of ``{level: {label: {d: threshold}}}``.
+
+    The marker is the median over replicates, each of which is a dot. An arrow up stands at the largest n of a replicate
+    that did not reach the level, an arrow down at the smallest n of one that had reached it there; where the median
+    itself is beyond, there is no marker.
+    """
+    labels = _ordered((label for by_label in thresholds.values() for label in by_label), styles)
+    styles = styles or assign(labels)
+    figure, axes = grid(max(1, len(thresholds)), columns=min(3, max(1, len(thresholds))))
+    every = [(d, t) for by_label in thresholds.values() for by_d in by_label.values() for d, t in by_d.items()]
+    dims = sorted({float(d) for d, threshold in every if threshold.crossings})
+    log_axis(axes[0].xaxis, dims, most=6, at=dims, pad=0.12)
+    log_axis(axes[0].yaxis, [c.n for _, threshold in every for c in threshold.crossings], pad=0.14)
+    step = 0.015 * np.log(max(dims) / min(dims)) if dims else 0.0
+    for panel, (level, by_label) in zip(axes, thresholds.items(), strict=False):
+        for index, label in enumerate(label for label in labels if label in by_label):
+            # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
+            shift = float(np.exp((index - (len(labels) - 1) / 2) * step))
+            at = {d * shift: found for d, found in sorted(by_label[label].items()) if found.crossings}
+            _thresholds(panel, at, styles[label])
+        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
+    _name_axes(axes, "input dimension d", "N*, training points")
+    notes = [
+        "Marker: median of the replicates. Dots: replicates.",
+        "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
+    ]
+    drawn = {
+        label
+        for by_label in thresholds.values()
+        for label, by_d in by_label.items()
+        if any(t.crossings for t in by_d.values())
+    }
+    dress(figure, title, [label for label in labels if label in drawn], styles, notes)
+    return figure
+
+
+def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> None:
+    points = _Points(panel, style.colour)
+    for d, threshold in at.items():
+        for censored, marker, size in ((None, "o", 3), ("right", ARROW_UP, 13), ("left", ARROW_DOWN, 13)):
+            n = sorted({crossing.n for crossing in threshold.crossings if crossing.censored == censored})
+            points([d] * len(n), n, marker, markersize=size, alpha=1 if censored else 0.45)
+    medians = {d: threshold.median[0] for d, threshold in at.items() if threshold.median[0] == threshold.median[1]}
+    points(list(medians), list(medians.values()), style.marker, linestyle=style.line, linewidth=1.5)
+
+
+def feature_errors(
+    errors: Mapping[tuple[int, str], Mapping[tuple[str, str], Sequence[float]]],
+    title: str = "",
+    styles: Styles | None = None,
+) -> Figure:
+    """P_l of the hidden features, logarithmic, by learner and stage: ``{(d, layer): {(label, stage): (R,) values}}``.
+
+    One panel per (d, layer), one line per (label, stage) in order of training: the geometric mean as the label's marker
+    and each replicate as a dot, a learner's stages joined.
+    """
+    labels = _ordered((label for group in errors.values() for label, _ in group), styles)
+    lines = list(
+        dict.fromkeys(key for label in labels for group in errors.values() for key in group if key[0] == label)
+    )
+    styles = styles or assign(labels)
+    layers = len({layer for _, layer in errors})
+    figure, axes = grid(max(1, len(errors)), max(1, layers), width=3.9, height=0.5 + 0.24 * max(3, len(lines)))
+    log_axis(axes[0].xaxis, [value for group in errors.values() for values in group.values() for value in values])
+    axes[0].set_ylim(len(lines) - 0.4, -0.6)
+    axes[0].set_yticks(range(len(lines)), [f"{label} · {stage}" for label, stage in lines])
+    for panel, ((d, layer), group) in zip(axes, errors.items(), strict=False):
+        for label in labels:
+            own = {i: np.maximum(group[key], FLOOR) for i, key in enumerate(lines) if key[0] == label and key in group}
+            _features(panel, own, styles[label])
+        panel.set_title(f"{layer}, d = {d}", loc="left", fontsize=10.5, color=INK)
+    _name_axes(axes, "feature error P (relative)", "")
+    dress(
+        figure,
+        title,
+        labels,
+        styles,
+        ["Marker: geometric mean of the replicates, a learner's stages joined. Dots: replicates."],
+    )
+    return figure
+
+
+def _features(panel: Axes, own: Mapping[int, np.ndarray], style: Style) -> None:
+    """One learner in one panel: the (R,) feature errors on each of its lines."""
+    points = _Points(panel, style.colour)
+    for line, values in own.items():
+        points(values, np.full(len(values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
+    means = [geometric_mean(values).mean for values in own.values()]
+    points(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
+
+
+def _ordered(labels: Iterable[str], styles: Styles | None) -> list[str]:
+    """Distinct labels in the order of ``styles``, else as they come."""
+    distinct = list(dict.fromkeys(labels))
+    return [label for label in styles if label in distinct] if styles else distinct
+
+
+def _name_axes(axes: Sequence[Axes], x: str, y: str) -> None:
+    for panel in axes:
+        place = panel.get_subplotspec()
+        panel.set_xlabel(x, fontsize=9.5, color=INK)
+        if place is None or place.is_first_col():
+            panel.set_ylabel(y, fontsize=9.5, color=INK)

@@ -1,0 +1,159 @@
+"""The look of every figure: one style per label, log axes with round ticks, PNG and SVG files.
+
+Figures are made with matplotlib's ``Figure`` alone: no pyplot, no window, no setting that outlives a call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis, XAxis
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, told apart by colour-blind readers, without the yellow that white paper swallows."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1.5, 1.2)))
+INK, FAINT = "#333333", "#9a9a9a"
+DPI = 150
+
+Styles: TypeAlias = Mapping[str, "Style"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one label is drawn, in every panel of every figure of a report."""
+
+    colour: str
+    marker: str
+    line: Any
+
+    def handle(self, label: str) -> Line2D:
+        """The label's entry in a legend."""
+        return Line2D([], [], color=self.colour, marker=self.marker, linestyle=self.line, markersize=5, label=label)
+
+
+def assign(labels: Iterable[str]) -> dict[str, Style]:
+    """One style per distinct label, in order: 77 pairs of colour and marker before one comes again."""
+    cycle = zip(itertools.cycle(PALETTE), itertools.cycle(MARKERS), itertools.cycle(LINES), strict=False)
+    return {label: Style(*style) for label, style in zip(dict.fromkeys(labels), cycle, strict=False)}
+
+
+def grid(count: int, columns: int, *, width: float | None = None, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+    """A figure of ``count`` panels that share their axes, in rows of ``columns``; sizes of one panel in inches."""
+    rows = max(1, math.ceil(count / columns))
+    width = width or {1: 5.6, 2: 4.4}.get(columns, 3.4)
+    figure = Figure(
+        figsize=(width * columns + 0.4, height * rows + 0.3), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
+    )
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    for spare in panels[count:]:
+        spare.remove()
+    for axes in panels[:count]:
+        axes.tick_params(which="both", labelbottom=True, labelsize=9, color=FAINT, labelcolor=INK)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(FAINT)
+        axes.grid(which="major", color="#e4e4e4", linewidth=0.7)
+        axes.set_axisbelow(True)
+    return figure, panels[:count]
+
+
+def dress(figure: Figure, title: str, labels: Sequence[str], styles: Styles, notes: Sequence[str]) -> None:
+    """Title above; below, in added height, ``notes`` on how to read the figure and the legend of ``labels``."""
+    width = figure.get_figwidth()
+    columns = _legend_columns(labels, width - 0.2)
+    lines = [line for note in notes for line in textwrap.wrap(note, int((width - 0.3) / 0.064))]
+    figure.set_figheight(figure.get_figheight() + 0.15 * len(lines) + 0.2 * math.ceil(len(labels) / columns) + 0.15)
+    figure.suptitle(title, x=0.1 / width, ha="left", fontsize=11.5, fontweight="bold", color=INK)
+    legend = figure.legend(
+        handles=[styles[label].handle(label) for label in labels],
+        loc="outside lower left",
+        ncols=columns,
+        title="\n".join(lines),
+        alignment="left",
+        frameon=False,
+        fontsize=9.5,
+        title_fontsize=8.5,
+        handlelength=2.8,
+        labelcolor=INK,
+        borderaxespad=0.2,
+    )
+    legend.get_title().set_color("#666666")
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """The most columns whose entries, filled one column after the other, fit into ``width`` inches."""
+    for columns in range(len(labels), 1, -1):
+        rows = math.ceil(len(labels) / columns)
+        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(0.75 + 0.078 * length for length in longest) <= width:
+            return columns
+    return 1
+
+
+def log_ticks(lo: float, hi: float, most: int) -> list[float]:
+    """The densest series of round numbers in [lo, hi] with about ``most`` members, every third decade if need be."""
+    first, last = math.floor(math.log10(lo)), math.ceil(math.log10(hi))
+    for mantissas in ((1, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5, 7), (1, 2, 5), (1,)):
+        ticks = [m * 10.0**e for e in range(first, last + 1) for m in mantissas if lo <= m * 10.0**e <= hi]
+        if len(ticks) <= most:
+            return ticks
+    stride = math.ceil((last - first) / most)
+    return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
+
+
+def log_axis(
+    axis: Axis, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
+) -> None:
+    """Make an axis logarithmic and fit it to the positive finite ``values``.
+
+    Ticks stand at the values ``at`` where these lie far enough apart, else at round numbers; minor ticks have no text.
+    """
+    shown = [v for v in values if math.isfinite(v) and v > 0] or [0.1, 1.0]
+    lo, hi = min(shown), max(shown)
+    margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
+    lo, hi = lo / margin, hi * margin
+    name = "x" if isinstance(axis, XAxis) else "y"
+    getattr(axis.axes, f"set_{name}scale")("log")
+    getattr(axis.axes, f"set_{name}lim")(lo, hi)
+    wanted = np.log(sorted(set(at)))
+    spaced = len(wanted) > 0 and (len(wanted) == 1 or np.diff(wanted).min() > 0.13 * math.log(hi / lo))
+    ticks = sorted(set(at)) if spaced else log_ticks(lo, hi, most)
+    decades = range(math.floor(math.log10(lo)), math.ceil(math.log10(hi)) + 1)
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(FixedLocator([m * 10.0**e for e in decades for m in range(1, 10)] if hi / lo < 1e5 else []))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, plain=lo > 1e-3 and hi < 1e7)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def tick_text(value: float, plain: bool = True) -> str:
+    """``200``, ``1,000``, ``0.05`` where ``plain``, else ``10⁻⁷`` and ``2·10⁻⁷``."""
+    if plain:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    mantissa = round(value / 10.0**exponent)
+    power = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if mantissa == 1 else f"{mantissa}·{power}"
+
+
+def save(figure: Figure, directory: Path, stem: str) -> tuple[Path, Path]:
+    """Write ``stem.png`` at 150 dots per inch and ``stem.svg`` with text as text; equal figures give equal files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    png, svg = directory / f"{stem}.png", directory / f"{stem}.svg"
+    figure.savefig(png, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    figure.set_layout_engine("none")  # the layout is solved: the second file need not solve it again
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem}):
+        figure.savefig(svg, format="svg", facecolor="white", metadata={"Date": None})
+    return png, svg

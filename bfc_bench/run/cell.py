@@ -1,0 +1,163 @@
+"""What a worker does: fits a batch of cells, measures each on fresh points, and returns their rows."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bfc_bench.analysis.features import feature_errors
+from bfc_bench.learner import Failure, Job, Predictor
+from bfc_bench.results import Row, Status
+from bfc_bench.run.fitting import Choice, Outcome, attempt, check_prediction, fit, predict, tune
+from bfc_bench.run.limits import PeakMemory
+from bfc_bench.run.resolve import Cell
+from bfc_bench.run.work import TRAIN_POINTS, Batch, Work
+from bfc_bench.tasks.metrics import error_rate, nmse, trimmed_nmse
+from bfc_bench.toolkit.arrays import to_numpy
+
+Finished: TypeAlias = tuple[Row, str]
+"""A row and its traceback."""
+
+
+def run_batch(batch: Batch) -> list[Finished]:
+    """Rows of the batch's cells. A fault that the process survives is a row; others are the executor's to report."""
+    prepared = [(cell, attempt(lambda cell=cell: Work.prepare(batch, cell))) for cell in batch.cells]  # type: ignore[misc]
+    broken = [_failed(batch, cell, item, {}) for cell, item in prepared if isinstance(item, Failure)]
+    work = [item for _, item in prepared if isinstance(item, Work)]
+    return [*broken, *_run(work)] if work else broken
+
+
+def _run(work: list[Work]) -> list[Finished]:
+    cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
+    choices = tune(work)
+    chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
+    fitted = fit([_job(work[i], choice) for i, choice in chosen])
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
+    outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
+
+    cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
+    test_x = {item.problem.sample: item.convert(item.problem.test_x) for item in work}
+    tests = predict(cls, ordered, [test_x[item.problem.sample] for item in work])
+    trains = predict(cls, ordered, [item.convert(item.train().x[:TRAIN_POINTS]) for item in work])
+    finished = [_finish(*parts) for parts in zip(work, choices, ordered, tests, trains, strict=True)]
+    shared: dict[str, Any] = {
+        "fit_cpu_seconds": cpu / len(work),
+        "fit_wall_seconds": wall / len(work),
+        "trained_together": len(work),
+        "peak_memory_bytes": memory.bytes(),
+        "finished_at": time.time(),
+    }
+    return [(replace(row, **shared), text) for row, text in finished]
+
+
+def _job(item: Work, choice: Choice) -> Job:
+    return Job(choice.learner, item.converted(item.train()), item.context(choice.learner))
+
+
+def _finish(item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, train: Any) -> Finished:
+    chosen = _chosen(item, choice, outcome)
+    if isinstance(test, Failure):
+        return _failed(item.batch, item.cell, test, chosen)
+    measured = attempt(lambda: _measure(item, outcome, test))
+    if isinstance(measured, Failure):
+        return _failed(item.batch, item.cell, measured, chosen)
+    row = blank_row(item.batch, item.cell, "ok", "")
+    row = replace(row, chosen=chosen, dtype=str(test.dtype), train_nmse=_train_nmse(item, train), **measured)
+    return row, ""
+
+
+def _failed(batch: Batch, cell: Cell, failure: Failure, chosen: dict[str, Any]) -> Finished:
+    return replace(blank_row(batch, cell, failure.status, failure.reason), chosen=chosen), failure.traceback
+
+
+def blank_row(batch: Batch, cell: Cell, status: Status, reason: str) -> Row:
+    """The row of a cell, nothing measured."""
+    spec, common = batch.learners[cell.label], batch.common
+    return Row(
+        cell=cell.id,
+        suite=common.suite,
+        suite_version=common.version,
+        task=cell.task,
+        learner=spec.name,
+        label=cell.label,
+        options=json.loads(spec.options),
+        d=cell.d,
+        n=cell.n,
+        replicate=cell.replicate,
+        status=status,
+        reason=reason,
+        device=common.device,
+        seed=batch.seed(cell),
+        provenance=common.provenance,
+        finished_at=time.time(),
+    )
+
+
+def _chosen(item: Work, choice: Choice | Failure, outcome: Outcome) -> dict[str, Any]:
+    """What tuning and the fit chose: tuned options, number of candidates, validation error, oracle facts, info."""
+    if isinstance(choice, Failure):
+        return {"candidates": len(item.candidates)}
+    options, spec = choice.learner.options(), item.batch.learners[item.cell.label]
+    chosen: dict[str, Any] = {"candidates": choice.candidates}
+    if spec.tuned:
+        chosen["tuned"] = {name: options[name] for name in spec.tuned}
+        chosen["validation_error"] = choice.validation_error
+    if oracle := choice.learner.oracle():
+        chosen["oracle"] = sorted(oracle)
+    if isinstance(outcome, Predictor) and outcome.info:
+        chosen["info"] = _plain(outcome.info)
+    return chosen
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and NumPy scalars as lists and numbers; values that are not finite as None; anything else as text."""
+    if isinstance(value, dict) or hasattr(value, "items"):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _measure(item: Work, predictor: Any, test: np.ndarray) -> dict[str, Any]:
+    """Errors of the final prediction and of every stage, on the cell's test points."""
+    hidden = item.problem.teacher.hidden(item.problem.test_x)
+    x = item.convert(item.problem.test_x) if hidden or predictor.stages else None
+    measured: dict[str, Any] = {**_errors(item, test), "feature_errors": _features(hidden, predictor, x)}
+    measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
+    return measured
+
+
+def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
+    prediction = attempt(lambda: check_prediction(stage.predict(x), len(x)))
+    if isinstance(prediction, Failure):
+        return {"reason": prediction.reason}
+    return {**_errors(item, prediction), "feature_errors": _features(hidden, stage, x)}
+
+
+def _errors(item: Work, prediction: np.ndarray) -> dict[str, float | None]:
+    prediction, target = prediction.astype(np.float64), item.problem.test_y
+    if item.problem.task.labels.label_kind == "binary":
+        return {"error_rate": error_rate(prediction, target)}
+    return {"nmse": nmse(prediction, target), "nmse_trimmed": trimmed_nmse(prediction, target)}
+
+
+def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, float]:
+    learned = predictor.hidden(x) if hidden else {}
+    return feature_errors(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
+
+
+def _train_nmse(item: Work, prediction: Any) -> float | None:
+    """Mean squared error on the first training labels over their variance, or None where there is none."""
+    y = item.train().y[:TRAIN_POINTS]
+    if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary" or not np.var(y) > 0:
+        return None
+    return nmse(prediction.astype(np.float64), y)

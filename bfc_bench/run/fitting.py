@@ -1,0 +1,136 @@
+"""Fits, predicts and tunes jobs, in batches where a learner offers that; an exception marks only the job that raised it."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from bfc_bench.compat import TUNING_SHARE
+from bfc_bench.errors import Diverged
+from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
+from bfc_bench.run.limits import is_out_of_memory
+from bfc_bench.run.work import Work
+from bfc_bench.toolkit.arrays import to_numpy
+
+T = TypeVar("T")
+Outcome: TypeAlias = Predictor | Failure
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The learner that a cell is trained with, and what tuning compared."""
+
+    learner: Learner
+    candidates: int = 1
+    validation_error: float | None = None
+    """Mean squared error on the validation part over its variance; share of wrong signs for binary labels."""
+
+
+def attempt(call: Callable[[], T]) -> T | Failure:
+    """The result of ``call``, or a Failure for whatever it raised."""
+    try:
+        return call()
+    except Diverged as error:
+        return Failure("diverged", str(error) or "training diverged", traceback.format_exc())
+    except Exception as error:
+        status: Literal["failed", "out-of-memory"] = "out-of-memory" if is_out_of_memory(error) else "failed"
+        return Failure(status, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def fit(jobs: Sequence[Job]) -> list[Outcome]:
+    """Fit jobs of one learner class, those of equal batch key together; one result per job, in order."""
+    groups: dict[Hashable, list[int]] = {}
+    for i, job in enumerate(jobs):
+        key = job.learner.batch_key(job.train)
+        groups.setdefault(("alone", i) if key is None else ("together", key), []).append(i)
+    outcomes: dict[int, Outcome] = {}
+    for members in groups.values():
+        outcomes.update(zip(members, _fit_together([jobs[i] for i in members]), strict=True))
+    return [outcomes[i] for i in range(len(jobs))]
+
+
+def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
+    """Fit jobs of one key as a batch; where that raises, one by one, so that only the guilty job is marked."""
+    if len(jobs) > 1:
+        cls = type(jobs[0].learner)
+        fitted = attempt(lambda: list(cls.fit_batch(jobs)))
+        if not isinstance(fitted, Failure):
+            if len(fitted) == len(jobs):
+                return fitted
+            wrong = f"{cls.name}.fit_batch must give one result per job. Got {len(fitted)} for {len(jobs)} jobs."
+            return [Failure("failed", wrong)] * len(jobs)
+    return [attempt(lambda job=job: job.learner.fit(job.train, job.ctx)) for job in jobs]  # type: ignore[misc]
+
+
+def predict(cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array]) -> list[Array | Failure]:
+    """NumPy predictions of each outcome at its own inputs, checked; or the Failure that stands in their place."""
+    fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
+    results: list[Array | Failure] = [
+        o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes
+    ]
+    indices, predictors = [i for i, _ in fitted], [o for _, o in fitted]
+    values: Any = attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
+    if not isinstance(values, list) or len(values) != len(fitted):
+        values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
+    for i, value in zip(indices, values, strict=True):
+        results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]))
+    return results
+
+
+def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
+    return Failure("failed", f"{cls.name}.fit must return a Predictor. Got {type(outcome).__name__}.")
+
+
+def check_prediction(value: Array, m: int) -> Array | Failure:
+    """The prediction as a NumPy array (m,), or a Failure that says what is wrong with it."""
+    array = attempt(lambda: to_numpy(value))
+    if isinstance(array, Failure):
+        return array
+    if array.shape != (m,):
+        return Failure("failed", f"predictions must have shape ({m},), one per point. Got shape {array.shape}.")
+    if array.dtype.kind not in "fiu":
+        return Failure("failed", f"predictions must be real numbers. Got dtype {array.dtype}.")
+    wrong = int(np.count_nonzero(~np.isfinite(array)))
+    if wrong:
+        kinds = " and ".join(k for k, found in (("NaN", np.isnan(array)), ("infinite", np.isinf(array))) if found.any())
+        return Failure("diverged", f"{wrong} of {m} predictions are {kinds}")
+    return array
+
+
+def split(data: Data) -> tuple[Data, Data]:
+    """Training and validation part: every fifth point validates, so that training parts of a nested sample stay nested."""
+    validates = np.arange(data.n) % TUNING_SHARE == TUNING_SHARE - 1
+    parts = []
+    for name, mask in (("train", ~validates), ("validation", validates)):
+        parts.append(replace(data, sample=f"{data.sample}/{name}", n=int(mask.sum()), x=data.x[mask], y=data.y[mask]))
+    return parts[0], parts[1]
+
+
+def tune(work: Sequence[Work]) -> list[Choice | Failure]:
+    """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
+    parts = {i: split(item.train()) for i, item in enumerate(work) if item.candidates}
+    trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
+    trains = {i: work[i].converted(train) for i, (train, _) in parts.items()}
+    xs = {i: work[i].convert(validation.x) for i, (_, validation) in parts.items()}
+    outcomes = fit([Job(learner, trains[i], work[i].context(learner)) for i, learner in trials])
+    predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials])
+    best: dict[int, Choice | Failure] = {}
+    for (i, learner), value in zip(trials, predictions, strict=True):
+        held = best.get(i)
+        if isinstance(value, Failure):
+            best.setdefault(i, value)
+            continue
+        error = _validation_error(parts[i][1], value)
+        if not isinstance(held, Choice) or held.validation_error is None or error < held.validation_error:
+            best[i] = Choice(learner, len(work[i].candidates), error)
+    return [best[i] if i in best else Choice(item.learner) for i, item in enumerate(work)]
+
+
+def _validation_error(data: Data, prediction: np.ndarray) -> float:
+    if data.kind == "binary":
+        return float(np.mean(np.sign(prediction) != data.y))
+    return float(np.mean((prediction - data.y) ** 2) / max(float(np.var(data.y)), np.finfo(float).tiny))

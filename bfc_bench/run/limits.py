@@ -1,0 +1,46 @@
+"""Memory: how much a batch took, and whether an exception means that there was not enough."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+
+
+class PeakMemory:
+    """Peak resident memory of this process since the object was made, above what it held then."""
+
+    def __init__(self) -> None:
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # Linux: restart the peak
+        except OSError:
+            pass
+        self._before = _status("VmRSS") or _peak()
+
+    def bytes(self) -> int:
+        """The peak so far, in bytes above the start."""
+        return max(0, _peak() - self._before)
+
+
+def _status(key: str) -> int | None:
+    """A size in bytes from this process's status on Linux, or None elsewhere."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), None)
+
+
+def _peak() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether an exception of Python, NumPy, torch or JAX means that memory ran out."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ in {"OutOfMemoryError", "_ArrayMemoryError"}
+        or "RESOURCE_EXHAUSTED" in str(error)
+        or "can't allocate memory" in str(error)
+    )

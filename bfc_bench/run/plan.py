@@ -1,0 +1,186 @@
+"""What is to do: which cells are done, failed or skipped, which belong together, and what they will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from bfc_bench.compat import skip_reason
+from bfc_bench.config import canonical_json
+from bfc_bench.learner import Outline
+from bfc_bench.results import Row
+from bfc_bench.run.resolve import Cell, Entry, Grid
+from bfc_bench.run.work import Batch, Common, LearnerSpec
+from bfc_bench.tasks.task import Problem
+
+FLOPS_PER_SECOND = 5e9
+"""Assumed of one core until rows of the learner tell."""
+UNKNOWN_SECONDS = 1.0
+"""Assumed of a cell whose learner declares no cost and has no rows yet."""
+DONE = frozenset({"ok"})
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Cells that travel together, with their estimated CPU seconds."""
+
+    batch: Batch
+    seconds: float
+
+
+@dataclass
+class Plan:
+    """All cells of a grid, by what becomes of them in the next run."""
+
+    grid: Grid
+    common: Common
+    todo: list[Cell] = field(default_factory=list)
+    done: list[Cell] = field(default_factory=list)
+    failed: list[Cell] = field(default_factory=list)
+    """Cells with a row that is not ok, and that are not tried again."""
+    skipped: dict[Cell, str] = field(default_factory=dict)
+    """Cells that do not apply, with the reason."""
+    to_skip: list[Cell] = field(default_factory=list)
+    """The skipped ones that have no row yet."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Estimated CPU seconds of a cell to do, by cell id."""
+    peak_bytes: float = 0.0
+    """Largest memory that one cell to do declares."""
+
+    @property
+    def cells(self) -> int:
+        """Number of planned cells."""
+        return len(self.todo) + len(self.done) + len(self.failed) + len(self.skipped)
+
+    def batches(self, jobs: int) -> list[Planned]:
+        """The cells to do in batches, longest first, small enough to fit time and memory and to keep ``jobs`` busy."""
+        groups: dict[Hashable, list[Cell]] = {}
+        problems: dict[tuple[str, int, int], Problem] = {}
+        for cell in self.todo:
+            groups.setdefault(self._key(cell, problems), []).append(cell)
+        planned = []
+        for cells in groups.values():
+            total = sum(self.seconds[cell.id] for cell in cells)
+            seconds = min(self.common.cell_seconds / 4, max(total / (2 * jobs), 5.0))
+            planned += [self._batch(part) for part in self._parts(cells, seconds)]
+        return sorted(planned, key=lambda p: -p.seconds)
+
+    def single(self, cell: Cell) -> Batch:
+        """A batch of one cell."""
+        return self._batch([cell]).batch
+
+    def _key(self, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> Hashable:
+        """Cells of equal key are handed over together: the learner's own key, else the curve they belong to."""
+        learner = self.grid.entries[cell.label].learner
+        where = (cell.task, cell.d, cell.replicate)
+        if where not in problems:
+            task = self.grid.tasks[cell.task]
+            problems[where] = task.problem(self.common.seed, cell.d, cell.replicate, self.common.test_size)
+        key = learner.batch_key(problems[where].outline(cell.n))
+        return (learner.name, cell.label, *where) if key is None else (learner.name, key)
+
+    def _parts(self, cells: Sequence[Cell], seconds: float) -> Iterable[list[Cell]]:
+        """Cut a group where its estimated time or declared memory would exceed what a batch may take."""
+        part: list[Cell] = []
+        time = memory = 0.0
+        for cell in cells:
+            more = _bytes(self.grid.entries[cell.label], cell)
+            if part and (time + self.seconds[cell.id] > seconds or memory + more > self.common.memory_bytes):
+                yield part
+                part, time, memory = [], 0.0, 0.0
+            part.append(cell)
+            time, memory = time + self.seconds[cell.id], memory + more
+        if part:
+            yield part
+
+    def _batch(self, cells: Sequence[Cell]) -> Planned:
+        tasks = {name: canonical_json(self.grid.tasks[name].definition()) for name in {cell.task for cell in cells}}
+        learners = {label: spec(self.grid.entries[label]) for label in {cell.label for cell in cells}}
+        return Planned(Batch(self.common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells))
+
+
+def spec(entry: Entry) -> LearnerSpec:
+    """A suite's learner as plain data for a worker."""
+    options = canonical_json(entry.learner.options())
+    candidates = tuple(canonical_json(candidate.options()) for candidate in entry.candidates)
+    return LearnerSpec(entry.learner.name, options, candidates, tuple(entry.tune))
+
+
+def make_plan(
+    grid: Grid, common: Common, statuses: Mapping[str, str], history: Sequence[Row], *, retry_failed: bool = False
+) -> Plan:
+    """Sort every cell of the grid. ``statuses`` are those of rows in the store; ``history`` are rows to learn cost from."""
+    plan = Plan(grid, common)
+    costs = _Costs(grid, history)
+    facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}
+    reasons: dict[tuple[str, str, int, int], str | None] = {}
+    for cell in grid.cells():
+        status = statuses.get(cell.id)
+        if status in DONE:
+            plan.done.append(cell)
+            continue
+        entry, where = grid.entries[cell.label], (cell.label, cell.task, cell.d, cell.n)
+        if where not in reasons:
+            reasons[where] = skip_reason(
+                entry.learner,
+                facts[cell.task, cell.d],
+                cell.n,
+                device=common.device,
+                memory_bytes=common.memory_bytes,
+                tuned=bool(entry.candidates),
+            )
+        reason = reasons[where]
+        if reason is not None:
+            plan.skipped[cell] = reason
+            if status != "skipped":
+                plan.to_skip.append(cell)
+        elif status not in (None, "skipped") and not retry_failed:
+            plan.failed.append(cell)
+        else:
+            plan.todo.append(cell)
+            plan.seconds[cell.id] = costs.seconds(cell)
+            plan.peak_bytes = max(plan.peak_bytes, _bytes(entry, cell))
+    return plan
+
+
+def _bytes(entry: Entry, cell: Cell) -> float:
+    cost = entry.learner.cost(cell.n, cell.d)
+    return 0.0 if cost is None else cost.bytes
+
+
+class _Costs:
+    """CPU seconds of a cell: from rows of the same curve, else from rows of the learner and its declared cost."""
+
+    def __init__(self, grid: Grid, history: Sequence[Row]) -> None:
+        self._grid = grid
+        seen: dict[tuple[str, int, int], list[float]] = {}
+        rates: dict[str, list[float]] = {}
+        for row in history:
+            entry = grid.entries.get(row.label)
+            if row.status != "ok" or entry is None or row.fit_cpu_seconds is None:
+                continue
+            seen.setdefault((row.label, row.d, row.n), []).append(row.fit_cpu_seconds)
+            if cost := entry.learner.cost(row.n, row.d):
+                rates.setdefault(row.label, []).append(row.fit_cpu_seconds / cost.flops)
+        self._seen = {key: median(values) for key, values in seen.items()}
+        self._rates = {label: median(values) for label, values in rates.items()}
+        self._known: dict[tuple[str, int, int], float] = {}
+
+    def seconds(self, cell: Cell) -> float:
+        """The estimate for one cell."""
+        key = (cell.label, cell.d, cell.n)
+        if key not in self._known:
+            self._known[key] = self._seen[key] if key in self._seen else self._declared(cell)
+        return self._known[key]
+
+    def _declared(self, cell: Cell) -> float:
+        entry = self._grid.entries[cell.label]
+        cost = entry.learner.cost(cell.n, cell.d)
+        if cost is None:
+            return UNKNOWN_SECONDS
+        if cell.label in self._rates:
+            return cost.flops * self._rates[cell.label]
+        return cost.flops / FLOPS_PER_SECOND * max(1, len(entry.candidates))
+
+

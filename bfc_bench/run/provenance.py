@@ -1,0 +1,64 @@
+"""Where a result came from: versions, machine, threads, precision, commit and command line."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "neural-tangents", "scikit-learn", "mlflow", "pluggy", "numpy", "scipy")
+
+
+def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
+    """Everything about this session that a reader may need to judge or repeat its results, as plain data."""
+    return {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "packages": package_versions(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "device": device,
+        "executor": executor,
+        "jobs": jobs,
+        "threads_per_worker": 1 if executor == "processes" else None,
+        "tf32": False,
+        "git": git_commit(Path.cwd()),
+    }
+
+
+def package_versions() -> dict[str, str | None]:
+    """Installed versions of the packages that results depend on; None where one is not installed."""
+    return {name: _version(name) for name in PACKAGES}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def git_commit(directory: Path) -> str | None:
+    """The commit checked out in ``directory``, with ``+`` when files differ from it; None outside a repository."""
+    try:
+        run = [subprocess.run(["git", *args], cwd=directory, capture_output=True, text=True, timeout=10, check=True)
+               for args in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))]
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return run[0].stdout.strip() + ("+" if run[1].stdout.strip() else "")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,130 @@
+"""From a suite's words to things: tasks, learners with their options, and the grid of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bfc_bench.config import digest
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.learner import Learner
+from bfc_bench.plugins import Plugins
+from bfc_bench.suite import LearnerEntry, Suite, TaskEntry, candidates
+from bfc_bench.tasks.task import Task, build_task
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of the grid."""
+
+    id: str
+    task: str
+    label: str
+    d: int
+    n: int
+    replicate: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A learner of the suite: its options, and the candidates among which tuning chooses."""
+
+    label: str
+    learner: Learner
+    candidates: tuple[Learner, ...]
+    """Empty when nothing is tuned."""
+    tune: Mapping[str, Sequence[Any]]
+    tasks: tuple[str, ...]
+
+    def definition(self) -> dict[str, Any]:
+        """What the learner's results depend on, as plain data."""
+        return {"learner": self.learner.name, "options": self.learner.options(), "tune": dict(self.tune)}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A suite with everything resolved."""
+
+    suite: Suite
+    tasks: Mapping[str, Task]
+    entries: Mapping[str, Entry]
+    task_digests: Mapping[str, str]
+    learner_digests: Mapping[str, str]
+
+    def cells(self) -> Iterator[Cell]:
+        """Every planned cell, in the order of the suite."""
+        sizes = {task.name: task for task in self.suite.task}
+        for label, entry in self.entries.items():
+            for name in entry.tasks:
+                base = digest([self.task_digests[name], self.learner_digests[label], label])
+                for d in sizes[name].d:
+                    for n in sizes[name].n:
+                        for replicate in range(self.suite.replicates):
+                            yield Cell(digest([base, d, n, replicate]), name, label, d, n, replicate)
+
+
+def resolve(
+    suite: Suite, plugins: Plugins, where: str, learners: Sequence[str] = (), tasks: Sequence[str] = ()
+) -> Grid:
+    """Look everything up. ``learners`` (labels or names) and ``tasks`` narrow the grid; none given means all.
+
+    Raises ``UsageError`` naming ``where``, the entry and the key.
+    """
+    wanted = _select("task", tasks, [(task.name,) for task in suite.task])
+    labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
+    built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
+    entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
+    chosen = {entry.label: entry for entry in entries if entry.label in labels}
+    common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
+    return Grid(
+        suite,
+        built,
+        chosen,
+        {name: digest({**common, "task": task.definition()}) for name, task in built.items()},
+        {label: digest(entry.definition()) for label, entry in chosen.items()},
+    )
+
+
+def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[str]:
+    """The first names of those entries that any of ``wanted`` names."""
+    if not wanted:
+        return [first for first, *_ in names]
+    known = {name for entry in names for name in entry}
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"--{what} {name}: the suite has no such {what}.{suggest(name, known)}")
+    return [entry[0] for entry in names if set(entry) & set(wanted)]
+
+
+def _task(entry: TaskEntry, plugins: Plugins, where: str) -> Task:
+    task = build_task(
+        entry.name,
+        inputs=entry.inputs,
+        target=entry.target,
+        labels=entry.labels,
+        unlabeled=entry.unlabeled,
+        known_inputs=plugins.inputs,
+        known_targets=plugins.targets,
+        known_labels=plugins.labels,
+        where=where,
+    )
+    for d in entry.d:
+        if problem := task.check(d):
+            raise UsageError(f"{where}: d = {d}: {problem}")
+    return task
+
+
+def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: str) -> Entry:
+    cls = plugins.learner(entry.name, where)
+    learner = cls.parse(entry.options, f"{where}: options")
+    tune = cls.search if entry.tune is None else entry.tune
+    # An option that the suite fixes is not searched by default.
+    space = {k: list(v) for k, v in tune.items() if entry.tune is not None or k not in entry.options}
+    for key in space:
+        if key not in cls.model_fields:
+            raise UsageError(f"{where}: tune: unknown option {key!r}.{suggest(key, cls.model_fields)}")
+    options = [{**entry.options, **choice} for choice in candidates(space)]
+    chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if space else ()
+    tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)
+    return Entry(entry.label, learner, chosen, space, tasks)

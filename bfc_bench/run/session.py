@@ -1,0 +1,172 @@
+"""One run of a suite: plans, hands batches to an executor, commits each row, and tells the plugins."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bfc_bench.errors import BenchError
+from bfc_bench.executors.base import Fault, Pool
+from bfc_bench.plugins import Plugins
+from bfc_bench.results import Row, Status
+from bfc_bench.run.cell import Finished, blank_row, run_batch
+from bfc_bench.run.plan import Plan, make_plan
+from bfc_bench.run.provenance import provenance
+from bfc_bench.run.resolve import Cell, Grid
+from bfc_bench.run.work import Batch, Common
+from bfc_bench.store import Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Session:
+    """A run in progress, as plugins see it."""
+
+    id: str
+    suite: str
+    version: int
+    store: Store
+    plan: Plan
+    provenance: dict[str, Any]
+    interrupted: bool = False
+    statuses: Counter[str] = field(default_factory=Counter)
+    """Rows of this run by status."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 all cells ok or skipped, 1 some cell failed (now or in an earlier run), 130 interrupted."""
+        if self.interrupted:
+            return 130
+        bad = sum(count for status, count in self.statuses.items() if status not in ("ok", "skipped"))
+        return 1 if bad or self.plan.failed else 0
+
+
+def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "", retry_failed: bool = False) -> Plan:
+    """The plan of a grid against what a store holds (nothing, when there is no store yet)."""
+    suite = grid.suite
+    common = Common(
+        suite=suite.name,
+        version=suite.version,
+        seed=suite.seed,
+        test_size=suite.test_size,
+        device=device,
+        cell_seconds=suite.budget.cell_seconds,
+        memory_bytes=int(suite.budget.memory_gb * 1e9),
+        provenance=session,
+    )
+    statuses = store.statuses(suite.name, suite.version) if store else {}
+    missing = [cell for cell in grid.cells() if statuses.get(cell.id) != "ok"]
+    history = store.rows(suite.name, suite.version) if store and missing else []
+    return make_plan(grid, common, statuses, history, retry_failed=retry_failed)
+
+
+def run(
+    grid: Grid,
+    plugins: Plugins,
+    directory: Path,
+    *,
+    device: str = "cpu",
+    executor: str = "processes",
+    jobs: int = 1,
+    retry_failed: bool = False,
+    listeners: Sequence[object] = (),
+    progress: Callable[[Session, Row], None] | None = None,
+) -> Session:
+    """Run what is missing of a grid into the store in ``directory`` and return the ended session.
+
+    ``listeners`` are plugin objects that take part in this run only. Raises ``StoreError`` when the store is held by
+    another process or cannot be written; rows committed until then are kept.
+    """
+    factory = plugins.executors.get(executor)
+    suite = grid.suite
+    store = Store(directory, write=True)
+    with store.lock():
+        for listener in listeners:
+            plugins.manager.register(listener)
+        try:
+            id = secrets.token_hex(6)
+            plan = plan_for(grid, store, device, session=id, retry_failed=retry_failed)
+            opened = factory(jobs)
+            facts = provenance(device, executor, opened.jobs)
+            store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
+            store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+            session = Session(id, suite.name, suite.version, store, plan, facts)
+            _tell(plugins, "bfc_run_started", session=session)
+            try:
+                _run(session, plugins, opened, progress)
+            except KeyboardInterrupt:
+                session.interrupted = True
+            finally:
+                _tell(plugins, "bfc_run_finished", session=session)
+            store.end_session(id)
+            return session
+        finally:
+            for listener in listeners:
+                plugins.manager.unregister(listener)
+
+
+def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[Session, Row], None] | None) -> None:
+    def commit(finished: Sequence[Finished]) -> None:
+        grid = session.plan.grid
+        session.store.put(
+            (row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text in finished
+        )
+        for row, _ in finished:
+            session.statuses[row.status] += 1
+            _tell(plugins, "bfc_result", result=row)
+            if progress:
+                progress(session, row)
+
+    plan = session.plan
+    for start in range(0, len(plan.to_skip), 1000):
+        commit([(_skip(plan, cell), "") for cell in plan.to_skip[start : start + 1000]])
+    batches: dict[int, Batch] = {}
+    if not plan.todo:
+        return
+    pool: Pool = executor.open(run_batch)
+    try:
+        def submit(batch: Batch) -> None:
+            batches[len(batches)] = batch
+            pool.submit(len(batches) - 1, batch, plan.common.cell_seconds)
+
+        for planned in plan.batches(executor.jobs):
+            submit(planned.batch)
+        for key, outcome in pool.outcomes():
+            batch = batches[key]
+            if not isinstance(outcome, Fault):
+                commit(outcome)
+            elif len(batch.cells) > 1:  # only the guilty cell shall be marked
+                for cell in batch.cells:
+                    submit(plan.single(cell))
+            else:
+                commit([(_fault(batch, outcome), outcome.traceback)])
+    except BaseException:
+        pool.close(now=True)
+        raise
+    pool.close()
+
+
+def _skip(plan: Plan, cell: Cell) -> Row:
+    return blank_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
+
+
+def _fault(batch: Batch, fault: Fault) -> Row:
+    status: Status = {"timeout": "timeout", "killed": "killed", "raised": "failed"}[fault.kind]  # type: ignore[assignment]
+    return blank_row(batch, batch.cells[0], status, fault.reason)
+
+
+def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:
+    """Call an event hook of every plugin; a plugin that raises is reported and does not stop the run."""
+    for impl in getattr(plugins.manager.hook, event).get_hookimpls():
+        try:
+            impl.function(**{name: arguments[name] for name in impl.argnames})
+        except BenchError:
+            raise
+        except Exception as error:
+            log.warning("plugin %s failed in %s: %s: %s", impl.plugin_name, event, type(error).__name__, error)

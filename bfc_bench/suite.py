@@ -1,0 +1,182 @@
+"""A suite file: a grid of tasks, sizes, replicates and learners, with budgets and claims."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from bfc_bench.config import Settings, read_toml
+from bfc_bench.errors import UsageError, suggest
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=80)]
+Size = Annotated[int, Field(strict=True, ge=1)]
+Sizes = Annotated[list[Size], Field(min_length=1)]
+
+
+class Budget(Settings):
+    """What one cell may use."""
+
+    cell_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """Wall time after which a cell is stopped."""
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+    """Declared memory above which a cell is skipped, in 10^9 bytes."""
+
+
+class TaskEntry(Settings):
+    """One ``[[task]]``: inputs x target x labels, at dimensions d and training sizes n."""
+
+    name: Name
+    inputs: dict[str, Any]
+    target: dict[str, Any]
+    labels: dict[str, Any] = {"kind": "clean"}
+    unlabeled: Annotated[int, Field(strict=True, ge=0)] = 0
+    """Number of unlabelled inputs offered to the learner."""
+    d: Sizes
+    n: Sizes
+
+    @model_validator(mode="after")
+    def _sorted(self) -> TaskEntry:
+        for key in ("d", "n"):
+            values = getattr(self, key)
+            if any(a >= b for a, b in pairwise(values)):
+                raise ValueError(f"{key} must be strictly increasing integers >= 1, without repetition. Got {values}")
+        return self
+
+
+class LearnerEntry(Settings):
+    """One ``[[learner]]``: a learner with its options, under a label."""
+
+    name: str
+    label: Name = ""
+    """Tells two option sets of one learner apart; the learner's name by default."""
+    options: dict[str, Any] = {}
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] | None = None
+    """Values per option to choose among on a validation part; None: the learner's own search space; {}: no tuning."""
+    tasks: list[str] | None = None
+    """Names of the tasks it runs on; None: all."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_label(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and not values.get("label"):
+            return {**values, "label": values.get("name", "")}
+        return values
+
+
+class ClaimEntry(Settings):
+    """One ``[[claim]]``: a statement about the results; further fields belong to its kind."""
+
+    model_config = ConfigDict(extra="allow")
+    id: Name
+    source: str = ""
+    kind: str
+
+
+class Suite(Settings):
+    """A whole suite file."""
+
+    name: Name
+    version: Annotated[int, Field(strict=True, ge=1)] = 1
+    description: str = ""
+    replicates: Size = 3
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    test_size: Annotated[int, Field(strict=True, ge=100)] = 20_000
+    """Fresh test points per (task, d, replicate)."""
+    levels: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.1, 0.01]
+    """Error levels eps for which N*(eps) is estimated."""
+    budget: Budget = Budget()
+    task: Annotated[list[TaskEntry], Field(min_length=1)]
+    learner: Annotated[list[LearnerEntry], Field(min_length=1)]
+    claim: list[ClaimEntry] = []
+
+    @model_validator(mode="after")
+    def _names(self) -> Suite:
+        _unique("task name", [task.name for task in self.task])
+        _unique("learner label", [entry.label for entry in self.learner])
+        _unique("claim id", [claim.id for claim in self.claim])
+        known = [task.name for task in self.task]
+        for entry in self.learner:
+            for name in entry.tasks or ():
+                if name not in known:
+                    raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
+        return self
+
+    def definition(self) -> dict[str, Any]:
+        """The suite as plain data."""
+        return self.model_dump(mode="json")
+
+
+def _unique(what: str, names: Sequence[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"every {what} must be unique; {', '.join(map(repr, repeated))} appears more than once")
+
+
+def candidates(tune: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of a search space, in the order written; one empty combination when there is none."""
+    return [dict(zip(tune, values, strict=True)) for values in product(*tune.values())]
+
+
+def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
+    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` naming file and key."""
+    values = read_toml(path)
+    for change in changes:
+        _apply(values, change)
+    return Suite.parse(values, str(path))
+
+
+def _apply(values: dict[str, Any], change: str) -> None:
+    """Apply one ``a.b=value`` to the raw suite. Tasks and learners are addressed by name or label."""
+    path, equals, text = change.partition("=")
+    if not equals or not path.strip():
+        raise UsageError(f"--set {change}: must have the form key.key=value, for example replicates=2. Got {change!r}.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *parents, last = path.strip().split(".")
+    here: Any = values
+    seen: list[str] = []
+    while parents:
+        if isinstance(here, list):
+            part = _longest_name(here, parents + [last], change)
+            taken = part.count(".") + 1
+            here = next(item for item in here if _called(item) == part)
+            del parents[:taken]
+        else:
+            part = parents.pop(0)
+            if part not in here:
+                if not _known_table(seen, part):
+                    raise UsageError(f"--set {change}: unknown key {part!r}.{suggest(part, here)}")
+                here[part] = {}
+            here = here[part]
+        seen.append(part)
+    if not isinstance(here, dict):
+        raise UsageError(f"--set {change}: {path!r} does not name a key; address an entry by name, then its key.")
+    here[last] = value
+
+
+def _called(item: Mapping[str, Any]) -> str:
+    return str(item.get("label") or item.get("name") or item.get("id") or "")
+
+
+def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
+    """The entry meant by the first parts of a path; names may contain dots."""
+    names = [_called(item) for item in items]
+    for count in range(len(parts) - 1, 0, -1):
+        if (name := ".".join(parts[:count])) in names:
+            return name
+    near = difflib.get_close_matches(parts[0], names, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(names)}."
+    raise UsageError(f"--set {change}: there is no entry called {parts[0]!r}.{hint}")
+
+
+def _known_table(seen: Sequence[str], part: str) -> bool:
+    """Tables that a suite file may leave out, so that a change may create them."""
+    return (not seen and part == "budget") or (len(seen) == 2 and part in {"options", "tune", "inputs", "target", "labels"})

@@ -1,0 +1,1 @@
+"""Tasks: input laws, targets, labels and the errors that are measured on them."""

@@ -1,0 +1,34 @@
+"""Inputs from a mixture of correlated Gaussians."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import PositiveInt
+
+from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.inputs.gaussian_nonspherical import Condition, equal_row_factor
+
+
+class GaussianMixture(Inputs):
+    """x ~ N(0, Sigma_c Sigma_c^T) with c uniform over the components; all rows of all Sigma_c have norm 1.
+
+    So E[x_i^2] = 1 in every component, as BFC Proposition 5.1 asks.
+    """
+
+    kind: ClassVar[str] = "gaussian-mixture"
+    components: PositiveInt = 3
+    condition: Condition = 2.0
+
+    def law(self, rng: np.random.Generator, d: int) -> Law:
+        """One Sigma per component, (components, d, d), under the name ``sigmas``."""
+        return Law(self, d, sigmas=np.stack([equal_row_factor(rng, d, self.condition) for _ in range(self.components)]))
+
+    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+        """m independent points, (m, d)."""
+        component = rng.integers(self.components, size=m)
+        x = rng.standard_normal((m, law.d))
+        for c, sigma in enumerate(law.drawn["sigmas"]):
+            x[component == c] = x[component == c] @ sigma.T
+        return x

@@ -1,0 +1,29 @@
+"""Inputs on the unit sphere."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from bfc_bench.tasks.base import Float, Inputs, Law
+
+
+class Sphere(Inputs):
+    """x uniform on the unit sphere S^{d-1}, so that E[x x^T] = I/d. NR section 2."""
+
+    kind: ClassVar[str] = "sphere"
+
+    def check(self, d: int) -> str | None:
+        """The sphere of one dimension is two points, where every x_i^2 is constant."""
+        return "sphere inputs need d >= 2" if d < 2 else None
+
+    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+        """m independent points, (m, d), each of norm 1."""
+        x = rng.standard_normal((m, law.d))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        return x
+
+    def square_mean(self, law: Law) -> Float:
+        """E[x_i^2] = 1/d, (d,)."""
+        return np.full(law.d, 1 / law.d)

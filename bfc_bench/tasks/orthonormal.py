@@ -1,0 +1,15 @@
+"""Random orthonormal rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bfc_bench.tasks.base import Float
+
+
+def orthonormal_rows(rng: np.random.Generator, k: int, d: int) -> Float:
+    """k <= d orthonormal rows in d dimensions, (k, d), distributed as the first k rows of a Haar rotation."""
+    q, r = np.linalg.qr(rng.standard_normal((d, k)))
+    # Without the signs of r the law of q depends on the sign convention of the QR routine (Mezzadri 2007).
+    rows: Float = (q * np.sign(np.diag(r))).T
+    return rows

@@ -1,0 +1,85 @@
+"""Low-rank polynomials."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+
+from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.orthonormal import orthonormal_rows
+from bfc_bench.tasks.targets.harmonics import zonal
+
+PROBES = 16384
+"""Points on which the L2 norm of a monomial is measured when a teacher is drawn."""
+
+Form = Literal["monomial", "gegenbauer"]
+
+
+class LowrankPoly(Target):
+    """G*(x) = sum_s a_s f_s(beta_s . x) with orthonormal random directions beta_s. NR eq. (5).
+
+    ``form = "monomial"``: f_s(t) = c_s t^p as printed, where c_s > 0 gives f_s an L2 norm of 1 under the input law.
+    ``form = "gegenbauer"``: f_s(t) = phi_p(t) = sqrt(B(d,p)) P_p(t), of pure degree p and variance 1 on the sphere.
+    The monomial has most of its variance in lower degrees, so only the second form shows the sample sizes of NR.
+    """
+
+    kind: ClassVar[str] = "lowrank-poly"
+    degree: PositiveInt
+    """p."""
+    rank: PositiveInt = 1
+    """Number of terms."""
+    form: Form = "gegenbauer"
+    coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
+    """a_s, one per term; without it all equal with sum a_s^2 = 1."""
+
+    @field_validator("coefficients")
+    @classmethod
+    def _one_per_term(cls, values: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
+        rank = info.data.get("rank")
+        if values is not None and rank is not None and len(values) != rank:
+            raise ValueError(f"must have one entry per term, rank = {rank}")
+        if values is not None and not any(values):
+            raise ValueError("must not all be 0")
+        return values
+
+    def check(self, d: int) -> str | None:
+        """Orthonormal directions need rank <= d."""
+        return f"rank = {self.rank} is above the input dimension {d}" if self.rank > d else None
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """Gegenbauer polynomials belong to the sphere."""
+        if self.form == "gegenbauer" and not isinstance(inputs, Sphere):
+            return (
+                f"form = 'gegenbauer' needs sphere inputs, not {inputs.kind!r}; take form = 'monomial' or other inputs"
+            )
+        return None
+
+    def draw(self, rng: np.random.Generator, law: Law) -> LowrankTeacher:
+        """One teacher."""
+        directions = orthonormal_rows(rng, self.rank, law.d)
+        coefficients = np.full(self.rank, 1 / sqrt(self.rank))
+        if self.coefficients is not None:
+            coefficients = np.array(self.coefficients)
+        if self.form == "monomial":
+            terms = (law.sample(rng, PROBES) @ directions.T) ** self.degree
+            coefficients /= np.sqrt(np.mean(terms**2, axis=0))
+        return LowrankTeacher(directions, coefficients, self.degree, self.form)
+
+
+class LowrankTeacher(Teacher):
+    """sum_s a_s f(beta_s . x), f(t) = t^p or phi_p(t), for directions beta (r, d) and coefficients a (r,)."""
+
+    def __init__(self, directions: Float, coefficients: Float, degree: int, form: Form) -> None:
+        self.directions, self.coefficients, self.degree, self.form = directions, coefficients, degree, form
+        self.facts = {"degree": degree, "rank": len(directions)}
+
+    def __call__(self, x: Float) -> Float:
+        """G*(x), (m,), for x (m, d), of norm 1 for the Gegenbauer form."""
+        t = x @ self.directions.T
+        terms = t**self.degree if self.form == "monomial" else zonal(x.shape[1], self.degree, t)
+        values: Float = terms @ self.coefficients
+        return values

@@ -1,0 +1,215 @@
+"""A task (inputs x target x labels) and its problems, one per seed, input dimension and replicate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bfc_bench.config import Settings, digest
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.learner import Data, Outline, TaskFacts
+from bfc_bench.registry import Registry
+from bfc_bench.seeds import BLOCK, stream
+from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Target, Teacher
+
+SCALE_POINTS = 16 * BLOCK
+"""Leading test points on which the target's standard deviation is estimated, whatever the size of the test set."""
+
+Part = TypeVar("Part", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Task:
+    """An input law, a target and a labelling under one name, with ``unlabeled`` extra inputs for the learner."""
+
+    name: str
+    inputs: Inputs
+    target: Target
+    labels: Labels
+    unlabeled: int = 0
+
+    def check(self, d: int) -> str | None:
+        """Why this task does not exist in d dimensions, or None."""
+        return self.inputs.check(d) or self.target.check(d) or self.target.check_inputs(self.inputs)
+
+    def definition(self) -> dict[str, Any]:
+        """The task as plain data. Two tasks with equal definitions give equal samples."""
+        return {
+            "name": self.name,
+            "inputs": _plain(self.inputs),
+            "target": _plain(self.target),
+            "labels": _plain(self.labels),
+            "unlabeled": self.unlabeled,
+        }
+
+    def facts(self, d: int) -> TaskFacts:
+        """What a learner may know when it decides whether it applies."""
+        return TaskFacts(
+            name=self.name,
+            inputs=self.inputs.kind,
+            target=self.target.kind,
+            labels=self.labels.kind,
+            kind=self.labels.label_kind,
+            d=d,
+            unlabeled=self.unlabeled,
+        )
+
+    def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:
+        """The problem of one replicate; nothing is drawn yet. Raises ``UsageError`` when ``check`` has a reason."""
+        if reason := self.check(d):
+            raise UsageError(f"task {self.name!r}: {reason}.")
+        return Problem(self, seed, d, replicate, test_size)
+
+
+class Problem:
+    """One teacher with its points. Everything is drawn on first use, from streams that depend on their purpose alone.
+
+    Points come in blocks of ``seeds.BLOCK`` rows, each from its own stream, so that a smaller sample is a bitwise
+    prefix of a larger one. All arrays are float64 and read-only: every learner of the problem sees the same ones.
+    """
+
+    def __init__(self, task: Task, seed: int, d: int, replicate: int, test_size: int) -> None:
+        self.task, self.seed, self.d, self.replicate, self.test_size = task, seed, d, replicate, test_size
+        self._train = _Rows(self._train_block)
+        self._test = _Rows(self._test_block)
+        self._unlabeled = _Rows(lambda b: (self._inputs("unlabeled", b),))
+
+    @cached_property
+    def sample(self) -> str:
+        """Identity of the nested training sample: everything that determines it."""
+        return digest([self.seed, self.task.definition(), self.d, self.replicate])
+
+    @cached_property
+    def law(self) -> Law:
+        """The input law."""
+        return self.task.inputs.law(self._stream("law"), self.d)
+
+    @cached_property
+    def teacher(self) -> Teacher:
+        """The target function."""
+        return self.task.target.draw(self._stream("teacher"), self.law)
+
+    @cached_property
+    def scale(self) -> float:
+        """The teacher's standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
+        blocks = range(SCALE_POINTS // BLOCK)
+        return float(np.std(np.concatenate([self.teacher(self._inputs("test-inputs", b)) for b in blocks])))
+
+    @property
+    def square_mean(self) -> Float:
+        """E[x_i^2], (d,)."""
+        return self.law.square_mean
+
+    def outline(self, n: int) -> Outline:
+        """What is known of the first n training points without drawing them."""
+        return Outline(sample=self.sample, n=n, d=self.d, kind=self.task.labels.label_kind)
+
+    def train(self, n: int) -> Data:
+        """The first n training points: x (n, d), y (n,)."""
+        x, y = self._train.first(n)
+        return Data(sample=self.sample, n=n, d=self.d, kind=self.task.labels.label_kind, x=x, y=y)
+
+    @property
+    def test_x(self) -> Float:
+        """The test inputs, (test_size, d)."""
+        return self._test.first(self.test_size)[0]
+
+    @property
+    def test_y(self) -> Float:
+        """Clean target values at the test inputs, or their labels where labels are binary, (test_size,)."""
+        return self._test.first(self.test_size)[1]
+
+    @property
+    def unlabeled(self) -> Float | None:
+        """Inputs without labels, (n_0, d), or None when the task offers none."""
+        return self._unlabeled.first(self.task.unlabeled)[0] if self.task.unlabeled else None
+
+    def facts(self, keys: Collection[str]) -> dict[str, Any]:
+        """The teacher's facts under ``keys``. Raises ``UsageError`` for one it does not have."""
+        known = self.teacher.facts
+        for key in keys:
+            if key not in known:
+                raise UsageError(
+                    f"task {self.task.name!r}: target {self.task.target.kind!r} has no fact {key!r} "
+                    f"for a learner that asks for it.{suggest(key, known)}"
+                )
+        return {key: known[key] for key in keys}
+
+    def _stream(self, *purpose: object) -> np.random.Generator:
+        return stream(self.seed, self.task.name, self.d, self.replicate, *purpose)
+
+    def _inputs(self, purpose: str, block: int) -> Float:
+        return self.law.sample(self._stream(purpose, block), BLOCK)
+
+    def _label(self, purpose: str, block: int, x: Float) -> Float:
+        return self.task.labels.label(self._stream(purpose, block), x, self.teacher(x), self.scale)
+
+    def _train_block(self, block: int) -> tuple[Float, Float]:
+        x = self._inputs("train-inputs", block)
+        return x, self._label("train-labels", block, x)
+
+    def _test_block(self, block: int) -> tuple[Float, Float]:
+        x = self._inputs("test-inputs", block)
+        return x, self._label("test-labels", block, x) if self.task.labels.label_kind == "binary" else self.teacher(x)
+
+
+class _Rows:
+    """Arrays with a row per point, generated block by block as far as they are asked for, and kept."""
+
+    def __init__(self, generate: Callable[[int], tuple[Float, ...]]) -> None:
+        self._generate = generate
+        self._blocks = 0
+        self._arrays: tuple[Float, ...] = ()
+
+    def first(self, n: int) -> tuple[Float, ...]:
+        """The first n rows of each array, as read-only views."""
+        needed = max(-(-n // BLOCK), 1)
+        if needed > self._blocks:
+            new = [self._generate(block) for block in range(self._blocks, needed)]
+            old = [self._arrays] if self._blocks else []
+            self._arrays = tuple(np.concatenate(parts) for parts in zip(*old, *new, strict=True))
+            for array in self._arrays:
+                array.setflags(write=False)
+            self._blocks = needed
+        return tuple(array[:n] for array in self._arrays)
+
+
+def build_task(
+    name: str,
+    inputs: Mapping[str, Any],
+    target: Mapping[str, Any],
+    labels: Mapping[str, Any],
+    unlabeled: int = 0,
+    *,
+    known_inputs: Registry[type[Inputs]],
+    known_targets: Registry[type[Target]],
+    known_labels: Registry[type[Labels]],
+    where: str,
+) -> Task:
+    """A task from plain data such as ``{"kind": "uniform"}``; the other keys are the kind's options.
+
+    Raises ``UsageError`` that starts with ``where`` and names the table and the key that is wrong.
+    """
+    return Task(
+        name=name,
+        inputs=_build(inputs, known_inputs, f"{where}: inputs"),
+        target=_build(target, known_targets, f"{where}: target"),
+        labels=_build(labels, known_labels, f"{where}: labels"),
+        unlabeled=unlabeled,
+    )
+
+
+def _plain(part: Inputs | Target | Labels) -> dict[str, Any]:
+    return {"kind": part.kind, **part.model_dump(mode="json")}
+
+
+def _build(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:
+    options = dict(table)
+    kind = options.pop("kind", None)
+    if not isinstance(kind, str):
+        raise UsageError(f"{where}: kind must be the name of one of: {', '.join(known)}. Got {kind!r}.")
+    return known.get(kind, where).parse(options, f"{where} ({kind})")

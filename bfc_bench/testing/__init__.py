@@ -1,0 +1,124 @@
+"""The conformance kit: one line in a test tells whether a learner keeps the contract.
+
+    from bfc_bench.testing import check_learner
+
+    def test_my_learner():
+        check_learner(MyLearner)
+
+The kit makes tiny data of its own, fits the learner with its ``smoke`` options some twenty times and tries one law
+after the other. ``bfc-bench check NAME`` does the same from the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import Learner
+
+__all__ = ["Check", "CheckReport", "check_learner"]
+
+Outcome = Literal["passed", "skipped", "failed"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """How one law came out."""
+
+    name: str
+    outcome: Outcome
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.outcome:7} {self.name}{': ' if self.reason else ''}{self.reason}"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """How every law came out for one learner."""
+
+    learner: str
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> int:
+        """Number of laws that hold."""
+        return self._count("passed")
+
+    @property
+    def skipped(self) -> int:
+        """Number of laws that do not apply."""
+        return self._count("skipped")
+
+    @property
+    def failed(self) -> int:
+        """Number of laws that are broken."""
+        return self._count("failed")
+
+    @property
+    def ran(self) -> int:
+        """Number of laws that were tried."""
+        return self.passed + self.failed
+
+    @property
+    def ok(self) -> bool:
+        """Some law was tried and none is broken."""
+        return self.ran > 0 and self.failed == 0
+
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        return f"{len(self.checks)} checks: {self.passed} passed, {self.skipped} skipped, {self.failed} failed"
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.checks), self.summary])
+
+    def _count(self, outcome: Outcome) -> int:
+        return sum(check.outcome == outcome for check in self.checks)
+
+
+def check_learner(learner: type[Learner] | Learner, *, strict: bool = True, tolerance: float = 1e-3) -> CheckReport:
+    """Try every law on a learner class with its ``smoke`` options, or on an instance with its own options.
+
+    ``tolerance`` is how far predictions may differ between a batch and single fits, relative to their root mean square.
+
+    Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``learner``
+    is no learner.
+    """
+    cls = learner if isinstance(learner, type) else type(learner)
+    if not issubclass(cls, Learner):
+        raise UsageError(f"check_learner expects a bfc_bench.Learner, class or instance. Got {learner!r}.")
+    options = learner.options() if isinstance(learner, Learner) else cls.smoke
+    name = str(getattr(cls, "name", cls.__name__))
+    report = CheckReport(name, tuple(_checks(cls, options, tolerance)))
+    if strict and not report.ok:
+        broken = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
+        raise AssertionError(f"{name}: {report.summary}\n{broken or '  nothing was tried'}")
+    return report
+
+
+def _checks(cls: type[Learner], options: Mapping[str, Any], tolerance: float) -> Iterator[Check]:
+    from bfc_bench.testing import batching, description, fitting
+    from bfc_bench.testing.law import Law, Skip, laws_of
+    from bfc_bench.testing.trial import Trial
+
+    trial = Trial(cls, options, tolerance)
+    held: set[Law] = set()
+    for law in [*laws_of(description), *laws_of(fitting), *laws_of(batching)]:
+        unmet = [need.name for need in law.needs if need not in held]
+        if unmet:
+            yield Check(law.name, "skipped", f"needs '{unmet[0]}'")
+            continue
+        try:
+            law.holds(trial)
+        except Skip as reason:
+            yield Check(law.name, "skipped", str(reason))
+        except AssertionError as broken:
+            yield Check(law.name, "failed", str(broken))
+        except Exception as error:
+            yield Check(law.name, "failed", f"{type(error).__name__}: {error}")
+        else:
+            held.add(law)
+            yield Check(law.name, "passed")

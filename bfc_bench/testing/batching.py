@@ -1,0 +1,66 @@
+"""Laws of the batch methods: they must agree with ``fit`` and ``predict``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from bfc_bench.learner import Failure, Job, Predictor
+from bfc_bench.testing.ambient import preserved
+from bfc_bench.testing.description import batch_key_is_hashable
+from bfc_bench.testing.fitting import VALID
+from bfc_bench.testing.law import law, require, skip
+from bfc_bench.testing.trial import TEST, N, Trial, outline, own_classes
+from bfc_bench.toolkit.arrays import to_numpy
+
+
+@law(VALID, batch_key_is_hashable)
+def fit_batch_agrees_with_fit(trial: Trial) -> None:
+    """Jobs of one key, differing in seed, size, teacher and options, give what they give one by one."""
+    groups = _batches(trial)
+    if not groups:
+        skip("batch_key() is None")
+    for jobs in groups:
+        for job, outcome in zip(jobs, _fit_batch(trial, jobs), strict=True):
+            what = f"n={job.train.n}, {job.train.sample}, seed {job.ctx.seed}, in a batch of {len(jobs)}"
+            if isinstance(outcome, Failure):
+                raise AssertionError(f"{what}: {outcome.status}: {outcome.reason}")
+            require(isinstance(outcome, Predictor), f"{what}: must be a Predictor or a Failure. Got {outcome!r}")
+            trial.require_equal(trial.values(outcome), trial.values(trial.fit(job)), what)
+
+
+@law(VALID, fit_batch_agrees_with_fit)
+def predict_batch_agrees_with_predict(trial: Trial) -> None:
+    """Predictors of one batch, each at its own points, predict what they predict one by one."""
+    if not any("predict_batch" in vars(cls) for cls in own_classes(trial.cls)):
+        skip("predict_batch() is not given")
+    for jobs in _batches(trial):
+        predictors = [outcome for outcome in _fit_batch(trial, jobs) if isinstance(outcome, Predictor)]
+        xs = [trial.give(trial.points(TEST, "test", i)) for i in range(len(predictors))]
+        with preserved():
+            together = trial.cls.predict_batch(predictors, xs)
+        require(len(together) == len(xs), f"predict_batch gave {len(together)} results for {len(xs)} predictors")
+        for got, predictor, x in zip(together, predictors, xs, strict=True):
+            trial.require_equal(to_numpy(got).astype(np.float64), trial.values(predictor, x), "predict_batch")
+
+
+def _batches(trial: Trial) -> list[list[Job]]:
+    """Jobs that the framework would hand over together, in batches of at least two."""
+    if trial.learner.batch_key(outline(trial.data())) is None:
+        return []
+    jobs = [trial.job(), trial.job(seed=1), trial.job(n=2 * N // 3, seed=2), trial.job(teacher=1, seed=3)]
+    for option, values in list(trial.cls.search.items())[:1]:
+        candidates = (trial.cls.parse({**trial.options, option: value}, "search") for value in values[:2])
+        jobs += [trial.job(candidate) for candidate in candidates]
+    groups: dict[Hashable, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.learner.batch_key(outline(job.train)), []).append(job)
+    return [group for key, group in groups.items() if key is not None and len(group) > 1]
+
+
+def _fit_batch(trial: Trial, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    with preserved():
+        outcomes = trial.cls.fit_batch(jobs)
+    require(len(outcomes) == len(jobs), f"fit_batch gave {len(outcomes)} results for {len(jobs)} jobs")
+    return outcomes

@@ -1,0 +1,158 @@
+"""A learner on trial: its smoke options, tiny data made for it, and fits that cannot disturb one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.learner import Array, ArrayKind, Context, Data, Job, LabelKind, Learner, Outline, Predictor, TaskFacts
+from bfc_bench.seeds import stream
+from bfc_bench.testing.ambient import preserved
+from bfc_bench.testing.law import require, skip
+from bfc_bench.toolkit.arrays import convert, to_numpy
+
+N, D, UNLABELED, TEST = 48, 6, 96, 17
+WIDTH = 3
+ALPHAS = (1.0, 0.3)
+FACTS: Mapping[str, Any] = MappingProxyType({"alphas": ALPHAS})
+"""What the kit can tell a learner that asks an oracle."""
+
+
+@dataclass
+class Trial:
+    """What the laws share about one learner class."""
+
+    cls: type[Learner]
+    options: Mapping[str, Any]
+    tolerance: float
+    """Largest difference of two predictions that count as equal, relative to their root mean square."""
+
+    @cached_property
+    def learner(self) -> Learner:
+        """The learner with its smoke options."""
+        return self.cls.parse(self.options, f"{self.cls.__name__}.smoke")
+
+    @property
+    def arrays(self) -> ArrayKind:
+        """The array library that the learner prefers."""
+        return self.cls.capabilities.arrays[0]
+
+    @property
+    def labels(self) -> LabelKind:
+        """Real labels where the learner fits them."""
+        return "real" if "real" in self.cls.capabilities.labels else "binary"
+
+    @cached_property
+    def device(self) -> str:
+        """The CPU where the learner runs on it."""
+        if "cpu" in self.cls.capabilities.devices:
+            return "cpu"
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else skip("runs on cuda only, and there is none")
+
+    def facts(self, labels: LabelKind | None = None, unlabeled: int = UNLABELED) -> TaskFacts:
+        """The task of the trial."""
+        kind = labels or self.labels
+        target = "quadratic-densenet"
+        return TaskFacts("check", "uniform", target, "clean" if kind == "real" else "sign", kind, D, unlabeled)
+
+    def data(
+        self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
+    ) -> Data:
+        """A training set: x (n, D) uniform with unit variance, y (n,) of a quadratic network with unit variance.
+
+        Sets of one ``teacher`` are prefixes of one sample; another teacher has other inputs too.
+        """
+        n = min(n, self.cls.capabilities.max_n or n)
+        kind = labels or self.labels
+        x = self.points(N, teacher)
+        y = _teacher(x, teacher)
+        y = (y - y.mean()) / y.std()
+        y = np.where(y >= 0, 1.0, -1.0) if kind == "binary" else y
+        x, y = self.give(x[:n], arrays), self.give(y[:n], arrays)
+        return Data(sample=f"check-{teacher}-{kind}", n=n, d=D, kind=kind, x=x, y=y)
+
+    def points(self, m: int, *purpose: object) -> np.ndarray:
+        """Inputs (m, D), uniform on [-sqrt 3, sqrt 3]^D."""
+        return stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, D))
+
+    def test_points(self, m: int = TEST) -> Array:
+        """Fresh inputs (m, D) of the array kind that the learner prefers."""
+        return self.give(self.points(m, "test"))
+
+    def give(self, x: np.ndarray, arrays: ArrayKind | None = None) -> Array:
+        """A copy of ``x`` of the wanted array kind."""
+        return convert(x.copy(), arrays or self.arrays, self.device)
+
+    def context(self, seed: int = 0, arrays: ArrayKind | None = None, *, bare: bool = False) -> Context:
+        """All that a task may offer, or with ``bare`` only what every task offers."""
+        asked = self.learner.oracle()
+        if unknown := sorted(asked - set(FACTS)):
+            skip(f"asks the oracle for {', '.join(unknown)}, which this kit cannot tell")
+        told = {name: FACTS[name] for name in asked}
+        if bare:
+            return Context(seed=seed, device=self.device, oracle=told)
+        unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)
+        return Context(seed=seed, device=self.device, oracle=told, square_mean=np.ones(D), unlabeled=unlabeled)
+
+    def job(self, learner: Learner | None = None, *, n: int = N, teacher: int = 0, seed: int = 0) -> Job:
+        """One fit, with arrays of its own."""
+        return Job(learner or self.learner, self.data(n, teacher), self.context(seed))
+
+    def fit(self, job: Job) -> Predictor:
+        """Fit one job in preserved surroundings."""
+        with preserved():
+            return job.learner.fit(job.train, job.ctx)
+
+    def fit_and_predict(self) -> np.ndarray:
+        """Fit ``job()`` and predict the test points in the surroundings of the caller."""
+        job = self.job()
+        return to_numpy(job.learner.fit(job.train, job.ctx).predict(self.test_points())).astype(np.float64)
+
+    def predict(self, predictor: Predictor, x: Array) -> Array:
+        """What ``predict`` gives, in preserved surroundings."""
+        with preserved():
+            return predictor.predict(x)
+
+    def values(self, predictor: Predictor, x: Array = None) -> np.ndarray:
+        """Predictions (m,) in float64, at a fresh copy of the test points unless told where."""
+        return to_numpy(self.predict(predictor, self.test_points() if x is None else x)).astype(np.float64)
+
+    @cached_property
+    def fitted(self) -> Predictor:
+        """The fit of ``job()``, made once for the laws that only look at it."""
+        return self.fit(self.job())
+
+    def require_equal(self, got: np.ndarray, expected: np.ndarray, what: str, tolerance: float | None = None) -> None:
+        """Break a law unless two prediction vectors agree."""
+        require(got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}")
+        scale = float(np.sqrt(np.mean(expected**2))) + 1e-6
+        error = float(np.max(np.abs(got - expected), initial=0.0)) / scale
+        limit = self.tolerance if tolerance is None else tolerance
+        require(error <= limit, f"{what}: relative difference {error:.1e}, allowed {limit:.0e}")
+
+
+def outline(train: Data) -> Outline:
+    """What is known of a training set before it is generated."""
+    return Outline(sample=train.sample, n=train.n, d=train.d, kind=train.kind)
+
+
+def own_classes(cls: type[Learner]) -> list[type]:
+    """The classes between a learner and ``Learner``, which are its author's."""
+    return list(takewhile(lambda base: base is not Learner, cls.__mro__))
+
+
+def _teacher(x: np.ndarray, teacher: int) -> np.ndarray:
+    """A quadratic network on x (n, D): the squares of WIDTH directions of x, and of one direction of those squares."""
+    rng = stream("check_learner", "teacher", teacher)
+    second = (x @ rng.normal(size=(D, WIDTH)) / np.sqrt(D)) ** 2 - 1
+    third = (second @ rng.normal(size=WIDTH)) ** 2
+    values: np.ndarray = ALPHAS[0] * second.sum(axis=1) + ALPHAS[1] * third
+    return values

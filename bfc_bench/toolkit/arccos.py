@@ -1,0 +1,132 @@
+"""Arc-cosine kernels: closed forms of Gaussian gates, and of infinitely wide ReLU networks of any depth.
+
+With unit vectors x, x' of cosine rho and w ~ N(0, I), E[s(w.x) s(w.x')] is ``k0`` for the step s(t) = 1{t > 0}, ``k1``
+for the ReLU s(t) = max(t, 0) and ``k2`` for s(t) = max(t, 0)^2 / 2 (Cho & Saul 2009, with their factor 2 and degree's
+factorial taken into s).
+
+Networks follow the convention of neural-tangents: ``depth`` hidden layers ``Dense(W_std=sqrt(2)), Relu`` and a read-out
+``Dense(W_std=1)``, every Dense with ``b_std = sqrt(bias_variance)``. Without bias NNGP(x, x) = |x|^2/d and
+NTK(x, x) = (depth + 1) |x|^2/d.
+
+Shapes: m and n points, d input dimension.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bfc_bench.learner import Array
+
+
+def k0(rho: Array) -> Array:
+    """E[1{w.x > 0} 1{w.x' > 0}] at cosine ``rho`` (any shape; torch, NumPy or JAX): (pi - acos rho) / (2 pi)."""
+    xp = _library(rho)
+    return (pi - xp.acos(xp.clip(rho, -1, 1))) / (2 * pi)
+
+
+def k1(rho: Array) -> Array:
+    """E[relu(w.x) relu(w.x')] at cosine ``rho``: (sqrt(1 - rho^2) + (pi - acos rho) rho) / (2 pi)."""
+    xp = _library(rho)
+    rho = xp.clip(rho, -1, 1)
+    return (xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * rho) / (2 * pi)
+
+
+def k2(rho: Array) -> Array:
+    """E[relu(w.x)^2/2 relu(w.x')^2/2] at ``rho``: (3 rho sqrt(1 - rho^2) + (pi - acos rho)(1 + 2 rho^2)) / (8 pi)."""
+    xp = _library(rho)
+    rho = xp.clip(rho, -1, 1)
+    return (3 * rho * xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
+
+
+def nngp(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
+    """Covariance (m, n) of a wide random ReLU network's output at x (m, d) and z (n, d); z None means x, exactly."""
+    return _network_kernel(x, z, depth, bias_variance, tangent=False)
+
+
+def ntk(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
+    """Neural tangent kernel (m, n) of a wide ReLU network at x (m, d) and z (n, d); z None means x, exactly."""
+    return _network_kernel(x, z, depth, bias_variance, tangent=True)
+
+
+def first_layer(x: Tensor, gamma: float, bias_variance: float) -> tuple[Tensor, Tensor]:
+    """Directions (m, d or d + 1) and standard deviations (m,) of the first pre-activation.
+
+    Its variance is 2 gamma |x|^2 + bias_variance. Products of directions are cosines. They come out a few units of
+    rounding too large, so that after clipping those of equal points are exactly 1: near there acos turns a rounding
+    error e into sqrt(2 e).
+    """
+    columns = sqrt(2 * gamma) * x
+    if bias_variance:
+        columns = torch.cat([columns, columns.new_full((len(x), 1), sqrt(bias_variance))], dim=1)
+    scale = torch.linalg.vector_norm(columns, dim=1)
+    return columns * (_upward(x) / scale.clamp_min(torch.finfo(x.dtype).tiny)).unsqueeze(1), scale
+
+
+def relu_network_(
+    rho: Tensor, left: Tensor, right: Tensor, *, depth: int, bias_variance: float, tangent: bool
+) -> Tensor:
+    """Overwrite cosines ``rho`` (m, n) of the first pre-activation by the network's NNGP, or NTK with ``tangent``.
+
+    ``left`` (m,) and ``right`` (n,) are the pre-activation's standard deviations, see ``first_layer``. Both kernels are
+    carried relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to itself times f0 = 2 k0.
+    """
+    rho.clamp_(-1, 1)
+    total = rho.clone() if tangent else rho
+    left, right = left.unsqueeze(1), right.unsqueeze(0)
+    for layer in range(depth):
+        gate = torch.acos(rho).mul_(-1 / pi).add_(1)
+        sine = torch.mul(rho, rho).neg_().add_(1).sqrt_()
+        rho.mul_(gate).add_(sine, alpha=1 / pi).clamp_(max=1)
+        if tangent:
+            total.mul_(gate)
+        gain = _gain(layer, depth)
+        if bias_variance:
+            new_left, new_right = ((gain * v**2 + bias_variance).sqrt() for v in (left, right))
+            shrink_left, shrink_right = sqrt(gain) * left / new_left, sqrt(gain) * right / new_right
+            rho.mul_(shrink_left).mul_(shrink_right).addcmul_(1 / new_left, 1 / new_right, value=bias_variance)
+            rho.mul_(_upward(rho)).clamp_(max=1)
+            if tangent:
+                total.mul_(shrink_left).mul_(shrink_right)
+        else:
+            new_left, new_right = sqrt(gain) * left, sqrt(gain) * right
+        left, right = new_left, new_right
+        if tangent:
+            total.add_(rho)
+    return rho.copy_(total.mul_(left).mul_(right)) if tangent else rho.mul_(left).mul_(right)
+
+
+def relu_network_diagonal(scale: Tensor, depth: int, bias_variance: float, tangent: bool) -> Tensor:
+    """The kernel of each point with itself, (m,), from its first pre-activation's standard deviation (m,)."""
+    variance = scale**2
+    total = variance.clone()
+    for layer in range(depth):
+        variance = _gain(layer, depth) * variance + bias_variance
+        total = _gain(layer, depth) * total + variance
+    return total if tangent else variance
+
+
+def _upward(like: Tensor) -> float:
+    return 1.0 + 4 * float(torch.finfo(like.dtype).eps)
+
+
+def _gain(layer: int, depth: int) -> float:
+    """W_std^2 / 2 of the Dense after ReLU number ``layer``: a ReLU halves the variance, the read-out has W_std = 1."""
+    return 0.5 if layer == depth - 1 else 1.0
+
+
+def _network_kernel(x: Tensor, z: Tensor | None, depth: int, bias_variance: float, tangent: bool) -> Tensor:
+    left, left_scale = first_layer(x, 1 / x.shape[1], bias_variance)
+    right, right_scale = (left, left_scale) if z is None else first_layer(z, 1 / x.shape[1], bias_variance)
+    network: dict[str, Any] = {"depth": depth, "bias_variance": bias_variance, "tangent": tangent}
+    kernel = relu_network_(left @ right.T, left_scale, right_scale, **network)
+    if z is None:
+        kernel.diagonal().copy_(relu_network_diagonal(left_scale, **network))
+    return kernel
+
+
+def _library(array: Array) -> Array:
+    return torch if isinstance(array, Tensor) else array.__array_namespace__()

@@ -1,0 +1,35 @@
+"""Moves arrays between NumPy, torch and JAX, in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfc_bench.learner import Array, ArrayKind
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
+    """A NumPy array as ``kind`` on ``device`` (``cpu`` or ``cuda``), float64 (JAX: float32 unless x64 is enabled).
+
+    NumPy arrays are passed on as they are; the others are copies.
+    """
+    if kind == "torch":
+        import torch
+
+        return torch.tensor(x, device=device)
+    if kind == "jax":
+        import jax
+
+        return jax.device_put(x, jax.devices("gpu" if device == "cuda" else "cpu")[0])
+    return x
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """Any array as a NumPy array on the host, its dtype kept."""
+    import numpy as np
+
+    if type(x).__module__.startswith("torch"):
+        x = x.detach().cpu()
+    return np.asarray(x)

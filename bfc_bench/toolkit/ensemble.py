@@ -1,0 +1,293 @@
+"""Train many small models at once: the whole training loop is one compiled program.
+
+Members of an ensemble share the shapes of their parameters, their minibatch size and their number of steps, and may
+differ in everything else: seed, initial values, learning rates, teacher, sample and training size. Compiled programs are
+reused for every ensemble of equal shapes, also between processes, through a cache on disk.
+
+What a member becomes does not depend on who it was trained with: its minibatches are keyed by (seed, stream, step), every
+reduction (loss, gradient norm, divergence) is its own, and a member that leaves the finite numbers is frozen where it was.
+
+Letters in shapes: n points, N points after padding, B minibatch, E members, P parameters of one member.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
+
+Array: TypeAlias = Any
+Tree: TypeAlias = Any
+"""A nest of dicts, lists and tuples of arrays."""
+
+MIN_POINTS = 1024
+"""Samples are padded to a power of two, at least this, so that few programs are compiled."""
+GPU_BYTES = 2**33
+"""Padded samples that are put on a GPU together."""
+
+
+def square_loss(prediction: Array, y: Array) -> Array:
+    """(F - y)^2, (B,)."""
+    return (prediction - y) ** 2
+
+
+def weighted_square_loss(prediction: Array, y: Array) -> Array:
+    """(F - y)^2 / (1 + y^2), (B,): bounded influence of the heavy tail of a high-degree target. For clean labels."""
+    return (prediction - y) ** 2 / (1.0 + y * y)
+
+
+@dataclass(frozen=True)
+class WarmupCosine:
+    """Linear warm-up over a ``share`` of training, then a cosine to 0."""
+
+    share: float = 0.05
+
+    def __call__(self, progress: Array) -> Array:
+        """Factor of the learning rate at ``progress`` in [0, 1)."""
+        decay = jnp.clip((progress - self.share) / (1.0 - self.share), 0.0, 1.0)
+        warmup = jnp.minimum(progress / self.share, 1.0) if self.share > 0 else 1.0
+        return warmup * 0.5 * (1.0 + jnp.cos(jnp.pi * decay))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is compiled. Its functions must be hashable by value (module functions, frozen dataclasses with
+    ``__call__``): equal recipes then share one program.
+    """
+
+    apply: Callable[[Tree, Tree], Array]
+    """``apply(params, inputs)``: predictions (B,) from a member's parameters and leaves of ``inputs`` (B, ...)."""
+    batch_size: int
+    loss: Callable[[Array, Array], Array] = square_loss
+    """``loss(predictions, y)``: one value per point, (B,)."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    schedule: Callable[[Array], Array] = field(default_factory=WarmupCosine)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model to train."""
+
+    params: Tree
+    """Initial parameters."""
+    inputs: Tree
+    """Training inputs, leaves (n, ...)."""
+    y: np.ndarray
+    """Training labels, (n,)."""
+    seed: int
+    """First key of the minibatches."""
+    lr: float
+    multipliers: Tree = None
+    """Factors of ``lr``, a tree like ``params`` of numbers or arrays; 0 freezes. None is 1 everywhere."""
+    stream: int = 0
+    """Second key of the minibatches, for another training with the same seed."""
+    clip: float = math.inf
+    """Bound on the norm of the gradient of all parameters that are not frozen."""
+    momentum: float = 0.9
+    """Momentum of SGD, or Adam's beta_1."""
+    beta2: float = 0.99
+    """Adam's beta_2."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One trained model."""
+
+    params: Tree
+    """Final parameters, NumPy float32; the last finite ones when training diverged."""
+    loss: float
+    """Mean loss over the n training points."""
+    finite: bool
+    """False when a gradient or the final loss was not finite."""
+    checkpoints: Mapping[int, Tree] = field(default_factory=dict)
+    """Parameters after so many steps."""
+
+
+def train(
+    recipe: Recipe,
+    members: Sequence[Member],
+    steps: int,
+    *,
+    device: str = "cpu",
+    checkpoints: Sequence[int] = (),
+    lanes: int | None = None,
+) -> list[Trained]:
+    """Train ``members`` for ``steps`` steps each, in float32; results in the order given.
+
+    ``checkpoints`` are step counts below ``steps`` at which parameters are kept too. ``lanes`` is how many members
+    advance together. By default one after another on a CPU, so that a model's state stays in the core's cache, and
+    all that fit into ``GPU_BYTES`` on a GPU. On a CPU results are equal bitwise for any company and any ``lanes``;
+    on a GPU up to rounding.
+    Raises ``ValueError`` when members' shapes differ.
+    """
+    if not members:
+        return []
+    layout = Layout.of(members[0].params)
+    length = max(MIN_POINTS, 1 << (max(len(member.y) for member in members) - 1).bit_length())
+    where = prepare_jax(device)
+    lanes = lanes or (1 if device == "cpu" else _gpu_lanes(members, length))
+    stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
+    trained: list[Trained] = []
+    with jax.default_matmul_precision(MATMUL_PRECISION):
+        for first in range(0, len(members), lanes):
+            chunk = list(members[first : first + lanes])
+            # A short last chunk is filled up, because another number of lanes would be another program.
+            filled = chunk + [chunk[-1]] * (lanes - len(chunk))
+            state, data = jax.device_put(_pack(layout, filled, length), where)
+            trained += _train_chunk(recipe, layout, state, data, stops)[: len(chunk)]
+    return trained
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a tree of parameters lies in one vector (P,): one vector per member makes an optimiser step one operation."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, tree: Tree) -> Layout:
+        """The layout of ``tree``."""
+        leaves, treedef = jax.tree.flatten(tree)
+        return cls(treedef, tuple(np.shape(leaf) for leaf in leaves))
+
+    def flatten(self, tree: Tree) -> np.ndarray:
+        """The vector (P,), float32, of a tree whose leaves broadcast to this layout. Raises ``ValueError`` otherwise."""
+        leaves, treedef = jax.tree.flatten(tree)
+        if treedef != self.treedef:
+            raise ValueError(
+                f"Parameters of all members must have one structure: expected {self.treedef}, got {treedef}."
+            )
+        parts = [np.broadcast_to(leaf, shape).ravel() for leaf, shape in zip(leaves, self.shapes, strict=True)]
+        return np.concatenate(parts).astype(np.float32)
+
+    def unflatten(self, vector: Array) -> Tree:
+        """The tree of ``vector`` (P,)."""
+        leaves, start = [], 0
+        for shape in self.shapes:
+            size = math.prod(shape)
+            leaves.append(vector[start : start + size].reshape(shape))
+            start += size
+        return jax.tree.unflatten(self.treedef, leaves)
+
+
+def _gpu_lanes(members: Sequence[Member], length: int) -> int:
+    """As many members as fit, a power of two."""
+    rows = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(members[0].inputs)) + 1
+    fit = max(1, GPU_BYTES // (4 * rows * length))
+    return 1 << (min(fit, len(members)) - 1).bit_length() if fit >= len(members) else 1 << (fit.bit_length() - 1)
+
+
+def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree, dict[str, Any]]:
+    """Initial states (parameters, two moments, finite), and all that members are trained with: leaves (E, ...)."""
+
+    def pad(leaf: np.ndarray) -> np.ndarray:
+        # NaN, so that a point beyond a member's n could not be used unnoticed.
+        padded = np.full((length, *leaf.shape[1:]), np.nan, np.float32)
+        padded[: len(leaf)] = leaf
+        return padded
+
+    def stack(values: list[Any], dtype: Any = np.float32) -> np.ndarray:
+        return np.stack(values).astype(dtype, copy=False)
+
+    rates = [1.0 if member.multipliers is None else layout.flatten(member.multipliers) for member in members]
+    start = stack([layout.flatten(member.params) for member in members])
+    state = (start, np.zeros_like(start), np.zeros_like(start), np.ones(len(start), bool))
+    return state, {
+        "lr": stack(
+            [np.full(start.shape[1], member.lr * rate, np.float32) for member, rate in zip(members, rates, strict=True)]
+        ),
+        "inputs": jax.tree.map(
+            lambda *leaves: stack([pad(leaf) for leaf in leaves]), *[member.inputs for member in members]
+        ),
+        "y": stack([pad(member.y) for member in members]),
+        "n": stack([len(member.y) for member in members], np.int32),
+        "seed": stack([member.seed for member in members], np.uint32),
+        "stream": stack([member.stream for member in members], np.uint32),
+        "clip": stack([member.clip for member in members]),
+        "momentum": stack([member.momentum for member in members]),
+        "beta2": stack([member.beta2 for member in members]),
+    }
+
+
+def _train_chunk(recipe: Recipe, layout: Layout, state: Tree, data: Tree, stops: Sequence[int]) -> list[Trained]:
+    kept: list[np.ndarray] = []
+    done = 0
+    for stop in stops:
+        state, loss = _advance(recipe, layout, state, data, done, stop, stops[-1])
+        kept.append(np.asarray(state[0]))
+        done = stop
+    finite = np.asarray(state[3] & jnp.isfinite(loss))
+    return [
+        Trained(
+            params=layout.unflatten(kept[-1][lane]),
+            loss=float(loss[lane]),
+            finite=bool(finite[lane]),
+            checkpoints={
+                step: layout.unflatten(vectors[lane]) for step, vectors in zip(stops[:-1], kept, strict=False)
+            },
+        )
+        for lane in range(len(finite))
+    ]
+
+
+def _advance_members(
+    recipe: Recipe, layout: Layout, state: Tree, data: Tree, start: Array, stop: Array, steps: Array
+) -> tuple[Tree, Array]:
+    """States after step ``stop`` of ``steps``, and the members' mean training losses (E,)."""
+    advance = partial(_advance_one, recipe, layout, start=start, stop=stop, steps=steps)
+    if state[0].shape[0] > 1:
+        return jax.vmap(advance)(state, data)  # type: ignore[no-any-return]
+    # One lane is compiled without a batch axis, whose products are slower and rounded in another order.
+    state, loss = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
+    return jax.tree.map(lambda leaf: leaf[None], state), loss[None]
+
+
+_advance = jax.jit(_advance_members, static_argnums=(0, 1))
+
+
+def _advance_one(
+    recipe: Recipe, layout: Layout, state: Tree, data: Tree, start: Array, stop: Array, steps: Array
+) -> tuple[Tree, Array]:
+    n, lr, beta1, beta2 = data["n"], data["lr"], data["momentum"], data["beta2"]
+    key = jax.random.fold_in(jax.random.key(data["seed"]), data["stream"])
+
+    def losses(params: Array, inputs: Tree, y: Array) -> Array:
+        return recipe.loss(recipe.apply(layout.unflatten(params), inputs), y)
+
+    def step(t: Array, state: Tree) -> Tree:
+        params, first, second, finite = state
+        rows = _minibatch(jax.random.fold_in(key, t), recipe.batch_size, n)
+        inputs, y = jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"]))
+        gradient = jax.grad(lambda p: jnp.mean(losses(p, inputs, y)))(params)
+        gradient = jnp.where(lr > 0, gradient, 0.0)
+        norm = jnp.sqrt(jnp.sum(gradient**2))
+        finite = finite & jnp.isfinite(norm)
+        gradient = gradient * jnp.minimum(1.0, data["clip"] / norm)
+        if recipe.optimizer == "adam":
+            first = beta1 * first + (1 - beta1) * gradient
+            second = beta2 * second + (1 - beta2) * gradient**2
+            update = (first / (1 - beta1 ** (t + 1.0))) / (jnp.sqrt(second / (1 - beta2 ** (t + 1.0))) + 1e-8)
+        else:
+            first = beta1 * first + gradient
+            update = first
+        moved = params - lr * recipe.schedule(t / steps) * update
+        return jnp.where(finite, moved, params), first, second, finite
+
+    state = jax.lax.fori_loop(start, stop, step, state)
+    points = losses(state[0], data["inputs"], data["y"])
+    return state, jnp.sum(jnp.where(jnp.arange(len(points)) < n, points, 0.0)) / n
+
+
+def _minibatch(key: Array, size: int, n: Array) -> Array:
+    """``size`` indices in [0, n), with replacement, that depend on ``key`` and n alone."""
+    uniform = jax.random.uniform(key, (size,))
+    return jnp.minimum((uniform * n).astype(jnp.int32), n - 1)

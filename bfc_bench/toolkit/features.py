@@ -1,0 +1,42 @@
+"""The input of learners that are given the first layer of the hierarchy: ``(x, x^2 - E x^2)``.
+
+The squares are G_1 of Backward Feature Correction (Allen-Zhu & Li, section 2), which the paper gives to every learner
+of its tasks.
+
+Shapes: m points, d input dimension.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.learner import Array, Context
+
+
+def square_mean(x: Array, ctx: Context) -> np.ndarray:
+    """E[x_i^2], (d,), float64: of the input law where it is known, else of the training inputs x (m, d)."""
+    if ctx.square_mean is not None:
+        return np.asarray(ctx.square_mean, dtype=np.float64)
+    return np.asarray((x * x).mean(0).tolist(), dtype=np.float64)
+
+
+def with_squares(x: Array, square_mean: np.ndarray) -> Array:
+    """``(x, x^2 - E x^2)``, (m, 2 d), of x (m, d) and E x^2 (d,); NumPy, torch or JAX."""
+    if not hasattr(x, "__array_namespace__"):
+        import torch
+
+        mean = torch.as_tensor(square_mean, dtype=x.dtype, device=x.device)
+        return torch.cat([x, x * x - mean], dim=1)
+    xp: Any = x.__array_namespace__()
+    return xp.concat([x, x * x - xp.asarray(square_mean, dtype=x.dtype)], axis=1)
+
+
+def nominal_square_norm(square_mean: np.ndarray, squares: bool) -> float:
+    """The inputs' E|x|^2 under their law; a square counts as of variance (E x_i^2)^2.
+
+    d for inputs of unit variance, 2 d with squares. Its inverse is the natural ``gamma`` of a kernel: scikit-learn's
+    "scale" without looking at the sample, so that all prefixes of a sample share one kernel.
+    """
+    return float(np.sum(square_mean) + (np.sum(square_mean**2) if squares else 0.0))

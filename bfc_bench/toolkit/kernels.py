@@ -1,0 +1,175 @@
+"""Kernel matrices by name, built tile by tile so that every temporary stays in cache.
+
+Every kernel is 1 on the diagonal where gamma |x|^2 = 1, by a constant in closed form: an absolute ridge then means the
+same for all kernels, sizes and samples, and no scale is taken from data.
+
+Shapes: m and n points, p input features.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from bfc_bench.toolkit.arccos import first_layer, relu_network_, relu_network_diagonal
+
+KernelName: TypeAlias = Literal["rbf", "poly", "ntk", "nngp"]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points in the form that a kernel works on."""
+
+    features: Tensor
+    """(n, p), or (n, p + 1) with a bias."""
+    scale: Tensor
+    """(n,), what the kernel needs of each point besides products of features."""
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: slice) -> Points:
+        return Points(self.features[rows], self.scale[rows])
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A function of products of features and of one number per point."""
+
+    gamma: float
+    """Inverse squared length, > 0."""
+
+    def points(self, x: Tensor) -> Points:
+        """Prepare x (n, p)."""
+        return Points(x, torch.linalg.vecdot(x, x))
+
+    @abstractmethod
+    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
+        """Overwrite products (m, n) of features by kernel values; left (m,) and right (n,) are the points' scales."""
+
+    @abstractmethod
+    def diagonal(self, points: Points) -> Tensor:
+        """k(x, x) of each point, (n,), in closed form."""
+
+    def matrix(self, x: Points, z: Points) -> Tensor:
+        """k(x, z), (m, n)."""
+        out = x.features.new_empty(len(x), len(z))
+        for rows, columns in _tiles(len(x), len(z), out.device):
+            out[rows, columns] = self._tile(x[rows], z[columns])
+        return out
+
+    def gram(self, x: Points, mirror: bool = True) -> Tensor:
+        """k(x, x), (n, n), with an exact diagonal; without ``mirror`` the upper triangle is left undefined."""
+        out = x.features.new_empty(len(x), len(x))
+        for rows, columns in _tiles(len(x), len(x), out.device):
+            if columns.start < rows.stop:
+                tile = self._tile(x[rows], x[columns])
+                out[rows, columns] = tile
+                if mirror:
+                    out[columns, rows] = tile.T
+        out.diagonal().copy_(self.diagonal(x))
+        return out
+
+    def matmul(self, x: Points, z: Points, weights: Tensor) -> Tensor:
+        """k(x, z) @ weights, (m, r) for weights (n, r), without storing k(x, z)."""
+        out = weights.new_zeros(len(x), weights.shape[1])
+        for rows, columns in _tiles(len(x), len(z), out.device):
+            out[rows].addmm_(self._tile(x[rows], z[columns]), weights[columns])
+        return out
+
+    def _tile(self, x: Points, z: Points) -> Tensor:
+        products = x.features @ z.features.T
+        self.finish_(products, x.scale, z.scale)
+        return products
+
+
+@dataclass(frozen=True)
+class Rbf(Kernel):
+    """exp(-gamma |x - z|^2)."""
+
+    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
+        """See ``Kernel.finish_``; scales are squared norms."""
+        products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma).exp_()
+
+    def diagonal(self, points: Points) -> Tensor:
+        """Ones."""
+        return torch.ones_like(points.scale)
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
+
+    degree: int = 2
+    coef0: float = 1.0
+
+    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
+        """See ``Kernel.finish_``; scales are not used."""
+        products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1)).pow_(self.degree)
+
+    def diagonal(self, points: Points) -> Tensor:
+        """The formula with <x, x> = |x|^2."""
+        return ((self.coef0 + self.gamma * points.scale) / (self.coef0 + 1)) ** self.degree
+
+
+@dataclass(frozen=True)
+class ReluNetwork(Kernel):
+    """NNGP, or NTK with ``tangent``, of a ReLU network with ``depth`` hidden layers; see ``toolkit.arccos``.
+
+    neural-tangents' kernel at gamma = 1/p, divided by its value at a point with gamma |x|^2 = 1 (without bias, 1 for
+    the NNGP and depth + 1 for the NTK).
+    """
+
+    depth: int = 1
+    bias_variance: float = 0.0
+    tangent: bool = True
+
+    def points(self, x: Tensor) -> Points:
+        """Directions and standard deviations of the first pre-activation."""
+        return Points(*first_layer(x, self.gamma, self.bias_variance))
+
+    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
+        """See ``Kernel.finish_``; scales are standard deviations."""
+        relu_network_(
+            products, left, right, depth=self.depth, bias_variance=self.bias_variance, tangent=self.tangent
+        ).mul_(1 / self._unit())
+
+    def diagonal(self, points: Points) -> Tensor:
+        """In closed form: every cosine is 1."""
+        return relu_network_diagonal(points.scale, self.depth, self.bias_variance, self.tangent) / self._unit()
+
+    def _unit(self) -> float:
+        at_one = torch.tensor(sqrt(2 + self.bias_variance), dtype=torch.float64)
+        return float(relu_network_diagonal(at_one, self.depth, self.bias_variance, self.tangent))
+
+
+def make_kernel(
+    name: KernelName,
+    gamma: float,
+    *,
+    depth: int = 1,
+    degree: int = 2,
+    coef0: float = 1.0,
+    bias_variance: float = 0.0,
+) -> Kernel:
+    """The kernel called ``name``; options of other kernels are ignored."""
+    if name == "rbf":
+        return Rbf(gamma)
+    if name == "poly":
+        return Polynomial(gamma, degree, coef0)
+    return ReluNetwork(gamma, depth, bias_variance, tangent=name == "ntk")
+
+
+def _tiles(m: int, n: int, device: torch.device) -> list[tuple[slice, slice]]:
+    """Blocks of an (m, n) matrix: a few of them fit a core's cache; on a GPU they only bound memory."""
+    height, width = (256, 256) if device.type == "cpu" else (4096, 4096)
+    return [
+        (slice(i, min(i + height, m)), slice(j, min(j + width, n)))
+        for i in range(0, m, height)
+        for j in range(0, n, width)
+    ]

@@ -1,0 +1,141 @@
+"""Devices and floating-point precision: the one place where they are chosen, set and described.
+
+Matrix products in TensorFloat-32 (relative error 1e-3) or bfloat16 (1e-2) put a false plateau into learning curves of
+degree-8 targets, so every learner computes in full float32 or float64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bfc_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+Device = Literal["cpu", "cuda"]
+
+MATMUL_PRECISION = "highest"
+"""What learners pass to ``jax.default_matmul_precision`` around their own computations."""
+
+COMPILE_CACHE_BYTES = 2**28
+"""Size above which the oldest compiled programs are removed from the cache on disk."""
+
+
+def resolve_device(request: str) -> Device:
+    """``"cuda"`` or ``"cpu"`` for ``"auto"``, ``"cpu"`` or ``"cuda"``.
+
+    Raises ``UsageError`` when ``request`` is none of these, or is ``"cuda"`` where neither torch nor jax sees a GPU.
+    """
+    if request not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"device must be 'auto', 'cpu' or 'cuda'. Got {request!r}.")
+    if request == "cpu":
+        return "cpu"
+    if _driver_sees_gpu() and (_torch_sees_gpu() or _jax_sees_gpu()):
+        return "cuda"
+    if request == "cuda":
+        raise UsageError(
+            "device 'cuda' was asked for, but neither torch nor jax can see a GPU here. Check the NVIDIA driver and "
+            "CUDA_VISIBLE_DEVICES, install builds of torch or jax with CUDA, or use --device cpu."
+        )
+    return "cpu"
+
+
+def _driver_sees_gpu() -> bool:
+    """Ask the CUDA driver itself, in milliseconds, so that a machine without a GPU imports neither torch nor jax."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+def _torch_sees_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def _jax_sees_gpu() -> bool:
+    try:
+        prepare_jax("cuda")
+    except (ImportError, UsageError):
+        return False
+    return True
+
+
+def torch_device(device: str) -> torch.device:
+    """The torch device for ``ctx.device``, with full precision set. Raises ``UsageError`` when it is not there."""
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError(
+            "A learner that uses torch was asked to run on 'cuda', but torch sees no GPU. Use --device cpu."
+        )
+    prepare_torch()
+    return torch.device(device)
+
+
+def prepare_torch() -> None:
+    """Turn TensorFloat-32 and reduced-precision products off for this process."""
+    import torch
+
+    torch.set_float32_matmul_precision(MATMUL_PRECISION)
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def prepare_jax(device: str) -> Any:
+    """The JAX device for ``ctx.device``, with the compile cache on and without grabbing the GPU's whole memory.
+
+    Called by a learner when it fits, never at import. Compiled programs are kept in the user's cache directory
+    (``$XDG_CACHE_HOME/bfc-bench/jax``) unless the user has set a cache of their own. Matrix products are made exact
+    locally, with ``jax.default_matmul_precision(MATMUL_PRECISION)`` around a computation, because a global setting
+    would change other people's programs. Raises ``UsageError`` when JAX has no such device.
+    """
+    # Torch may live on the same GPU. Read when JAX first touches the GPU, so it must be in the environment by then.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None and (folder := _compile_cache()) is not None:
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+        # A bound also makes jax lock the folder, which many workers share.
+        jax.config.update("jax_compilation_cache_max_size", COMPILE_CACHE_BYTES)
+    try:
+        return jax.devices(device)[0]
+    except RuntimeError as error:
+        raise UsageError(
+            f"A learner that uses jax was asked to run on {device!r}, which jax does not have here ({error}). Use --device cpu."
+        ) from None
+
+
+def _compile_cache() -> Path | None:
+    """A writable folder for compiled programs, or None."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench" / "jax"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def precision_state() -> dict[str, Any]:
+    """Precision settings of this process for provenance: only of libraries already imported, importing none."""
+    state: dict[str, Any] = {}
+    if (torch := sys.modules.get("torch")) is not None:
+        state["torch"] = torch.__version__
+        state["torch_float32_matmul_precision"] = torch.get_float32_matmul_precision()
+        state["torch_cudnn_tf32"] = torch.backends.cudnn.allow_tf32
+    if (jax := sys.modules.get("jax")) is not None:
+        state["jax"] = jax.__version__
+        state["jax_default_matmul_precision"] = jax.config.jax_default_matmul_precision
+        state["jax_ensemble_matmul_precision"] = MATMUL_PRECISION
+        state["jax_enable_x64"] = jax.config.jax_enable_x64
+    return state

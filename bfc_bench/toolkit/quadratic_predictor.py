@@ -1,0 +1,88 @@
+"""A trained quadratic DenseNet as a predictor, evaluated in float64 on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.learner import Predictor
+from bfc_bench.toolkit.quadratic_net import Params, QuadraticNet
+
+CHUNK = 4096
+"""Points evaluated together, so that the layers stay in cache."""
+
+
+class QuadraticPredictor(Predictor):
+    """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with a weight per unit in the place of alpha_l.
+
+    The truncated activation is for training: the learned network is truly quadratic (BFC Remark 2.1).
+    Letters: m points, m_l width of layer l.
+    """
+
+    def __init__(
+        self,
+        net: QuadraticNet,
+        params: Params,
+        x: np.ndarray,
+        *,
+        y_scale: float = 1.0,
+        input_scale: float = 1.0,
+        readouts: Mapping[int, np.ndarray] | None = None,
+        info: Mapping[str, Any] | None = None,
+        stages: Mapping[str, Predictor] | None = None,
+    ) -> None:
+        """``params`` were trained on ``input_scale * x``, with training inputs x (n, d), and labels over ``y_scale``.
+
+        ``readouts`` {l: (m_l,)} are signed weights that replace alpha_l in the prediction (not in ``hidden``).
+        """
+        self._net = replace(net, truncate=None)
+        self._params = {key: np.asarray(value, np.float64) for key, value in params.items()}
+        self._input_scale = input_scale
+        self.alphas = dict(zip(net.layers(), y_scale * np.exp(self._params["log_alpha"]), strict=True))
+        """Output scale of each layer in the units of the labels."""
+        self._constant = y_scale * float(self._params["constant"])
+        self._readouts = {
+            layer: np.full(width, self.alphas[layer]) for layer, width in zip(net.layers(), net.widths, strict=True)
+        }
+        self._readouts |= {
+            layer: y_scale * np.asarray(weights, np.float64) for layer, weights in (readouts or {}).items()
+        }
+        self._rotations = {layer: _principal(s) for layer, s in self.pre_activations(x).items()}
+        self.info = info or {}
+        self._stages = stages or {}
+
+    def pre_activations(self, x: np.ndarray) -> dict[int, np.ndarray]:
+        """{l: S_l (m_l, m)} at x (m, d)."""
+        return self._net.forward(self._params, self._input_scale * np.asarray(x, np.float64).T)[0]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """F(x), (m,), at x (m, d)."""
+        out = np.full(len(x), self._constant)
+        for first in range(0, len(x), CHUNK):
+            for layer, s in self.pre_activations(x[first : first + CHUNK]).items():
+                out[first : first + CHUNK] += self._readouts[layer] @ (s * s)
+        return out
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """{"S2": (m, m_2), ...}: sqrt(alpha_l) S_l in its principal directions, so that squares sum to the layer's term."""
+        pre = self.pre_activations(x)
+        return {f"S{layer}": math.sqrt(self.alphas[layer]) * (s.T @ self._rotations[layer]) for layer, s in pre.items()}
+
+    @property
+    def stages(self) -> Mapping[str, Predictor]:
+        """Earlier states of the network, in the order of training."""
+        return self._stages
+
+
+def _principal(s: np.ndarray) -> np.ndarray:
+    """Orthogonal U (m_l, m_l): principal directions of pre-activations S (m_l, n), largest first.
+
+    With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G. The
+    square of a singular value is what its direction adds to the layer's term on average, so that weights on inputs that
+    vanish (an over-parameterised lower layer has some) do not count.
+    """
+    return np.asarray(np.linalg.eigh(s @ s.T)[1][:, ::-1])

@@ -1,0 +1,88 @@
+"""Kernel ridge regression along a learning curve: every prefix of one nested sample from one Cholesky factor per ridge.
+
+With K + ridge I = L L^T, the leading n x n block of L is the factor of the first n points, and the leading n entries of
+L^-1 y are theirs as well. So one factorisation and two triangular solves give the coefficients at all sizes and for all
+targets. The ridge is absolute: nothing that a prefix is given depends on the points after it.
+
+Shapes: N points, K sizes, r targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8)
+"""Added to the ridge, in turn, where rounding makes K + ridge I indefinite; kernels are of order 1 on the diagonal."""
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Predictions ``k(x, X_N) @ weights[:, k] + offsets[k]`` of the fit to the first ``sizes[k]`` points."""
+
+    sizes: tuple[int, ...]
+    weights: Tensor
+    """(N, K, r); zero beyond the first ``sizes[k]`` points."""
+    offsets: Tensor
+    """(K, r): means of the first ``sizes[k]`` targets, or zeros."""
+    jitters: tuple[float | None, ...]
+    """What was added to the ridge, by size; None where no jitter gave a factor: there the weights are not set."""
+
+
+class RidgeCurve:
+    """Solves for many ridges on one kernel matrix; holds one N x N buffer for the factor."""
+
+    def __init__(self, kernel: Tensor) -> None:
+        """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
+        self.kernel = kernel
+        self._buffer = torch.empty_like(kernel).view(-1)
+
+    def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
+        """(K_n + ridge I) weights = y_n - offset for every size n and each target of y (N, r).
+
+        Sizes at which rounding leaves no factor are solved with the first of ``JITTERS`` that gives one.
+        """
+        weights = y.new_zeros(len(self.kernel), len(sizes), y.shape[1])
+        offsets = torch.stack([y[:n].mean(0) if center else y.new_zeros(y.shape[1]) for n in sizes])
+        jitters: list[float | None] = [None] * len(sizes)
+        pending = set(range(len(sizes)))
+        for jitter in JITTERS:
+            solvable = pending
+            while solvable:
+                factor, indefinite = self._factor(max(sizes[k] for k in solvable), ridge + jitter)
+                if not indefinite:
+                    self._substitute(factor, y, {k: sizes[k] for k in solvable}, offsets, weights)
+                    jitters = [jitter if k in solvable else known for k, known in enumerate(jitters)]
+                    pending = pending - solvable
+                    break
+                solvable = {k for k in solvable if sizes[k] < indefinite}
+        return Coefficients(tuple(sizes), weights, offsets, tuple(jitters))
+
+    def _factor(self, order: int, shift: float) -> tuple[Tensor, int]:
+        """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor, 0 if none."""
+        factor = self._buffer[: order * order].view(order, order)
+        factor.copy_(self.kernel[:order, :order]).diagonal().add_(shift)
+        if factor.is_cuda:
+            info = torch.empty((), dtype=torch.int32, device=factor.device)
+            torch.linalg.cholesky_ex(factor.mT, upper=True, out=(factor.mT, info))
+            return factor, int(info)
+        from scipy.linalg.lapack import dpotrf
+
+        # In place: a row-major lower triangle is LAPACK's upper one.
+        return factor, dpotrf(factor.numpy().T, lower=0, clean=0, overwrite_a=1)[1]
+
+    @staticmethod
+    def _substitute(factor: Tensor, y: Tensor, sizes: dict[int, int], offsets: Tensor, weights: Tensor) -> None:
+        """Fill ``weights`` of the given sizes (by index)."""
+        order, count = len(factor), y.shape[1]
+        whitened = torch.linalg.solve_triangular(
+            factor, torch.cat([y[:order], y.new_ones(order, 1)], dim=1), upper=False
+        )
+        columns = y.new_zeros(order, len(sizes), count)
+        for column, (k, n) in enumerate(sizes.items()):
+            columns[:n, column] = whitened[:n, :count] - whitened[:n, count:] * offsets[k]
+        solved = torch.linalg.solve_triangular(factor.mT, columns.view(order, -1), upper=True)
+        weights[:order, list(sizes)] = solved.view(order, len(sizes), count)

@@ -1,0 +1,1 @@
+"""MLflow: curves, saved views and reports, fed from the rows of the store."""

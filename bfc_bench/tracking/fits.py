@@ -1,0 +1,58 @@
+"""What is drawn as bars: N* of each replicate and the exponent of each (task, label)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from bfc_bench.results import Row
+
+LEVELS = (0.1, 0.01)
+"""NMSE levels whose N* is shown; the exponent is fitted to the first."""
+EXPONENT = ("fit/exponent", "fit/exponent_lo", "fit/exponent_hi")
+NAMES = (*EXPONENT, *(f"nstar/{level:g}" for level in LEVELS))
+
+ReplicateKey = tuple[str, int, str, int]
+"""task, d, label, replicate"""
+
+
+@dataclass
+class Fit:
+    """What is known about one replicate's curve beyond its points."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    """``nstar/*`` where not censored, ``fit/*`` where the fit is not refused."""
+    exponent: str = ""
+    """The exponent of its (task, label) with its range and tests, or why there is none."""
+
+
+def fits(rows: Iterable[Row]) -> dict[ReplicateKey, Fit]:
+    """N* of each replicate and the exponent of each (task, label), by replicate.
+
+    ``rows`` holds at most one row per (task, d, label, n, replicate).
+    """
+    from bfc_bench.analysis.curves import curves
+    from bfc_bench.analysis.exponents import fit_exponent
+    from bfc_bench.analysis.thresholds import Crossing, crossings
+
+    found: dict[ReplicateKey, Fit] = defaultdict(Fit)
+    by_dimension: dict[tuple[str, str], dict[int, list[Crossing]]] = defaultdict(dict)
+    for curve in curves(rows):
+        for level in LEVELS:
+            reached = crossings(curve, level)
+            if level == LEVELS[0]:
+                by_dimension[curve.task, curve.label][curve.d] = reached
+            for crossing in reached:
+                values = found[curve.task, curve.d, curve.label, crossing.replicate].metrics
+                if crossing.censored is None:
+                    values[f"nstar/{level:g}"] = float(crossing.n)
+    exponents = {key: fit_exponent(points) for key, points in by_dimension.items()}
+    for (task, _, label, _), fit in found.items():
+        exponent = exponents[task, label]
+        fit.exponent = str(exponent)
+        if not exponent.refused:
+            bounds = zip(EXPONENT, (exponent.value, exponent.lo, exponent.hi), strict=True)
+            fit.metrics.update({name: float(value) for name, value in bounds if math.isfinite(value)})
+    return dict(found)

@@ -1,0 +1,120 @@
+"""Live logging to MLflow while a run goes on: a plugin whose events feed a background thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from bfc_bench.markers import hookimpl
+from bfc_bench.results import Row
+
+
+class MlflowTracker:
+    """Keeps MLflow at most seconds behind the store; a server that is down or hangs costs one warning and no time.
+
+    The thread takes at most a twentieth of a core: it rests twenty times as long as it worked. After its first error it
+    ends, and what is missing is left to ``bfc-bench sync``.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        read_rows: Callable[[], Iterable[Row]],
+        suite: str,
+        version: int,
+        *,
+        warn: Callable[[str], None],
+        store_dir: Path | None = None,
+        git: str | None = None,
+        interval: float = 5.0,
+        patience: float = 30.0,
+    ) -> None:
+        """``read_rows`` gives the suite's rows that the store holds; ``warn`` is called in the session's thread.
+
+        ``interval`` is the shortest rest between two syncs, ``patience`` how long the end of the run waits for the
+        last one, both in seconds.
+        """
+        self._uri = uri
+        self._read_rows = read_rows
+        self._suite = suite
+        self._version = version
+        self._warn = warn
+        self._store_dir = store_dir
+        self._git = git
+        self._interval = interval
+        self._patience = patience
+        self._rows: dict[str, Row] = {}
+        self._changed = False
+        self._lock = threading.Lock()
+        self._finished = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+        self._warned = False
+
+    @hookimpl
+    def bfc_run_started(self, session: Any) -> None:
+        """Start from the rows of earlier runs."""
+        self._rows = {row.cell: row for row in self._read_rows()}
+        # A daemon: a request that hangs must not keep the process alive.
+        self._thread = threading.Thread(target=self._follow, name="mlflow", daemon=True)
+        self._thread.start()
+
+    @hookimpl
+    def bfc_result(self, result: Row) -> None:
+        """Hand the row to the thread."""
+        with self._lock:
+            self._rows[result.cell] = result
+            self._changed = True
+        self._report()
+
+    @hookimpl
+    def bfc_run_finished(self, session: Any) -> None:
+        """Ask for the last sync and wait for it, within limits."""
+        self._finished.set()
+        if self._thread is None:
+            return
+        self._thread.join(self._patience)
+        if self._thread.is_alive() and self._error is None:
+            self._error = TimeoutError(
+                f"MLflow at {self._uri}: not up to date {self._patience:g} s after the end of the run"
+            )
+        self._report()
+
+    def _follow(self) -> None:
+        rest = self._interval
+        try:
+            while not self._finished.wait(rest):
+                started = time.monotonic()
+                self._sync(complete=False)
+                rest = max(self._interval, 20 * (time.monotonic() - started))
+            self._sync(complete=True)
+        except Exception as error:
+            self._error = error
+
+    def _sync(self, complete: bool) -> None:
+        from bfc_bench.tracking.sync import sync
+
+        with self._lock:
+            changed, self._changed = self._changed, False
+            rows = list(self._rows.values())
+        if changed or complete:
+            sync(
+                rows,
+                self._uri,
+                suite=self._suite,
+                version=self._version,
+                store_dir=self._store_dir,
+                git=self._git,
+                complete=complete,
+            )
+
+    def _report(self) -> None:
+        if self._error is not None and not self._warned:
+            self._warned = True
+            self._warn(
+                f"{self._error}. Live logging stops; results are safe in the store. "
+                f"`bfc-bench sync {self._suite}` brings MLflow up to date."
+            )

@@ -1,0 +1,109 @@
+"""A local MLflow server that shows the runs and reports of a store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bfc_bench.errors import TrackingError, UsageError
+from bfc_bench.tracking.client import artifact_root, database_uri
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server; a context manager that stops it."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def wait(self) -> int:
+        """Block until the server ends; its exit status."""
+        return self.process.wait()
+
+    def stop(self) -> None:
+        """End the server and every process it started, by force after 5 seconds."""
+        for signum in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signum)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=5)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
+    """Start a server on the loopback interface for the database and artifacts of a store; port 0 takes a free one.
+
+    Its output goes to ``mlflow-server.log`` in the store. Raises ``UsageError`` where the port is taken and
+    ``TrackingError`` where the server is not healthy within ``timeout`` seconds.
+    """
+    port = _free_port(port)
+    store_dir.mkdir(parents=True, exist_ok=True)
+    log = store_dir / "mlflow-server.log"
+    options = {
+        "host": HOST,
+        "port": port,
+        "workers": 1,
+        "backend-store-uri": database_uri(store_dir),
+        "default-artifact-root": artifact_root(store_dir),
+    }
+    # Without the artifact proxy, runs logged through the server and through the database name artifacts alike.
+    command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts"]
+    command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    environment = os.environ | {
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
+    environment.pop("MLFLOW_TRACKING_URI", None)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    server = Server(f"http://{HOST}:{port}", process)
+    try:
+        _wait_until_healthy(server, timeout, log)
+    except BaseException:
+        server.stop()
+        raise
+    return server
+
+
+def _free_port(port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise UsageError(f"ui: port {port} cannot be used: {error.strerror}. Choose another with --port.") from None
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_healthy(server: Server, timeout: float, log: Path) -> None:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            break
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.url}/health", timeout=5):
+            return
+        time.sleep(0.2)
+    state = "did not answer in time" if server.process.poll() is None else f"ended with {server.process.returncode}"
+    tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
+    raise TrackingError(f"ui: the MLflow server {state}. {log} ends: {tail}")

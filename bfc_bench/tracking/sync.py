@@ -1,0 +1,185 @@
+"""Bring an MLflow server or database up to date with rows of the store; running it again adds nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from bfc_bench.results import Row
+from bfc_bench.tracking.client import connection, ensure_experiment
+from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
+from bfc_bench.tracking.fits import NAMES, Fit, fits
+from bfc_bench.tracking.views import SavedView, save_views
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+T = TypeVar("T")
+
+METRICS_PER_BATCH = 800
+PARAMS_PER_BATCH = 100
+"""Limits of one request: 1,000 metrics, 100 parameters, 100 tags, 1,000 of all together."""
+
+
+@dataclass
+class SyncReport:
+    """What a sync did."""
+
+    curves: int = 0
+    """Curves in the rows."""
+    created: int = 0
+    """Runs that were made, among them those that replace one with withdrawn points."""
+    unchanged: int = 0
+    """Curves of which nothing was missing."""
+    points: int = 0
+    """Metric values that were logged."""
+    views: list[SavedView] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """One line for the terminal."""
+        return f"{self.curves} curves: {self.created} new, {self.unchanged} unchanged, {self.points} values logged"
+
+
+def sync(
+    rows: Iterable[Row],
+    uri: str,
+    *,
+    suite: str,
+    version: int,
+    store_dir: Path | None = None,
+    git: str | None = None,
+    complete: bool = True,
+) -> SyncReport:
+    """Log what MLflow at ``uri`` misses of the rows of ``suite`` at ``version``: one run per curve and replicate.
+
+    A run is found by its tag ``bfc.key``, and its tag ``bfc.points`` tells which sizes it holds with which values. New
+    sizes extend the run; where a logged point was withdrawn or has another value, the run is deleted and made anew,
+    because MLflow keeps every value ever logged. ``complete`` false leaves out N*, exponents and saved views, which may
+    still change while cells are running. One writer at a time. Raises ``TrackingError``.
+    """
+    mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
+    curves = replicate_curves(mine)
+    report = SyncReport(curves=len(curves))
+    if not curves:
+        return report
+    found = fits(row for curve in curves for row in curve.rows) if complete else None
+    newest = max(map(milliseconds, mine))
+    with connection(uri) as client:
+        experiment = ensure_experiment(client, uri, suite, version, store_dir)
+        runs = {run.data.tags["bfc.key"]: run for run in find_runs(client, experiment, "curve")}
+        for curve in curves:
+            row = curve.first
+            fit = None if found is None else found.get((row.task, row.d, row.label, row.replicate), Fit())
+            writer = _Writer(client, experiment, curve, fit, newest, git)
+            writer.write(runs.get(curve.key), report)
+        if complete:
+            report.views = save_views(client, experiment, mine)
+    return report
+
+
+def find_runs(client: MlflowClient, experiment: str, kind: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
+    """The experiment's runs of a kind (``curve`` or ``report``) that have these tags."""
+    clauses = [f"tags.`{name}` = '{value}'" for name, value in {"bfc.kind": kind, **(tags or {})}.items()]
+    token = None
+    while True:
+        page = client.search_runs([experiment], " and ".join(clauses), max_results=1000, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Makes one curve's run hold exactly what the rows say."""
+
+    client: MlflowClient
+    experiment: str
+    curve: ReplicateCurve
+    fit: Fit | None
+    """Metrics at step 0, None to leave them as they are."""
+    newest: int
+    git: str | None
+
+    def write(self, run: Run | None, report: SyncReport) -> None:
+        if run is not None and self._contradicts(run):
+            self.client.delete_run(run.info.run_id)
+            run = None
+        logged: Mapping[str, str] = json.loads(run.data.tags.get("bfc.points", "{}")) if run else {}
+        metrics = [*self._new_points(logged), *self._new_bars(run.data.metrics if run else {})]
+        if run is None:
+            run = self._create()
+            report.created += 1
+            params = self.curve.params
+        else:
+            params = {key: value for key, value in self.curve.params.items() if key not in run.data.params}
+        tags = {key: value for key, value in self._tags(bool(metrics)).items() if run.data.tags.get(key, "") != value}
+        ended = (run.info.status, run.info.end_time) == (self.curve.status, self.curve.ended)
+        if ended and not metrics and not params and not tags:
+            report.unchanged += 1
+            return
+        self._log(run.info.run_id, metrics, params, tags)
+        if not ended:
+            self.client.set_terminated(run.info.run_id, self.curve.status, self.curve.ended)
+        report.points += len(metrics)
+
+    def _contradicts(self, run: Run) -> bool:
+        logged = json.loads(run.data.tags.get("bfc.points", "{}"))
+        withdrawn = any(self.curve.digests.get(n) != digest for n, digest in logged.items())
+        bars = set(run.data.metrics) & set(NAMES)
+        return withdrawn or (self.fit is not None and not bars <= set(self.fit.metrics))
+
+    def _create(self) -> Run:
+        tags = {"bfc.key": self.curve.key, "bfc.kind": "curve"}
+        return self.client.create_run(self.experiment, self.curve.started or None, tags, self.curve.name)
+
+    def _tags(self, extended: bool) -> dict[str, str]:
+        tags = {
+            "bfc.version": str(self.curve.first.suite_version),
+            "bfc.points": json.dumps(self.curve.digests, separators=(",", ":")),
+            "bfc.failures": self.curve.failures,
+        }
+        tags |= {"bfc.exponent": self.fit.exponent} if self.fit else {}
+        return tags | ({"bfc.git": self.git} if self.git and extended else {})
+
+    def _new_points(self, logged: Mapping[str, str]) -> Iterator[tuple[str, float, int, int]]:
+        for row in self.curve.rows:
+            if row.n in self.curve.points and str(row.n) not in logged:
+                for name, value in self.curve.points[row.n].items():
+                    yield name, value, milliseconds(row), row.n
+
+    def _new_bars(self, present: Mapping[str, float]) -> Iterator[tuple[str, float, int, int]]:
+        for name, value in (self.fit.metrics if self.fit else {}).items():
+            if present.get(name) != value:
+                # Among values at one step MLflow shows the one with the latest timestamp.
+                yield name, value, int(1000 * time.time()) if name in present else self.newest, 0
+
+    def _log(
+        self,
+        run_id: str,
+        metrics: Sequence[tuple[str, float, int, int]],
+        params: Mapping[str, str],
+        tags: Mapping[str, str],
+    ) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        batches = zip_longest(
+            _chunks([Metric(*metric) for metric in metrics], METRICS_PER_BATCH),
+            _chunks([Param(*param) for param in params.items()], PARAMS_PER_BATCH),
+            fillvalue=(),
+        )
+        for some_metrics, some_params in batches:
+            self.client.log_batch(run_id, some_metrics, some_params)
+        # Last, so that a run whose tag lists its points holds them all.
+        self.client.log_batch(run_id, tags=[RunTag(*tag) for tag in tags.items()])
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

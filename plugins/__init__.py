@@ -1,0 +1,26 @@
+"""The learners and suites that ship with bfc_bench, registered exactly as anybody's would be."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import bfc_suites
+from bfc_bench import Learner, hookimpl
+from bfc_plugins.kernel_ridge import KernelRidge
+from bfc_plugins.layerwise import Layerwise
+from bfc_plugins.quad_densenet import QuadDenseNet
+from bfc_plugins.sklearn_estimator import SklearnEstimator
+
+
+@hookimpl
+def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+    """Register every learner of this package."""
+    for learner in (KernelRidge, Layerwise, QuadDenseNet, SklearnEstimator):
+        register(learner)
+
+
+@hookimpl
+def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
+    """Register every suite file by its stem."""
+    folders = [Path(folder) for folder in bfc_suites.__path__ if Path(folder).is_dir()]
+    for path in sorted(path for folder in folders for path in folder.glob("*.toml")):
+        register(path.stem, path)

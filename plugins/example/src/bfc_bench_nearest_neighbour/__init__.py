@@ -1,0 +1,13 @@
+"""The learner nearest-neighbour for bfc-bench."""
+
+from collections.abc import Callable
+
+from bfc_bench import Learner, hookimpl
+
+
+@hookimpl
+def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+    """Make the learner known under its name."""
+    from .nearest_neighbour import NearestNeighbour
+
+    register(NearestNeighbour)

@@ -1,0 +1,55 @@
+"""The quadratic DenseNet, all layers trained together from the start: hierarchical learning."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from bfc_bench.learner import Failure, Job, Outline, Predictor
+from bfc_bench.toolkit.quadratic_learner import QuadraticLearner, Setup, diverged
+
+if TYPE_CHECKING:
+    from bfc_bench.toolkit.ensemble import Trained
+
+
+class QuadDenseNet(QuadraticLearner):
+    """Train every layer of a quadratic DenseNet at once, by Adam or SGD (BFC sections 1.2 and 2.1, lines 136-146, 190-250).
+
+    The paper's Algorithm 1 without its distillation: the over-parameterised weights W alone, on the objective
+    E (F(x) - y)^2. Lower layers are corrected while higher ones learn, which is backward feature correction.
+    """
+
+    name: ClassVar[str] = "quad-densenet"
+    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
+
+    checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Step counts after which the network is kept as a stage ``step<count>``, to follow features along training."""
+
+    def batch_key(self, train: Outline) -> Hashable:
+        """Shapes, and the steps at which training pauses."""
+        return (super().batch_key(train), self.checkpoints)
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
+        from bfc_bench.toolkit.ensemble import train
+
+        learners: list[QuadDenseNet] = [job.learner for job in jobs]  # type: ignore[misc]
+        setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
+        members = [a.member(s, s.params, a.rate_factors(), s.x) for a, s in zip(learners, setups, strict=True)]
+        first, net = learners[0], setups[0].net
+        results = train(
+            first.recipe(net, net.d), members, first.steps, device=jobs[0].ctx.device, checkpoints=first.checkpoints
+        )
+        return [
+            learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
+            for learner, setup, result in zip(learners, setups, results, strict=True)
+        ]
+
+    def _predictor(self, setup: Setup, result: Trained) -> Predictor:
+        stages = {f"step{step}": setup.predictor(setup.net, params) for step, params in result.checkpoints.items()}
+        predictor = setup.predictor(setup.net, result.params, stages=stages)
+        predictor.info = {**self.facts(setup.net.d, predictor), "final_loss": result.loss}
+        return predictor

@@ -1,0 +1,55 @@
+"""Coverage of the 95 % intervals, end to end. With E experiments its Monte Carlo error is sqrt(.95 * .05 / E)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bfc_bench.analysis import selftest
+from bfc_bench.analysis.exponents import fit_exponent
+from bfc_bench.seeds import stream
+
+EXPERIMENTS = 300
+ERROR = np.sqrt(0.95 * 0.05 / EXPERIMENTS)  # .013
+
+
+@pytest.mark.parametrize("censored", [0.0, 0.5])
+@pytest.mark.parametrize(("k", "replicates"), [(4, 5), (5, 3)])
+def test_exponents_are_covered(k, replicates, censored):
+    coverage = selftest.exponent_coverage(k, replicates, censored, EXPERIMENTS)
+    assert 0.93 - 2 * ERROR < coverage.share < 1
+    assert abs(coverage.bias) < 0.05
+    assert coverage.refused == 0
+
+
+def test_dropping_what_is_censored_would_not_cover():
+    """The self-test can tell: without the censored values, or with bounds as values, the exponent is too small."""
+    rng = stream("test", "self-test control")
+    experiments = [selftest.experiment(rng, 4, 10, 0.5) for _ in range(EXPERIMENTS)]
+    kept = [fit_exponent(points) for points in experiments]
+    dropped = [fit_exponent({d: [c for c in at if not c.censored] for d, at in p.items()}) for p in experiments]
+    taken = [fit_exponent({d: [replace(c, censored=None) for c in at] for d, at in p.items()}) for p in experiments]
+    right, *wrong = (np.mean([f.lo <= selftest.EXPONENT <= f.hi for f in fits]) for fits in (kept, dropped, taken))
+    assert right > 0.93 - 2 * ERROR
+    assert max(wrong) < right - 2 * ERROR
+    assert max(np.mean([f.value for f in fits]) for fits in (dropped, taken)) < selftest.EXPONENT - 0.05
+
+
+def test_the_share_of_censored_values_is_as_set():
+    rng = stream("test", "self-test share")
+    last = [c for _ in range(100) for c in selftest.experiment(rng, 3, 5, 0.25)[32]]
+    assert np.mean([c.censored == "right" for c in last]) == pytest.approx(0.25, abs=0.08)
+    assert not any(c.censored == "left" for c in last)
+
+
+@pytest.mark.parametrize("replicates", [3, 10])
+def test_thresholds_and_decays_are_covered(replicates):
+    for measure in (selftest.threshold_coverage, selftest.decay_coverage):
+        coverage = measure(replicates, EXPERIMENTS)
+        assert abs(coverage.share - 0.95) < 3 * ERROR
+        assert abs(coverage.bias) < 0.03
+
+
+def test_the_report_has_every_setting():
+    lines = selftest.report(2).splitlines()
+    assert sum(line.startswith(("  3 ", "  4 ", "  5 ")) for line in lines) == 27

@@ -1,0 +1,115 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, holm, sign_flip_p
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.errors import UsageError
+from bfc_bench.seeds import stream
+
+
+def curve(label, values, n=(100,), replicates=None, task="t"):
+    values = np.array(values, dtype=float).reshape(-1, len(n))
+    return Curve(task, 10, label, label, "nmse", np.array(n), tuple(replicates or range(len(values))), values)
+
+
+def noise(name, size):
+    return np.exp(stream("test", "compare", name).standard_normal(size))
+
+
+def test_it_is_scipys_paired_t_test_of_logarithms():
+    a, b = noise("a", 5), noise("b", 5)
+    (found,) = compare(curve("a", a), curve("b", b))
+    expected = stats.ttest_rel(np.log(a), np.log(b))
+    bounds = expected.confidence_interval(0.95)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert (found.lo, found.hi) == pytest.approx((math.exp(bounds.low), math.exp(bounds.high)))
+    assert found.ratio == pytest.approx(math.exp(np.mean(np.log(a / b))))
+
+
+def test_the_lower_one_is_named_whichever_comes_first():
+    b = noise("pairs", 5) * 100
+    a = 0.1 * b * (1 + 0.01 * noise("small", 5))
+    (one,), (other,) = compare(curve("A", a), curve("B", b)), compare(curve("B", b), curve("A", a))
+    assert one.verdict == other.verdict == "A lower"
+    assert other.ratio == pytest.approx(1 / one.ratio)
+    assert other.lo == pytest.approx(1 / one.hi)
+
+
+def test_no_difference_is_called_in_equal_learners_beyond_chance():
+    """5 % of 1000 pairs of equal learners, Monte Carlo error .7 %."""
+    n = np.arange(1, 1001)
+    a, b = curve("a", noise("null a", (5, 1000)), n), curve("b", noise("null b", (5, 1000)), n)
+    found = compare(a, b)
+    assert 0.025 < np.mean([c.verdict != NO_DIFFERENCE for c in found]) < 0.075
+    assert not any(c.holm_p < 0.001 for c in found)
+
+
+def test_replicates_are_paired_by_number_at_the_sizes_both_have():
+    values = noise("order", (4, 2)) * [[1], [10], [100], [1000]]
+    a = curve("a", 2 * values * noise("jitter", (4, 2)) ** 0.01, (100, 200), (0, 1, 2, 3))
+    b = curve("b", np.c_[values[::-1, 1], values[::-1, 0]], (200, 400), (3, 2, 1, 0))
+    (found,) = compare(a, b)
+    assert (found.n, found.pairs, found.unpaired) == (200, 4, 0)
+    assert found.ratio == pytest.approx(2, rel=0.05)
+    assert found.verdict == "b lower"
+
+
+def test_replicates_of_one_side_are_counted_not_used():
+    a = curve("a", [1.0, 2.0, 3.0, math.nan], replicates=(0, 1, 2, 3))
+    b = curve("b", [1.5, 2.5, 4.5, 5.0, 6.0], replicates=(0, 1, 2, 3, 4))
+    (found,) = compare(a, b)
+    assert (found.pairs, found.unpaired) == (3, 2)
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 2])
+def test_fewer_than_three_pairs_are_refused(pairs):
+    a = [1e-9] * pairs + [math.nan] * (3 - pairs)
+    (found,) = compare(curve("a", a), curve("b", [1.0, 1.1, 1.2]))
+    assert f"{pairs} pairs" in found.refused
+    assert found.verdict == NO_DIFFERENCE
+    assert math.isnan(found.p)
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_equal_ratios_are_refused(factor):
+    b = noise("equal", 5)
+    (found,) = compare(curve("a", factor * b), curve("b", b))
+    assert "zero variance" in found.refused
+    assert found.verdict == NO_DIFFERENCE
+    assert found.ratio == pytest.approx(factor)
+
+
+def test_sign_flip_is_scipys_permutation_test():
+    x = np.log(noise("signs", 8)) + 0.5
+    expected = stats.permutation_test((x,), np.sum, permutation_type="samples", n_resamples=np.inf)
+    assert sign_flip_p(x) == pytest.approx(expected.pvalue)
+
+
+def test_sign_flip_reaches_its_smallest_value_where_all_signs_agree():
+    assert sign_flip_p(np.arange(1.0, 7.0)) == 2 / 2**6
+    assert sign_flip_p(np.arange(1.0, 21.0)) <= 2 / 2**14
+
+
+def test_sign_flip_is_given_from_six_pairs_on():
+    given = [not math.isnan(compare(curve("a", noise(1, r)), curve("b", noise(2, r)))[0].sign_flip_p) for r in (5, 6)]
+    assert given == [False, True]
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, math.nan])[:3] == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert math.isnan(holm([math.nan])[0])
+
+
+def test_holm_is_over_all_sizes():
+    a, b = noise("a3", (5, 3)), noise("b3", (5, 3))
+    found = compare(curve("a", a, (1, 2, 3)), curve("b", b, (1, 2, 3)))
+    assert [c.holm_p for c in found] == holm([c.p for c in found])
+
+
+def test_curves_of_different_tasks_are_not_comparable():
+    with pytest.raises(UsageError, match="one task, d and metric"):
+        compare(curve("a", [1, 2, 3]), curve("b", [1, 2, 3], task="u"))

@@ -1,0 +1,126 @@
+import math
+
+import numpy as np
+import pytest
+
+from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves
+from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.errors import UsageError
+from bfc_bench.results import Row
+
+
+def row(n, replicate, *, status="ok", label="a", task="t", d=10, **values):
+    return Row(
+        cell=f"{task}-{d}-{label}-{n}-{replicate}",
+        suite="s",
+        suite_version=1,
+        task=task,
+        learner="learner",
+        label=label,
+        options={},
+        d=d,
+        n=n,
+        replicate=replicate,
+        status=status,
+        **values,
+    )
+
+
+def test_one_sorted_curve_per_task_dimension_and_label():
+    rows = [row(100, 0, nmse=0.1, task=t, d=d, label=x) for t in "ut" for d in (20, 10) for x in "ba"]
+    keys = [(c.task, c.d, c.label) for c in curves(rows)]
+    assert keys == [(t, d, x) for t in "tu" for d in (10, 20) for x in "ab"]
+
+
+def test_rows_land_at_their_size_and_replicate_in_any_order():
+    rows = [row(n, r, nmse=n + r / 10) for n in (100, 200, 400) for r in (0, 1)]
+    forward, backward = curves(rows)[0], curves(rows[::-1])[0]
+    assert forward.n.tolist() == [100, 200, 400]
+    assert forward.replicates == (0, 1)
+    assert forward.values.tolist() == [[100, 200, 400], [100.1, 200.1, 400.1]]
+    np.testing.assert_array_equal(forward.values, backward.values)
+
+
+def test_failed_cells_are_missing_and_counted_and_skipped_ones_are_no_failures():
+    rows = [
+        row(100, 0, nmse=0.5),
+        row(100, 1, status="diverged", nmse=0.1),
+        row(200, 0, status="timeout"),
+        row(200, 1, status="skipped"),
+    ]
+    curve = curves(rows)[0]
+    assert np.isnan(curve.values).tolist() == [[False, True], [True, True]]
+    assert curve.statuses == ({"diverged": 1}, {"timeout": 1, "skipped": 1})
+    assert curve.failures.tolist() == [1, 1]
+    assert curve.mean[0] == pytest.approx(0.5)
+    for summary in (curve.mean, curve.lo, curve.hi, curve.median, curve.worst):
+        assert math.isnan(summary[1])
+
+
+def test_a_curve_of_failures_only_is_kept_with_its_statuses():
+    curve = curves([row(100, 0, status="failed")])[0]
+    assert curve.failures.tolist() == [1]
+
+
+def test_summaries_over_replicates():
+    errors = [1e-2, 1e-3, 1e-1]
+    curve = curves([row(100, r, nmse=error) for r, error in enumerate(errors)])[0]
+    expected = geometric_mean(errors)
+    assert (curve.mean[0], curve.lo[0], curve.hi[0]) == pytest.approx((expected.mean, expected.lo, expected.hi))
+    assert curve.median[0] == pytest.approx(1e-2)
+    assert curve.worst[0] == pytest.approx(1e-1)
+
+
+def test_median_of_two_is_their_geometric_mean():
+    curve = curves([row(100, 0, nmse=1e-2), row(100, 1, nmse=1e-4)])[0]
+    assert curve.median[0] == pytest.approx(1e-3)
+
+
+def test_values_without_logarithm_count_as_the_floor():
+    curve = curves([row(100, 0, nmse=0.0), row(200, 0, nmse=1e-30)])[0]
+    assert curve.mean == pytest.approx([FLOOR, FLOOR])
+    assert curves([row(100, 0, error_rate=0.0)], "error_rate")[0].mean == pytest.approx([ERROR_RATE_FLOOR])
+
+
+def test_paths_and_stages_are_read():
+    stage = {"nmse": 0.2, "feature_errors": {"S2": 0.02}}
+    rows = [row(100, 0, nmse=0.1, feature_errors={"S2": 0.01}, stages={"layer2": stage})]
+    found = {
+        (metric, at): curves(rows, metric, at)[0].values[0, 0]
+        for metric in ("nmse", "feature_errors.S2")
+        for at in (None, "layer2")
+    }
+    assert found == {
+        ("nmse", None): 0.1,
+        ("nmse", "layer2"): 0.2,
+        ("feature_errors.S2", None): 0.01,
+        ("feature_errors.S2", "layer2"): 0.02,
+    }
+    assert curves(rows, "nmse", "layer2")[0].name == "a/layer2"
+
+
+def test_a_metric_that_does_not_apply_gives_no_curve():
+    rows = [row(100, 0, nmse=0.1)]
+    assert curves(rows, "error_rate") == []
+    assert curves(rows, "feature_errors.S9") == []
+    assert curves(rows, "nmse", "no-such-stage") == []
+
+
+def test_values_that_are_not_finite_are_missing():
+    curve = curves([row(100, 0, nmse=math.inf), row(100, 1, nmse=0.1)])[0]
+    assert np.isnan(curve.values[0, 0])
+
+
+def test_an_unknown_metric_suggests_the_nearest():
+    with pytest.raises(UsageError, match="'nmse'"):
+        curves([row(100, 0, nmse=0.1)], "nmsee")
+
+
+def test_two_rows_of_one_cell_are_an_error():
+    with pytest.raises(UsageError, match=r"two for task 't', d=10, 'a', n=100, replicate 0"):
+        curves([row(100, 0, nmse=0.1), row(100, 0, nmse=0.2)])
+
+
+def test_a_curve_needs_no_statuses():
+    curve = Curve("t", 10, "a", "a", "nmse", np.array([1, 2]), (0,), np.array([[0.1, 0.2]]))
+    assert curve.failures.tolist() == [0, 0]

@@ -1,0 +1,284 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.exponents import compare_exponents, decay, fit_exponent
+from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.seeds import stream
+
+DIMS = (8, 12, 16, 24)
+
+
+def power_law(name, *, exponent=2.0, offset=1.0, sd=0.2, replicates=5, dims=DIMS, bent=0.0):
+    rng = stream("test", "exponents", name)
+    centre = {d: offset + exponent * math.log(d) + bent * math.log(d) ** 2 for d in dims}
+    return {d: [Crossing(r, math.exp(centre[d] + sd * rng.standard_normal())) for r in range(replicates)] for d in dims}
+
+
+def censor(points, bound):
+    """Right-censor at ``bound`` what lies beyond it."""
+    return {d: [c if c.n <= bound else Crossing(c.replicate, bound, "right") for c in at] for d, at in points.items()}
+
+
+def where(method, **options):
+    """The first synthetic experiment that is fitted by this method."""
+    return next(p for p in (power_law(i, **options) for i in range(100)) if fit_exponent(p).method == method)
+
+
+def columns(points):
+    return np.array([(math.log(d), math.log(c.n)) for d, at in points.items() for c in at]).T
+
+
+def test_without_censoring_it_is_ordinary_least_squares():
+    points = where("joint Tobit")
+    fit, ols = fit_exponent(points), stats.linregress(*columns(points))
+    half = stats.t.ppf(0.975, 4 * 5 - 2) * ols.stderr
+    assert (fit.value, fit.lo, fit.hi) == pytest.approx((ols.slope, ols.slope - half, ols.slope + half))
+    assert (fit.uncensored, fit.censored, fit.replicates, fit.dims, fit.range) == (20, 0, 5, DIMS, (8, 24))
+
+
+def test_lack_of_fit_is_that_of_the_analysis_of_variance():
+    points = power_law("anova")
+    _, y = columns(points)
+    within = sum(np.var([math.log(c.n) for c in at]) * len(at) for at in points.values()) / len(y)
+    means = [np.mean([math.log(c.n) for c in at]) for at in points.values()]
+    line = stats.linregress(np.log(DIMS), means)
+    rss = np.sum((means - line.intercept - line.slope * np.log(DIMS)) ** 2)
+    expected = stats.f.sf(rss / 2 / (within / 5), 2, 20 - 4)
+    assert fit_exponent(points).lack_of_fit_p == pytest.approx(expected)
+
+
+def test_scatter_between_dimensions_sets_the_interval_where_the_law_does_not_fit():
+    points = power_law("scatter", sd=0.01)
+    points[12] = [Crossing(c.replicate, 1.3 * c.n) for c in points[12]]
+    fit = fit_exponent(points)
+    means = [np.mean([math.log(c.n) for c in at]) for at in points.values()]
+    line = stats.linregress(np.log(DIMS), means)
+    half = stats.t.ppf(0.975, 2) * line.stderr
+    assert fit.method == "least squares on the means per d"
+    assert fit.lack_of_fit_p < 0.01
+    assert (fit.value, fit.hi - fit.lo) == pytest.approx((line.slope, 2 * half))
+
+
+def test_the_interval_is_never_narrower_than_that_of_the_joint_fit():
+    wider = 0
+    for i in range(60):
+        points = power_law(("narrow", i))
+        fit, ols = fit_exponent(points), stats.linregress(*columns(points))
+        joint = 2 * stats.t.ppf(0.975, 18) * ols.stderr
+        assert fit.hi - fit.lo >= joint * (1 - 1e-9)
+        wider += fit.hi - fit.lo > joint * 1.001
+    assert wider > 0
+
+
+def same(a, b, shift=0.0):
+    assert (a.value, a.lo, a.hi) == pytest.approx((b.value + shift, b.lo + shift, b.hi + shift), abs=1e-6)
+    assert a.method == b.method
+    assert (a.lack_of_fit_p, a.curvature_p) == pytest.approx((b.lack_of_fit_p, b.curvature_p), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", range(3))
+def test_units_of_n_and_d_labels_and_order_of_replicates_do_not_matter(name):
+    points = censor(power_law(name), 1500)
+    fit = fit_exponent(points)
+    assert fit.censored > 0
+    same(fit_exponent({d: [Crossing(c.replicate, 7 * c.n, c.censored) for c in at] for d, at in points.items()}), fit)
+    same(fit_exponent({10 * d: at for d, at in points.items()}), fit)
+    same(fit_exponent({d: [Crossing(99 - c.replicate, c.n, c.censored) for c in at] for d, at in points.items()}), fit)
+    same(fit_exponent({d: points[d][::-1] for d in reversed(DIMS)}), fit)
+
+
+def test_a_power_of_d_in_n_adds_to_the_exponent():
+    points = power_law("shift")
+    steeper = {d: [Crossing(c.replicate, c.n * d**1.5) for c in at] for d, at in points.items()}
+    same(fit_exponent(steeper), fit_exponent(points), shift=1.5)
+
+
+def test_mirrored_censoring_mirrors_the_exponent():
+    """1/N turns right- into left-censoring and s into -s."""
+    points = censor(power_law("mirror"), 1500)
+    flip = {None: None, "right": "left"}
+    mirrored = fit_exponent(
+        {d: [Crossing(c.replicate, 1 / c.n, flip[c.censored]) for c in p] for d, p in points.items()}
+    )
+    fit = fit_exponent(points)
+    assert (mirrored.value, mirrored.lo, mirrored.hi) == pytest.approx((-fit.value, -fit.hi, -fit.lo), abs=1e-6)
+
+
+def test_censored_values_inform_the_fit():
+    """Bounds far below N* say next to nothing, bounds just below it much: neither is dropped or taken as a value."""
+    points = where("joint Tobit", replicates=10)
+    last = points[24]
+    dropped = fit_exponent({**points, 24: last[:5]})
+    loose, tight = (
+        fit_exponent({**points, 24: last[:5] + [Crossing(c.replicate, c.n * factor, "right") for c in last[5:]]})
+        for factor in (0.05, 1.5)
+    )
+    assert loose.value == pytest.approx(dropped.value, abs=0.01)
+    assert tight.value > dropped.value + 0.1
+    assert (loose.uncensored, loose.censored) == (35, 5)
+
+
+def test_a_dimension_never_reached_still_raises_the_exponent():
+    points = where("joint Tobit")
+    beyond = {**points, 32: [Crossing(r, math.exp(1 + 2 * math.log(32) + 1.0), "right") for r in range(5)]}
+    fit = fit_exponent(beyond)
+    assert fit.value > fit_exponent(points).value
+    assert fit.dims == DIMS
+
+
+def test_curvature_is_that_of_a_quadratic_regression():
+    points = power_law("curvature", bent=0.3)
+    x, y = columns(points)
+    design = np.column_stack([np.ones_like(x), x, x**2])
+    beta, (rss,), *_ = np.linalg.lstsq(design, y, rcond=None)
+    error = math.sqrt(rss / 17 * np.linalg.inv(design.T @ design)[2, 2])
+    fit = fit_exponent(points)
+    assert fit.curvature_p == pytest.approx(2 * stats.t.sf(abs(beta[2]) / error, 17), rel=1e-4)
+    quantiles = stats.t.ppf(0.975, 17) + stats.t.ppf(0.8, 17)
+    assert fit.detectable == pytest.approx(2 * math.log(3) * quantiles * error, rel=1e-4)
+
+
+def test_the_detectable_change_of_slope_is_detected_with_the_power_it_states():
+    """At a bend of the average detectable size about 80 % of 200 experiments have p < .05 (Monte Carlo error 3 %)."""
+    size = np.mean([fit_exponent(power_law(("plain", i))).detectable for i in range(50)])
+    bent = size / (2 * math.log(3))
+    found = [fit_exponent(power_law(("bent", i), bent=bent)).curvature_p < 0.05 for i in range(200)]
+    assert 0.68 < np.mean(found) < 0.92
+
+
+@pytest.mark.parametrize(("dims", "note"), [(DIMS, ""), (DIMS[:3], "exact power law"), (DIMS[:2], "exact power law")])
+def test_three_dimensions_or_fewer_are_labelled(dims, note):
+    fit = fit_exponent(power_law("label", dims=dims))
+    assert not fit.refused
+    assert note in fit.note
+    assert bool(fit.note) == bool(note)
+    assert math.isnan(fit.curvature_p) == (len(dims) == 2)
+
+
+def test_its_text_names_range_censoring_curvature_and_what_could_be_seen():
+    text = str(fit_exponent(censor(power_law("text"), 1500)))
+    for part in ("d = 8..24", "bounds", "curvature p = ", "detectable change of slope "):
+        assert part in text
+
+
+def bounds_only(at):
+    return [Crossing(c.replicate, c.n, "right") for c in at]
+
+
+@pytest.mark.parametrize(
+    ("points", "reason"),
+    [
+        ({}, "2 dimensions or more, and is at 0"),
+        (power_law(0, dims=(8,)), "2 dimensions or more, and is at 1"),
+        ({8: power_law(0)[8], 12: bounds_only(power_law(0)[12])}, "2 dimensions or more, and is at 1"),
+        (power_law(0, replicates=1), "beyond one per dimension, and 0 are"),
+        ({**power_law(0, replicates=1), 8: power_law(0, replicates=2)[8]}, "beyond one per dimension, and 1 are"),
+        (power_law(0, sd=0.0), "zero variance"),
+    ],
+)
+def test_refusals_say_why(points, reason):
+    fit = fit_exponent(points)
+    assert reason in fit.refused
+    assert math.isnan(fit.value)
+    assert math.isnan(fit.lo)
+    assert "no exponent" in str(fit)
+
+
+def test_two_spare_replicates_are_enough():
+    assert not fit_exponent(power_law(0, replicates=2, dims=(8, 12))).refused
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_pattern_of_censoring_is_fitted_or_refused(seed):
+    rng = stream("test", "exponents", "patterns", seed)
+    points = {
+        d: [
+            Crossing(
+                r, math.exp(2 * math.log(d) + 0.3 * rng.standard_normal()), rng.choice([None, None, "left", "right"])
+            )
+            for r in range(rng.integers(1, 6))
+        ]
+        for d in (8, 12, 16, 24, 32)[: rng.integers(1, 6)]
+    }
+    fit = fit_exponent(points)
+    assert bool(fit.refused) == math.isnan(fit.value)
+    if not fit.refused:
+        assert fit.lo <= fit.value <= fit.hi
+        assert fit.hi - fit.lo < math.inf
+
+
+def paired(name, exponent_a, exponent_b, shared):
+    """Two learners whose replicates share ``shared`` of the standard deviation .25 of log N*."""
+    rng = stream("test", "paired exponents", name)
+    a, b = {}, {}
+    for d in DIMS:
+        common = shared * rng.standard_normal(5)
+        for points, exponent in ((a, exponent_a), (b, exponent_b)):
+            own = math.sqrt(0.25**2 - shared**2) * rng.standard_normal(5)
+            points[d] = [Crossing(r, math.exp(exponent * math.log(d) + common[r] + own[r])) for r in range(5)]
+    return a, b
+
+
+def test_the_difference_of_exponents_is_signed_and_antisymmetric():
+    a, b = paired("sign", 2.0, 4.0, 0.2)
+    fit, back = compare_exponents(a, b), compare_exponents(b, a)
+    assert fit.lo > 0
+    assert (back.value, back.lo, back.hi) == pytest.approx((-fit.value, -fit.hi, -fit.lo))
+
+
+def test_pairing_is_by_replicate_not_by_position():
+    a, b = paired("position", 2.0, 2.3, 0.24)
+    shuffled = {d: at[::-1] for d, at in b.items()}
+    same(compare_exponents(a, shuffled), compare_exponents(a, b))
+
+
+def test_pairing_sees_what_two_intervals_do_not():
+    """Of 40 experiments, s_B - s_A = .3: paired intervals exclude 0, intervals side by side overlap."""
+    pairs = [paired(i, 2.0, 2.3, 0.24) for i in range(40)]
+    seen = np.mean([compare_exponents(a, b).lo > 0 for a, b in pairs])
+    apart = np.mean([fit_exponent(a).hi < fit_exponent(b).lo for a, b in pairs])
+    assert seen > 0.7
+    assert apart < 0.3
+
+
+def test_a_ratio_is_censored_as_its_pair_is():
+    def at(n, censored):
+        return Crossing(0, n, censored)
+
+    pairs = (paired(i, 2.0, 2.0, 0.2) for i in range(100))
+    rest_a, rest_b = next(pair for pair in pairs if compare_exponents(*pair).method == "joint Tobit")
+
+    def fit(a, b):
+        return compare_exponents({**rest_a, 32: [at(1000, a)]}, {**rest_b, 32: [at(1000, b)]})
+
+    exact, raised, lowered, unknown = fit(None, None), fit(None, "right"), fit("right", None), fit("right", "right")
+    assert exact.uncensored == 21
+    for other in (raised, lowered, unknown):
+        assert (other.uncensored, other.censored) == (20, 1)
+    assert lowered.value <= unknown.value <= raised.value
+    assert lowered.value < raised.value
+    assert fit("left", None).value == pytest.approx(raised.value)  # N_A smaller than its bound: the ratio is larger
+
+
+def curve(values, n):
+    return Curve("t", 10, "a", "a", "nmse", np.array(n), tuple(range(len(values))), np.array(values))
+
+
+def test_decay_of_power_laws_is_their_exponent_with_the_interval_over_replicates():
+    n = np.array([100, 200, 400, 800])
+    interval = decay(curve([n**-1.0, 5.0 * n**-1.2, 0.1 * n**-1.4], n))
+    half = stats.t.ppf(0.975, 2) * 0.2 / math.sqrt(3)
+    assert (interval.mean, interval.lo, interval.hi) == pytest.approx((1.2, 1.2 - half, 1.2 + half))
+
+
+def test_decay_in_a_window_sees_only_it_and_skips_what_has_no_slope():
+    n = np.array([100, 200, 400, 800, 1600])
+    plateau = np.maximum(n / 100.0, 4.0) ** -1.0
+    nan = math.nan
+    interval = decay(curve([(n / 400) ** -2.0 * plateau, [nan, nan, nan, 0.1, nan]], n), window=(400, 1600))
+    assert interval.mean == pytest.approx(3)
+    assert interval.count == 1

@@ -1,0 +1,129 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.thresholds import Crossing, Threshold, crossings, threshold
+from bfc_bench.errors import UsageError
+from bfc_bench.seeds import stream
+
+N = np.array([100, 200, 400, 800, 1600])
+
+
+def curve(*lines, n=N):
+    return Curve("t", 10, "a", "a", "nmse", np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
+
+
+@pytest.mark.parametrize("star", [130.0, 400.0, 1234.5])
+@pytest.mark.parametrize("power", [0.5, 3.0])
+def test_a_power_law_is_crossed_exactly(star, power):
+    (found,) = crossings(curve(0.1 * (N / star) ** -power), 0.1)
+    assert found.censored is None
+    assert found.n == pytest.approx(star)
+
+
+def test_the_curve_is_interpolated_in_both_logarithms():
+    (found,) = crossings(curve([1, 1e-2], n=[100, 400]), 1e-1)
+    assert found.n == pytest.approx(200)
+
+
+def test_a_curve_that_turns_back_is_pooled_in_logarithms():
+    # 200 and 400 pool to sqrt(.04 * .16) = .08, which the level .1 lies above, between 100 and 200.
+    (found,) = crossings(curve([1.0, 0.04, 0.16, 0.01, 0.001]), 0.1)
+    share = math.log(1 / 0.1) / math.log(1 / 0.08)
+    assert found.n == pytest.approx(100 * 2**share)
+
+
+def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
+    assert crossings(curve([1, 0.9, 0.8, 0.7, 0.6]), 0.5) == [Crossing(0, pytest.approx(1600), "right")]
+
+
+def test_an_error_below_the_level_everywhere_is_left_censored_at_the_smallest_size():
+    assert crossings(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [Crossing(0, pytest.approx(100), "left")]
+
+
+def test_missing_sizes_are_left_out_and_replicates_without_any_dropped():
+    gap = curve([1, math.nan, 0.01, 1e-3, math.nan], [math.nan] * 5, [1, 0.9, math.nan, math.nan, math.nan])
+    found = crossings(gap, 0.1)
+    assert [(c.replicate, c.censored) for c in found] == [(0, None), (2, "right")]
+    assert found[0].n == pytest.approx(200)
+    assert found[1].n == pytest.approx(200)
+
+
+def test_lower_levels_are_crossed_later_and_larger_errors_too():
+    rng = stream("test", "monotone crossings")
+    noisy = (N / 300.0) ** -1 * np.exp(0.5 * rng.standard_normal((20, len(N))))
+    levels = [2.0, 1.0, 0.5, 0.25]
+    sizes = np.array([[c.n for c in crossings(curve(*noisy), level)] for level in levels])
+    assert (np.diff(sizes, axis=0) >= 0).all()
+    worse = np.array([c.n for c in crossings(curve(*(1.3 * noisy)), 1.0)])
+    assert (worse >= sizes[1]).all()
+    assert (worse > sizes[1]).any()
+
+
+def test_noise_does_not_bias_the_crossing():
+    """First crossings alone would come .1 early here; the Monte Carlo error of the mean is .005."""
+    rng = stream("test", "unbiased crossings")
+    n = np.geomspace(50, 3200, 13)
+    star = 400 * 2 ** rng.uniform(-0.5, 0.5, 2000)
+    noisy = 0.1 * (n / star[:, None]) ** -1 * np.exp(0.2 * rng.standard_normal((2000, 13)))
+    found = np.array([c.n for c in crossings(curve(*noisy, n=n), 0.1)])
+    assert abs(np.mean(np.log(found / star))) < 0.02
+    first = n[np.argmax(noisy <= 0.1, axis=1)]
+    assert np.abs(np.mean(np.log(found / star))) < np.abs(np.mean(np.log(first / star)))
+
+
+def test_sizes_scale_with_n():
+    lines = [[1, 0.3, 0.2, 0.05, 0.01], [1, 0.5, 0.6, 0.04, 0.02]]
+    small, large = crossings(curve(*lines), 0.1), crossings(curve(*lines, n=10 * N), 0.1)
+    assert [c.n for c in large] == pytest.approx([10 * c.n for c in small])
+
+
+@pytest.mark.parametrize("level", [0.0, -1.0, math.nan])
+def test_a_level_that_is_not_positive_is_an_error(level):
+    with pytest.raises(UsageError, match="level must be positive"):
+        crossings(curve([1, 0.5, 0.2, 0.1, 0.05]), level)
+
+
+def made(*specs):
+    return Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
+
+
+@pytest.mark.parametrize(
+    ("specs", "text"),
+    [
+        ([(300, None), (310, None), (320, None)], "310 [286, 336]"),
+        ([(310, None)], "310"),
+        ([(4000, "right")] * 5, ">4000 (5 of 5)"),
+        ([(50, "left")] * 2, "<50 (2 of 2)"),
+        ([(300, None), (310, None), (320, None), (4000, "right")], "median 315 (1 of 4 >4000)"),
+        ([(300, None), (4000, "right"), (4000, "right")], "(2 of 3 >4000)"),
+        ([(50, "left"), (310, None), (4000, "right")], "median 310 (1 of 3 <50, 1 of 3 >4000)"),
+        ([], "no data"),
+    ],
+)
+def test_a_threshold_reads(specs, text):
+    assert str(made(*specs)) == text
+
+
+def test_no_mean_is_given_where_a_replicate_is_censored():
+    assert math.isnan(made((300, None), (310, None), (4000, "right")).interval.mean)
+    assert made((300, None), (310, None)).interval.mean == pytest.approx(math.sqrt(300 * 310))
+
+
+def test_median_bounds_hold_the_median_of_what_censoring_hides():
+    rng = stream("test", "median bounds")
+    for size, low, high in itertools.product((3, 4, 7), (50, 200), (400, 2000)):
+        truth = 300 * np.exp(rng.standard_normal(size))
+        specs = [(low, "left") if n < low else (high, "right") if n > high else (n, None) for n in truth]
+        lower, upper = made(*specs).median
+        median = math.exp(np.median(np.log(truth)))
+        assert lower <= median * (1 + 1e-12)
+        assert upper >= median * (1 - 1e-12)
+
+
+def test_threshold_counts_what_crossings_finds():
+    found = threshold(curve([0.05] * 5, [1] * 5, [1, 0.5, 0.2, 0.1, 0.01]), 0.1)
+    assert (found.left, found.right, len(found.crossings)) == (1, 1, 3)

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import minimize
+
+from bfc_bench.analysis.tobit import tobit
+from bfc_bench.seeds import stream
+
+
+def data(name, size=80):
+    rng = stream("test", "tobit", name)
+    x = np.column_stack([np.ones(size), rng.uniform(-1, 1, size)])
+    y = x @ [1.0, 2.0] + 0.5 * rng.standard_normal(size)
+    return x, y
+
+
+def mixed(name):
+    """Exact, left-, right- and interval-censored values."""
+    x, y = data(name)
+    lower, upper = y.copy(), y.copy()
+    upper[y > 2.0], lower[y > 2.0] = np.inf, 2.0
+    lower[y < 0.0], upper[y < 0.0] = -np.inf, 0.0
+    between = (y > 0.5) & (y < 1.0)
+    lower[between], upper[between] = 0.5, 1.0
+    kinds = (lower == upper, np.isinf(lower), np.isinf(upper), between)
+    assert all(kind.sum() >= 3 for kind in kinds)
+    return x, lower, upper
+
+
+def brute_loglik(parameters, x, lower, upper):
+    """From the normal distribution function, in (beta, log sigma)."""
+    mean, sigma = x @ parameters[:-1], np.exp(parameters[-1])
+    exact = lower == upper
+    density = stats.norm.logpdf(lower[exact], mean[exact], sigma)
+    mass = np.diff(stats.norm.cdf([lower[~exact], upper[~exact]], mean[~exact], sigma), axis=0)
+    return density.sum() + np.log(mass).sum()
+
+
+def test_without_censoring_it_is_least_squares():
+    x, y = data("exact")
+    fit = tobit(x, y, y)
+    beta, (rss,), *_ = np.linalg.lstsq(x, y, rcond=None)
+    assert fit.beta == pytest.approx(beta)
+    assert fit.sigma == pytest.approx(np.sqrt(rss / len(y)))
+    np.testing.assert_allclose(fit.covariance, rss / len(y) * np.linalg.inv(x.T @ x), rtol=1e-6)
+
+
+def test_censored_fit_agrees_with_a_brute_force_maximum():
+    x, lower, upper = mixed("brute")
+    fit = tobit(x, lower, upper)
+    best = minimize(lambda p: -brute_loglik(p, x, lower, upper), [0, 0, 0], method="Nelder-Mead", tol=1e-10)
+    assert fit.loglik == pytest.approx(-best.fun, abs=1e-8)
+    assert [*fit.beta, np.log(fit.sigma)] == pytest.approx(best.x, abs=1e-4)
+    assert fit.loglik == pytest.approx(brute_loglik([*fit.beta, np.log(fit.sigma)], x, lower, upper), abs=1e-9)
+
+
+def test_covariance_is_the_inverse_of_the_numerical_information():
+    x, lower, upper = mixed("information")
+    fit = tobit(x, lower, upper)
+    at, h = np.array([*fit.beta, np.log(fit.sigma)]), 1e-4
+    steps = h * np.eye(3)
+    information = np.array(
+        [
+            [
+                -sum(s * t * brute_loglik(at + s * a + t * b, x, lower, upper) for s in (1, -1) for t in (1, -1))
+                / (4 * h * h)
+                for b in steps
+            ]
+            for a in steps
+        ]
+    )
+    np.testing.assert_allclose(fit.covariance, np.linalg.inv(information)[:2, :2], rtol=1e-4)
+
+
+def test_mirror_image_swaps_left_and_right():
+    x, lower, upper = mixed("mirror")
+    fit, mirrored = tobit(x, lower, upper), tobit(x, -upper, -lower)
+    assert mirrored.beta == pytest.approx(-fit.beta)
+    assert mirrored.sigma == pytest.approx(fit.sigma)
+
+
+def test_narrow_intervals_are_exact_values_and_wide_ones_are_nothing():
+    x, y = data("limits")
+    exact = tobit(x, y, y)
+    half = np.arange(len(y)) % 2 == 0
+    narrow = tobit(x, np.where(half, y, y - 1e-4), np.where(half, y, y + 1e-4))
+    assert narrow.beta == pytest.approx(exact.beta, abs=1e-5)
+    wide = tobit(x, np.where(half, y, y - 100), np.where(half, y, y + 100))
+    assert wide.beta == pytest.approx(tobit(x[half], y[half], y[half]).beta)
+
+
+@pytest.mark.parametrize("bound", [10.0, 100.0])
+def test_bounds_far_in_the_tail_keep_the_fit_finite(bound):
+    """One right-censored value many sigmas above the others, where Phi underflows."""
+    x, y = data("tail")
+    lower, upper = np.r_[y, bound], np.r_[y, np.inf]
+    fit = tobit(np.vstack([x, [1.0, 0.0]]), lower, upper)
+    assert np.isfinite(fit.covariance).all()
+    assert fit.sigma > 0.5
+
+
+def test_no_maximum_is_an_error():
+    x = np.column_stack([np.ones(4), np.arange(4.0)])
+    line = x @ [1.0, 2.0]
+    with pytest.raises(np.linalg.LinAlgError):
+        tobit(x, line, line)

@@ -1,0 +1,73 @@
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an installed distribution of misbehaving learners, on the path of this process and its workers."""
+    site = tmp_path / "site"
+    info = site / "faulty_learners-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(TESTS / "faulty_learners.py", site)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty-learners\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bfc_bench]\nfaulty = faulty_learners\n")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
+    return site
+
+
+TASK: dict[str, Any] = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4],
+    "n": [10, 20],
+}
+
+
+@pytest.fixture
+def suite_file(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a tiny suite file: ``suite_file(learner=[...], replicates=1, ...)``."""
+
+    def write(name: str = "tiny", **values: Any) -> Path:
+        suite = {"name": name, "replicates": 1, "test_size": 200, "task": [TASK], **values}
+        path = tmp_path / f"{name}.toml"
+        path.write_text(toml(suite))
+        return path
+
+    return write
+
+
+def toml(value: Mapping[str, Any]) -> str:
+    """A mapping as TOML, everything inline."""
+    return "".join(f"{key} = {_inline(item)}\n" for key, item in value.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f'"{k}" = {_inline(v)}' for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+@pytest.fixture
+def bench() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ``bfc-bench`` as a user would, in a process of its own."""
+
+    def run(*arguments: object, timeout: float = 120, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)
+
+    return run

@@ -1,0 +1,153 @@
+"""A run that was cut short goes on where it was, with the numbers of an undisturbed run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from bfc_bench import read_results, run_suite
+from bfc_bench.errors import StoreError
+from bfc_bench.store import Store
+
+VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together"}
+
+
+def numbers(rows):
+    return [{k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows]
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def wait_for_rows(store, suite, count, process):
+    for _ in range(600):
+        assert process.poll() is None, process.returncode
+        if (store / "results.sqlite").exists():
+            try:
+                if len(Store(store).rows(suite, 1)) >= count:
+                    return
+            except StoreError:
+                pass
+        time.sleep(0.05)
+    pytest.fail("the run made no rows")
+
+
+@pytest.fixture
+def slow_suite(faulty, suite_file):
+    return suite_file(
+        learner=[{"name": "slow"}, {"name": "linear-ridge", "label": "r"}],
+        replicates=5,
+        task=[
+            {
+                "name": "t",
+                "inputs": {"kind": "gaussian"},
+                "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+                "labels": {"kind": "noise", "sd": 0.1},
+                "d": [3],
+                "n": [10, 20],
+            }
+        ],
+    )
+
+
+def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench):
+    store = tmp_path / "store"
+    arguments = ("run", slow_suite, "--store", store, "--jobs", 2, "--no-mlflow")
+    process = start(*arguments)
+    wait_for_rows(store, "tiny", 3, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = {row.cell: row for row in Store(store).rows("tiny", 1)}
+    assert 3 <= len(kept) < 20
+
+    again = bench(*arguments)
+    assert again.returncode == 0, again.stderr
+    rows = Store(store).rows("tiny", 1)
+    assert len(rows) == len({row.cell for row in rows}) == 20
+    by_cell = {row.cell: row for row in rows}
+    assert all(by_cell[cell] == row for cell, row in kept.items())
+
+    undisturbed = tmp_path / "undisturbed"
+    run_suite(slow_suite, store=undisturbed, jobs=1, executor="serial")
+    assert numbers(rows) == numbers(read_results(slow_suite, store=undisturbed))
+
+
+def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path):
+    process = start("run", slow_suite, "--store", tmp_path / "store", "--no-mlflow", "--set", "learner.slow.options.seconds=30")
+    wait_for_rows(tmp_path / "store", "tiny", 1, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    for _ in range(100):
+        listed = subprocess.run(["ps", "-o", "pid=", "-g", str(process.pid)], capture_output=True, text=True, check=False)
+        if not listed.stdout.split():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"processes live on: {listed.stdout}")
+
+
+def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench):
+    store = tmp_path / "store"
+    process = start("run", slow_suite, "--store", store, "--jobs", 1, "--no-mlflow")
+    wait_for_rows(store, "tiny", 2, process)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert bench("run", slow_suite, "--store", store, "--no-mlflow").returncode == 0
+    assert len(Store(store).rows("tiny", 1)) == 20
+
+
+def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench):
+    store = tmp_path / "store"
+    process = start("run", slow_suite, "--store", store, "--jobs", 1, "--no-mlflow")
+    wait_for_rows(store, "tiny", 1, process)
+    second = bench("run", slow_suite, "--store", store, "--no-mlflow")
+    assert second.returncode == 1
+    assert f"in use by another bfc-bench (process {process.pid})" in second.stderr
+    assert process.wait(timeout=60) == 0
+    assert len(Store(store).rows("tiny", 1)) == 20
+
+
+def test_running_again_does_nothing_and_more_replicates_extend(faulty, suite_file, tmp_path):
+    path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
+    run_suite(path, store=store, executor="serial")
+    before = read_results(path, store=store)
+    assert run_suite(path, store=store, executor="serial").statuses == {}
+    assert read_results(path, store=store) == before
+    extended = run_suite(path, store=store, executor="serial", changes=["replicates=3", "task.t.n=[10, 20, 40]"])
+    assert extended.statuses == {"ok": 7}
+    assert [row for row in read_results(path, store=store) if row.replicate == 0 and row.n <= 20] == before
+
+
+def test_results_show_the_options_of_the_last_run_and_keep_the_rest(faulty, suite_file, tmp_path):
+    path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
+    run_suite(path, store=store, executor="serial")
+    run_suite(path, store=store, executor="serial", changes=["learner.mean.options.shift=1.0"])
+    assert {row.options["shift"] for row in read_results(path, store=store)} == {1.0}
+    assert len(read_results(path, store=store, every=True)) == 4
+    assert run_suite(path, store=store, executor="serial").statuses == {}
+    assert {row.options["shift"] for row in read_results(path, store=store)} == {0.0}
+
+
+def test_executors_jobs_and_company_do_not_change_numbers(slow_suite, tmp_path):
+    run_suite(slow_suite, store=tmp_path / "a", executor="serial", changes=["learner.slow.options.seconds=0.0"])
+    run_suite(slow_suite, store=tmp_path / "b", jobs=2, learners=["r"])
+    run_suite(slow_suite, store=tmp_path / "b", jobs=1, changes=["learner.slow.options.seconds=0.0"])
+    assert numbers(read_results(slow_suite, store=tmp_path / "a")) == numbers(read_results(slow_suite, store=tmp_path / "b"))
+
+
+def test_progress_is_on_the_console_and_json_has_every_column(faulty, suite_file, tmp_path, bench):
+    from bfc_bench.results import COLUMNS
+
+    path = suite_file(learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise"}}])
+    ran = bench("run", path, "--store", tmp_path / "s", "--no-mlflow")
+    assert ran.returncode == 1
+    assert "failed: faulty · t · d=4 · n=10 · r0: ZeroDivisionError: one over nothing" in ran.stdout
+    assert "report.html" in ran.stdout.splitlines()[-1]
+    listed = bench("results", path, "--store", tmp_path / "s", "--format", "json")
+    rows = json.loads(listed.stdout)
+    assert len(rows) == 4
+    assert all(tuple(row) == COLUMNS for row in rows)

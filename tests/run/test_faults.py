@@ -1,0 +1,82 @@
+"""Every way in which a learner can fail ends in a row that says so, and touches no other cell."""
+
+import pytest
+from bfc_bench import read_results, run_suite
+from bfc_bench.plugins import load_plugins
+from bfc_bench.store import Store
+
+FAULTS = {
+    "raise": ("failed", "ZeroDivisionError: one over nothing"),
+    "hang": ("timeout", "2 s"),
+    "exit": ("killed", "exit code 7"),
+    "signal": ("killed", "SIGSEGV"),
+    "diverge": ("diverged", "loss is NaN at step 12"),
+    "memory": ("out-of-memory", "cannot allocate 1 TB"),
+    "nan": ("diverged", "200 of 200 predictions are NaN"),
+    "infinite": ("diverged", "200 of 200 predictions are infinite"),
+    "shape": ("failed", "must have shape (200,), one per point. Got shape (3, 2)"),
+    "nothing": ("failed", "must return a Predictor. Got NoneType"),
+}
+
+
+@pytest.fixture
+def ran(faulty, suite_file, tmp_path):
+    """A suite in which each fault happens at n = 20 only, alone and in a batch, beside a learner that is fine."""
+    learners = [
+        {"name": name, "label": f"{name}-{how}", "options": {"how": how, "at": 20}}
+        for name in ("faulty", "together")
+        for how in FAULTS
+    ]
+    path = suite_file(learner=[{"name": "mean"}, *learners], budget={"cell_seconds": 2})
+    session = run_suite(path, store=tmp_path / "store", jobs=2)
+    return session, {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
+
+
+def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
+    session, rows = ran
+    assert session.exit_code == 1
+    for name in ("faulty", "together"):
+        for how, (status, reason) in FAULTS.items():
+            row = rows[f"{name}-{how}", 20]
+            assert (row.status, reason in row.reason) == (status, True), (name, how, row.status, row.reason)
+            assert row.nmse is None
+            assert rows[f"{name}-{how}", 10].status == "ok", (name, how, rows[f"{name}-{how}", 10].reason)
+    assert {rows["mean", n].status for n in (10, 20)} == {"ok"}
+    cell = rows["faulty-raise", 20].cell
+    assert "_fail" in Store(tmp_path / "store").traceback(cell)
+
+
+def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
+    first = run_suite(path, store=tmp_path / "store", jobs=1)
+    second = run_suite(path, store=tmp_path / "store", jobs=1)
+    third = run_suite(path, store=tmp_path / "store", jobs=1, retry_failed=True)
+    assert [dict(s.statuses) for s in (first, second, third)] == [{"ok": 1, "failed": 1}, {}, {"failed": 1}]
+    assert [s.exit_code for s in (first, second, third)] == [1, 1, 1]
+
+
+def test_a_cell_over_the_memory_budget_is_skipped_with_the_numbers(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "huge"}], budget={"memory_gb": 15})
+    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
+    assert (rows[10].status, rows[20].status) == ("ok", "skipped")
+    assert rows[20].reason == "needs 20 GB of memory; the budget is 15 GB"
+    assert session.exit_code == 0
+
+
+def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suite_file, tmp_path, caplog):
+    from bfc_bench import hookimpl
+    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.session import run
+    from bfc_bench.suite import read_suite
+
+    class Listener:
+        @hookimpl
+        def bfc_result(self, result):
+            raise RuntimeError("listener is broken")
+
+    plugins = load_plugins()
+    grid = resolve(read_suite(suite_file(learner=[{"name": "mean"}])), plugins, "suite")
+    session = run(grid, plugins, tmp_path / "store", executor="serial", listeners=[Listener()])
+    assert session.statuses == {"ok": 2}
+    assert "listener is broken" in caplog.text

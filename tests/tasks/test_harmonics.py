@@ -1,0 +1,64 @@
+"""Spherical harmonics: dimensions, normalisation and orthogonality, exact by quadrature."""
+
+from fractions import Fraction
+from math import comb, factorial
+
+import numpy as np
+import pytest
+from scipy.special import eval_gegenbauer, roots_gegenbauer
+
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre, zonal
+
+GRID = np.linspace(-1, 1, 41)
+
+
+def test_dimension_in_known_cases():
+    for p in range(1, 12):
+        assert harmonics_dimension(2, p) == 2
+        assert harmonics_dimension(3, p) == 2 * p + 1
+        assert harmonics_dimension(4, p) == (p + 1) ** 2
+    for d in range(2, 30):
+        assert harmonics_dimension(d, 0) == 1
+        assert harmonics_dimension(d, 1) == d
+        assert harmonics_dimension(d, 2) == (d - 1) * (d + 2) // 2
+
+
+@pytest.mark.parametrize("d", [3, 8, 40, 1000])
+def test_dimension_is_exact_at_every_size(d):
+    for p in range(1, 20):
+        closed = Fraction((2 * p + d - 2) * factorial(p + d - 3), factorial(p) * factorial(d - 2))
+        assert harmonics_dimension(d, p) == closed
+        homogeneous = sum(harmonics_dimension(d, q) for q in range(p % 2, p + 1, 2))
+        assert homogeneous == comb(d + p - 1, p)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 20, 200])
+def test_zonal_harmonics_are_orthonormal(d):
+    """Gauss-Gegenbauer quadrature with 12 nodes is exact to degree 23 for t = beta . x on the sphere."""
+    nodes, weights = roots_gegenbauer(12, (d - 2) / 2)
+    values = np.stack([zonal(d, p, nodes) for p in range(9)])
+    np.testing.assert_allclose((values * weights / weights.sum()) @ values.T, np.eye(9), atol=1e-9)
+
+
+def test_legendre_in_two_dimensions_is_chebyshev():
+    for p in range(10):
+        np.testing.assert_allclose(legendre(2, p, GRID), np.cos(p * np.arccos(GRID)), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [3, 4, 17, 100])
+def test_legendre_is_gegenbauer_over_its_value_at_one(d):
+    index = (d - 2) / 2
+    for p in range(10):
+        reference = eval_gegenbauer(p, index, GRID) / eval_gegenbauer(p, index, 1.0)
+        np.testing.assert_allclose(legendre(d, p, GRID), reference, atol=1e-12)
+        assert legendre(d, p, np.array(1.0)) == pytest.approx(1, rel=1e-13)
+
+
+def test_evaluation_is_stable_at_high_degree():
+    assert np.max(np.abs(legendre(10, 200, GRID))) <= 1 + 1e-9
+
+
+def test_the_argument_is_left_alone():
+    t = GRID.copy()
+    legendre(5, 1, t)[:] = 0
+    assert np.array_equal(t, GRID)

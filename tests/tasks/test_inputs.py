@@ -1,0 +1,129 @@
+"""Moments and supports of the input laws, against closed forms."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.inputs import INPUTS
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.gaussian_mixture import GaussianMixture
+from bfc_bench.tasks.inputs.gaussian_nonspherical import GaussianNonspherical, equal_row_factor
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+
+D, M = 6, 200_000
+
+
+def covariance(law):
+    """E[x x^T] in closed form."""
+    if isinstance(law.inputs, Sphere):
+        return np.eye(law.d) / law.d
+    if isinstance(law.inputs, GaussianNonspherical):
+        return law.drawn["sigma"] @ law.drawn["sigma"].T
+    if isinstance(law.inputs, GaussianMixture):
+        return np.mean([sigma @ sigma.T for sigma in law.drawn["sigmas"]], axis=0)
+    return np.eye(law.d)
+
+
+@pytest.fixture(scope="module", params=[*INPUTS], ids=lambda inputs: inputs.kind)
+def drawn(request):
+    law = request.param().law(np.random.default_rng(1), D)
+    return law, law.sample(np.random.default_rng(2), M)
+
+
+def test_kinds_are_the_names_that_suites_use():
+    assert {inputs.kind for inputs in INPUTS} == {
+        "gaussian",
+        "uniform",
+        "sphere",
+        "hypercube",
+        "gaussian-nonspherical",
+        "gaussian-mixture",
+    }
+
+
+def test_mean_is_zero_and_second_moments_are_the_closed_form(drawn):
+    law, x = drawn
+    assert x.shape == (M, D)
+    assert x.dtype == np.float64
+    assert np.all(np.abs(x.mean(axis=0)) < 5 * x.std(axis=0) / np.sqrt(M))
+    products = x[:, :, None] * x[:, None, :]
+    error = np.abs(products.mean(axis=0) - covariance(law))
+    assert np.all(error < 5 * products.std(axis=0) / np.sqrt(M) + 1e-12)
+
+
+def test_square_mean_is_the_diagonal_of_the_covariance(drawn):
+    law, _ = drawn
+    assert law.square_mean.shape == (D,)
+    np.testing.assert_allclose(law.square_mean, np.diag(covariance(law)), rtol=1e-12)
+
+
+def test_points_depend_on_their_own_stream_alone(drawn):
+    law, _ = drawn
+    first, again, other = (law.sample(np.random.default_rng(seed), 50) for seed in (5, 5, 6))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_supports():
+    rng = np.random.default_rng(0)
+    uniform, sphere, cube = (law().law(rng, D).sample(rng, 20_000) for law in (Uniform, Sphere, Hypercube))
+    assert 1.73 < np.max(np.abs(uniform)) <= np.sqrt(3)
+    np.testing.assert_allclose(np.sum(sphere**2, axis=1), 1, rtol=1e-14)
+    assert set(np.unique(cube)) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize(("inputs", "kurtosis"), [(Gaussian, 3.0), (Uniform, 9 / 5), (Sphere, 3 * D / (D + 2))])
+def test_kurtosis_tells_the_isotropic_laws_apart(inputs, kurtosis):
+    law = inputs().law(np.random.default_rng(0), D)
+    fourth = np.mean(law.sample(np.random.default_rng(3), M) ** 4) / law.square_mean[0] ** 2
+    assert fourth == pytest.approx(kurtosis, rel=0.02)
+
+
+@pytest.mark.parametrize("condition", [1.0, 2.0, 100.0])
+@pytest.mark.parametrize("d", [1, 2, 7, 60])
+def test_sigma_has_unit_rows_and_the_given_condition(d, condition):
+    sigma = equal_row_factor(np.random.default_rng(d), d, condition)
+    np.testing.assert_allclose(np.linalg.norm(sigma, axis=1), 1, rtol=1e-12)
+    singular = np.linalg.svd(sigma, compute_uv=False)
+    assert singular[0] / singular[-1] == pytest.approx(condition if d > 1 else 1, rel=1e-9)
+    np.testing.assert_allclose(singular[:-1] / singular[1:], condition ** (1 / max(d - 1, 1)), rtol=1e-9)
+
+
+def test_sigma_is_correlated_and_differs_between_draws():
+    rng = np.random.default_rng(0)
+    first, second = (equal_row_factor(rng, 10, 2.0) for _ in range(2))
+    assert np.max(np.abs(first @ first.T - np.eye(10))) > 0.1
+    assert np.max(np.abs(first @ first.T - second @ second.T)) > 0.1
+
+
+def test_mixture_has_the_fourth_moment_of_its_components():
+    """E(w.x)^4 = 3 mean_c (w^T C_c w)^2, which differs from one Gaussian of the same covariance."""
+    law = GaussianMixture(components=2, condition=5).law(np.random.default_rng(4), D)
+    covariances = [sigma @ sigma.T for sigma in law.drawn["sigmas"]]
+    _, vectors = np.linalg.eigh(covariances[0] - covariances[1])
+    w = vectors[:, 0]
+    expected = 3 * np.mean([(w @ c @ w) ** 2 for c in covariances])
+    fourth = (law.sample(np.random.default_rng(5), M) @ w) ** 4
+    assert abs(fourth.mean() - expected) < 5 * fourth.std() / np.sqrt(M)
+    assert expected > 1.2 * 3 * np.mean([w @ c @ w for c in covariances]) ** 2
+
+
+def test_the_sphere_of_one_dimension_is_refused():
+    assert "d >= 2" in Sphere().check(1)
+    assert Sphere().check(2) is None
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "field"),
+    [
+        (GaussianNonspherical, {"condition": 0.5}, "condition"),
+        (GaussianNonspherical, {"condition": float("nan")}, "condition"),
+        (GaussianMixture, {"components": 0}, "components"),
+        (Uniform, {"width": 2}, "'width'"),
+    ],
+)
+def test_bad_options_are_named(inputs, options, field):
+    with pytest.raises(UsageError, match=rf"here: .*{field}"):
+        inputs.parse(options, "here")

@@ -1,0 +1,100 @@
+"""The low-rank polynomial target."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.targets.harmonics import legendre
+from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly, LowrankTeacher
+
+D, M = 6, 200_000
+
+
+def law_of(inputs):
+    return inputs.law(np.random.default_rng(0), D)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_gegenbauer_form_has_mean_zero_and_its_closed_variance(degree):
+    """E[phi_p(b.x) phi_p(c.x)] = P_p(b.c), so the variance is a^T P_p(beta beta^T) a."""
+    target = LowrankPoly(degree=degree, rank=3, coefficients=(0.5, 0.5, 0.7))
+    law = law_of(Sphere())
+    teacher = target.draw(np.random.default_rng(1), law)
+    variance = teacher.coefficients @ legendre(D, degree, np.eye(3)) @ teacher.coefficients
+    values = teacher(law.sample(np.random.default_rng(2), M))
+    assert abs(values.mean()) < 5 * values.std() / np.sqrt(M)
+    squares = values**2
+    assert abs(squares.mean() - variance) < 5 * squares.std() / np.sqrt(M)
+
+
+def test_gegenbauer_form_is_orthogonal_to_lower_degrees():
+    law = law_of(Sphere())
+    x = law.sample(np.random.default_rng(2), M)
+    teacher = LowrankPoly(degree=4).draw(np.random.default_rng(1), law)
+    t = x @ teacher.directions[0]
+    for power in range(4):
+        product = teacher(x) * t**power
+        assert abs(product.mean()) < 5 * product.std() / np.sqrt(M)
+    assert np.mean(teacher(x) * t**4) > 20 * np.std(teacher(x) * t**4) / np.sqrt(M)
+
+
+def test_monomial_form_by_hand():
+    teacher = LowrankTeacher(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([2.0, -1.0]), 3, "monomial")
+    np.testing.assert_allclose(teacher(np.array([[1.0, 2.0], [-1.0, 0.5]])), [2 - 8, -2 - 0.125])
+
+
+@pytest.mark.parametrize("inputs", [Sphere(), Gaussian(), Uniform()], ids=lambda inputs: inputs.kind)
+def test_monomial_terms_have_unit_norm_under_the_law(inputs):
+    law = law_of(inputs)
+    teacher = LowrankPoly(degree=2, form="monomial").draw(np.random.default_rng(1), law)
+    assert np.mean(teacher(law.sample(np.random.default_rng(2), M)) ** 2) == pytest.approx(1, rel=0.1)
+
+
+def test_monomial_form_on_gaussian_inputs_divides_by_the_gaussian_moment():
+    teacher = LowrankPoly(degree=2, form="monomial").draw(np.random.default_rng(1), law_of(Gaussian()))
+    assert teacher.coefficients[0] == pytest.approx(1 / np.sqrt(3), rel=0.05)
+
+
+@pytest.mark.parametrize("form", ["monomial", "gegenbauer"])
+def test_rank_directions_alone_matter(form):
+    teacher = LowrankPoly(degree=3, rank=2, form=form).draw(np.random.default_rng(1), law_of(Sphere()))
+    np.testing.assert_allclose(teacher.directions @ teacher.directions.T, np.eye(2), atol=1e-14)
+    x = np.random.default_rng(3).standard_normal((50, D)) / 10
+    inside = x @ teacher.directions.T @ teacher.directions
+    np.testing.assert_allclose(teacher(inside), teacher(x), atol=1e-12)
+    assert np.std(teacher(x)) > 1e-6
+
+
+def test_equal_coefficients_have_unit_square_sum_by_default():
+    teacher = LowrankPoly(degree=3, rank=4).draw(np.random.default_rng(1), law_of(Sphere()))
+    np.testing.assert_allclose(teacher.coefficients, 0.5)
+
+
+def test_checks_of_dimension_and_inputs():
+    target = LowrankPoly(degree=3, rank=4)
+    assert "rank = 4" in target.check(3)
+    assert target.check(4) is None
+    assert "sphere" in target.check_inputs(Uniform())
+    assert target.check_inputs(Sphere()) is None
+    assert LowrankPoly(degree=3, form="monomial").check_inputs(Uniform()) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({}, "degree is required"),
+        ({"degree": 0}, "degree must"),
+        ({"degree": 2, "rank": 0}, "rank must"),
+        ({"degree": 2, "form": "legendre"}, "form must"),
+        ({"degree": 2, "rank": 2, "coefficients": [1.0]}, "coefficients must have one entry per term, rank = 2"),
+        ({"degree": 2, "coefficients": [2.0]}, r"coefficients\[0\] must"),
+        ({"degree": 2, "coefficients": [0.0]}, "coefficients must not all be 0"),
+        ({"degree": 2, "degre": 2}, "'degre'.* 'degree'"),
+    ],
+)
+def test_bad_options_name_their_field(options, field):
+    with pytest.raises(UsageError, match=f"here: .*{field}"):
+        LowrankPoly.parse(options, "here")

@@ -1,0 +1,78 @@
+"""NMSE, trimmed NMSE, error rate."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.tasks.metrics import error_rate, nmse, trimmed_nmse
+
+RNG = np.random.default_rng(0)
+TARGET = RNG.standard_normal(1000) ** 3 + 2
+PREDICTION = TARGET + 0.1 * RNG.standard_normal(1000)
+
+
+def test_nmse_by_hand():
+    assert nmse(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx((1 / 3) / (2 / 3))
+
+
+def test_nmse_is_zero_for_the_target_and_one_for_its_mean():
+    assert nmse(TARGET, TARGET) == 0
+    assert nmse(np.full(1000, TARGET.mean()), TARGET) == pytest.approx(1, rel=1e-12)
+
+
+def test_nmse_does_not_depend_on_units():
+    assert nmse(7 - 3 * PREDICTION, 7 - 3 * TARGET) == pytest.approx(nmse(PREDICTION, TARGET), rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_an_infinite_prediction_gives_no_finite_error_and_no_warning(bad):
+    prediction = PREDICTION.copy()
+    prediction[3] = bad
+    assert not np.isfinite(nmse(prediction, TARGET))
+
+
+@pytest.mark.parametrize("shift", [1.0, 3e6])
+def test_trimming_leaves_out_the_extreme_targets_whatever_is_predicted(shift):
+    target = np.arange(200.0)
+    target[[0, 199]] = -1e6, 1e6
+    prediction = target + shift
+    prediction[[0, 199]] = 0.0
+    kept = np.arange(1.0, 199.0)
+    assert trimmed_nmse(prediction, target) == pytest.approx(shift**2 / np.var(kept), rel=1e-12)
+
+
+def test_trimming_ignores_where_the_prediction_is_worst():
+    prediction = TARGET.copy()
+    prediction[np.argsort(np.abs(TARGET - np.median(TARGET)))[0]] += 100
+    assert trimmed_nmse(prediction, TARGET) > nmse(prediction, TARGET)
+
+
+def test_trimming_nothing_is_nmse():
+    assert trimmed_nmse(PREDICTION, TARGET, share=0) == pytest.approx(nmse(PREDICTION, TARGET), rel=1e-12)
+    assert trimmed_nmse(PREDICTION[:99], TARGET[:99]) == pytest.approx(nmse(PREDICTION[:99], TARGET[:99]), rel=1e-12)
+
+
+def test_error_rate_counts_wrong_signs_and_missing_ones():
+    labels = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    assert error_rate(np.array([0.2, -3.0, -1.0, 0.0, np.nan]), labels) == pytest.approx(3 / 5)
+    assert error_rate(labels, labels) == 0
+
+
+@pytest.mark.parametrize("metric", [nmse, trimmed_nmse])
+@pytest.mark.parametrize("constant", [0.0, 0.1])
+def test_a_constant_target_has_no_relative_error(metric, constant):
+    with pytest.raises(ValueError, match="constant on all 10 points"):
+        metric(np.zeros(10), np.full(10, constant))
+
+
+@pytest.mark.parametrize("metric", [nmse, trimmed_nmse, error_rate])
+@pytest.mark.parametrize("shape", [(5,), (4, 1), ()])
+def test_shapes_must_agree(metric, shape):
+    with pytest.raises(ValueError, match=rf"{metric.__name__}: expected two arrays \(m,\)"):
+        metric(np.zeros(shape), np.array([1.0, -1.0, 1.0, 1.0]))
+    with pytest.raises(ValueError, match="m > 0"):
+        metric(np.zeros(0), np.zeros(0))
+
+
+def test_labels_must_be_signs():
+    with pytest.raises(ValueError, match=r"must be -1 or \+1\. Got \[0.0, 1.0\]"):
+        error_rate(np.zeros(2), np.array([0.0, 1.0]))

@@ -1,0 +1,173 @@
+"""The quadratic DenseNet teacher: hand-computed values, degree, normalisation, hidden features, options."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.targets.quadratic_densenet import CHUNK, DensenetTeacher, QuadraticDensenet
+
+D = 8
+L3 = {"widths": [4, 2], "alphas": [1.0, 0.3]}
+
+
+def draw(options, inputs=None, seed=0):
+    law = (inputs or Uniform()).law(np.random.default_rng(seed), D)
+    return law, QuadraticDensenet.parse(options, "test").draw(np.random.default_rng(seed + 1), law)
+
+
+def features(teacher, x):
+    """G_0, ..., G_L, written out from the definition."""
+    g = [x, x**2 - teacher.square_mean]
+    for weights in teacher.weights:
+        g.append(sum(np.einsum("kj,mj->mk", w, g[j]) for j, w in weights.items()) ** 2)
+    return g
+
+
+def test_a_teacher_computed_by_hand():
+    teacher = DensenetTeacher(
+        [{1: np.array([[1.0, 2.0]])}, {0: np.array([[1.0, -1.0]]), 2: np.array([[3.0]])}], [1.0, 0.5], np.ones(2)
+    )
+    x = np.array([[2.0, 1.0], [0.0, 1.0]])
+    # x = (2, 1): G_1 = (3, 0), S_2 = 3, S_3 = 1 + 27.  x = (0, 1): G_1 = (-1, 0), S_2 = -1, S_3 = -1 + 3.
+    np.testing.assert_allclose(teacher(x), [9 + 0.5 * 28**2, 1 + 0.5 * 2**2])
+    np.testing.assert_allclose(teacher.hidden(x)["S2"], [[3.0], [-1.0]])
+    np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.5) * np.array([[28.0], [2.0]]))
+    assert teacher.facts == {"alphas": [1.0, 0.5], "widths": [1, 1], "skips": [[1], [0, 2]]}
+
+
+def test_drawn_teachers_follow_the_definition():
+    law, teacher = draw({"widths": [4, 3, 2], "alphas": [1, 0.5, 0.25], "skips": [[1], [0, 2], [0, 1, 3]]})
+    x = law.sample(np.random.default_rng(9), 20)
+    g = features(teacher, x)
+    by_definition = sum(alpha * g[layer].sum(axis=1) for layer, alpha in enumerate(teacher.alphas, start=2))
+    np.testing.assert_allclose(teacher(x), by_definition, rtol=1e-10)
+    assert teacher.facts == {"alphas": [1, 0.5, 0.25], "widths": [4, 3, 2], "skips": [[1], [0, 2], [0, 1, 3]]}
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_the_degree_is_two_to_the_depth(depth):
+    _, teacher = draw({"widths": [4, 2, 2][: depth - 1], "alphas": [1, 0.5, 0.25][: depth - 1]})
+    rng = np.random.default_rng(5)
+    start, direction = rng.standard_normal(D), rng.standard_normal(D)
+    degree = 2**depth
+    line = teacher(start + np.linspace(-3, 3, degree + 2)[:, None] * direction)
+    top = np.min(np.abs(np.diff(line, degree)))
+    assert top > 1e-3 * np.max(np.abs(line))
+    assert np.max(np.abs(np.diff(line, degree + 1))) < 1e-8 * top
+
+
+@pytest.mark.parametrize("inputs", [Uniform(), Gaussian(), Sphere()], ids=lambda inputs: inputs.kind)
+def test_every_contribution_has_its_share_of_a_unit_deviation(inputs):
+    law, teacher = draw({"widths": [4, 3], "alphas": [1, 0.5], "skips": [[1], [0, 2]]}, inputs)
+    g = features(teacher, law.sample(np.random.default_rng(9), 50_000))
+    for weights in teacher.weights:
+        for j, w in weights.items():
+            deviation = np.sqrt(np.mean(np.var(g[j] @ w.T, axis=0)))
+            assert deviation * np.sqrt(len(weights)) == pytest.approx(1, rel=0.08)
+
+
+def test_weights_are_orthonormal_rows_times_one_number():
+    _, teacher = draw({"widths": [4, 2, 2], "alphas": [1, 0.5, 0.25]})
+    for weights in teacher.weights:
+        for w in weights.values():
+            gram = w @ w.T
+            np.testing.assert_allclose(gram, gram[0, 0] * np.eye(len(w)), atol=1e-12 * gram[0, 0])
+
+
+def test_hidden_features_give_back_the_target():
+    law, teacher = draw({"widths": [4, 2, 2], "alphas": [1, 0.5, 0.25]})
+    x = law.sample(np.random.default_rng(9), CHUNK + 1)
+    hidden = teacher.hidden(x)
+    assert {name: s.shape for name, s in hidden.items()} == {
+        "S2": (CHUNK + 1, 4),
+        "S3": (CHUNK + 1, 2),
+        "S4": (CHUNK + 1, 2),
+    }
+    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), teacher(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("m", [0, 1, CHUNK, CHUNK + 3])
+def test_points_are_evaluated_one_by_one(m):
+    law, teacher = draw(L3)
+    x = law.sample(np.random.default_rng(9), CHUNK + 3)[:m]
+    values = teacher(x)
+    assert values.shape == (m,)
+    for i in {0, m // 2, m - 1} if m else ():
+        np.testing.assert_allclose(values[i], teacher(x[i : i + 1])[0], rtol=1e-12)
+
+
+def test_the_teacher_depends_on_its_stream_alone():
+    law, teacher = draw(L3)
+    x = law.sample(np.random.default_rng(9), 100)
+    assert np.array_equal(draw(L3)[1](x), teacher(x))
+    assert not np.allclose(draw(L3, seed=1)[1](x), teacher(x), rtol=0.01)
+
+
+def test_default_skips():
+    target = QuadraticDensenet.parse({"widths": [4, 3, 2, 2], "alphas": [1, 0.5, 0.5, 0.1]}, "test")
+    assert target.skips == ((1,), (0, 2), (0, 3), (0, 4))
+    written = QuadraticDensenet.parse({**L3, "skips": [[1], [2, 0]]}, "test")
+    assert written == QuadraticDensenet.parse(L3, "test")
+
+
+def test_a_link_over_one_layer_is_allowed_with_a_warning():
+    with pytest.warns(UserWarning, match=r"J_3 = \[1, 2\] contains layer 1.*forbids"):
+        QuadraticDensenet.parse({**L3, "skips": [[1], [1, 2]]}, "test")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        QuadraticDensenet.parse({**L3, "skips": [[1], [0, 2]]}, "test")
+
+
+def test_equal_alphas_are_allowed():
+    assert QuadraticDensenet.parse({"widths": [2, 2], "alphas": [1, 1]}, "test").alphas == (1, 1)
+
+
+def test_widths_above_the_dimension_are_refused():
+    target = QuadraticDensenet.parse(L3, "test")
+    assert "widths[0] = 4" in target.check(3)
+    assert target.check(4) is None
+
+
+def test_constant_squares_are_refused():
+    target = QuadraticDensenet.parse(L3, "test")
+    assert "hypercube" in target.check_inputs(Hypercube())
+    assert target.check_inputs(Gaussian()) is None
+    with pytest.raises(UsageError, match="contribution of G_1 to S_2 is constant under 'hypercube'"):
+        draw(L3, Hypercube())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"widths": []}, "widths must have an entry per layer"),
+        ({"widths": [2, 4]}, "widths must not increase"),
+        ({"widths": [4, 0]}, r"widths\[1\] must be greater than 0"),
+        ({"widths": 4}, "widths must be a valid tuple"),
+        ({"alphas": [0.3, 1.0]}, "alphas must not increase"),
+        ({"alphas": [1.0]}, "alphas must have one entry per width, 2"),
+        ({"alphas": [1.0, 0.0]}, r"alphas\[1\] must be greater than 0"),
+        ({"alphas": [float("inf"), 1.0]}, r"alphas\[0\] must be a finite"),
+        ({"skips": [[1]]}, "skips must have one entry per width, 2"),
+        ({"skips": [[1], [2]]}, "skips must have a skip link besides layer 2 in J_3"),
+        ({"skips": [[0], [0, 2]]}, "skips must list layer 1 in J_2"),
+        ({"skips": [[1], [0, 3]]}, r"skips must list different layers of 0\.\.2 in J_3"),
+        ({"skips": [[1], [-1, 2]]}, r"skips must list different layers of 0\.\.2 in J_3"),
+        ({"skips": [[1], [2, 2]]}, r"skips must list different layers of 0\.\.2 in J_3"),
+        ({"skip": [[1], [0, 2]]}, "unknown option 'skip'.*'skips'"),
+    ],
+)
+def test_bad_options_name_their_field_alone(change, message):
+    with pytest.raises(UsageError, match=f"^here: {message}") as caught:
+        QuadraticDensenet.parse({**L3, **change}, "here")
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_widths_are_the_only_complaint():
+    with pytest.raises(UsageError, match=r"^here: widths is required and missing\.$"):
+        QuadraticDensenet.parse({"alphas": [1.0, 0.3]}, "here")

@@ -1,0 +1,242 @@
+"""Tasks and problems: prefixes, streams, identity, laziness, errors."""
+
+import pickle
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.registry import Registry
+from bfc_bench.seeds import BLOCK
+from bfc_bench.tasks.base import Labels
+from bfc_bench.tasks.inputs import INPUTS
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import LABELS, Clean, Noise
+from bfc_bench.tasks.targets import TARGETS
+from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import SCALE_POINTS, Problem, Task, build_task
+
+D = 5
+TARGET = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+TASK = Task("noisy", Uniform(), TARGET, Noise(sd=0.1), unlabeled=30)
+
+
+class Median(Labels):
+    """The sign of the target value above 1."""
+
+    kind: ClassVar[str] = "above-one"
+    label_kind: ClassVar = "binary"
+
+    def label(self, rng, x, values, scale):
+        return np.where(values > 1, 1.0, -1.0)
+
+
+def problem(task=TASK, seed=0, d=D, replicate=0, test_size=500):
+    return task.problem(seed, d, replicate, test_size)
+
+
+def registries():
+    made = []
+    for kind, entries in (("input law", INPUTS), ("target", TARGETS), ("labelling", LABELS)):
+        registry = Registry(kind)
+        for entry in entries:
+            registry.register(entry.kind, entry, "test")
+        made.append(registry)
+    return dict(zip(("known_inputs", "known_targets", "known_labels"), made, strict=True))
+
+
+def build(inputs, target, labels):
+    return build_task("t", inputs, target, labels, where="suite 's': task 't'", **registries())
+
+
+def test_a_smaller_training_set_is_a_bitwise_prefix():
+    grown, fresh = problem(), problem()
+    whole = fresh.train(2 * BLOCK + 7)
+    for n in (1, 10, BLOCK, BLOCK + 1, 2 * BLOCK + 7, 300):
+        part = grown.train(n)
+        assert part.x.shape == (n, D)
+        assert part.y.shape == (n,)
+        assert np.array_equal(part.x, whole.x[:n])
+        assert np.array_equal(part.y, whole.y[:n])
+
+
+def test_no_block_repeats_another():
+    x = problem().train(3 * BLOCK).x
+    assert len(np.unique(x, axis=0)) == 3 * BLOCK
+
+
+def test_what_is_drawn_does_not_depend_on_the_order_of_asking():
+    forward, backward = problem(), problem()
+    seen = [forward.train(100).y, forward.test_y, forward.unlabeled, forward.scale, forward.teacher(np.ones((1, D)))]
+    order = [backward.teacher(np.ones((1, D))), backward.scale, backward.unlabeled, backward.test_y]
+    for first, second in zip(seen, [backward.train(100).y, *order[::-1]], strict=True):
+        assert np.array_equal(first, second)
+
+
+def test_training_test_and_unlabeled_points_are_different_points():
+    p = problem()
+    points = np.concatenate([p.train(500).x, p.test_x, p.unlabeled])
+    assert len(np.unique(points, axis=0)) == 500 + 500 + 30
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"replicate": 1}, {"task": replace(TASK, name="other")}],
+    ids=["seed", "replicate", "name"],
+)
+def test_seed_replicate_and_task_change_teacher_and_points(change):
+    one, other = problem(), problem(**change)
+    assert one.sample != other.sample
+    assert not np.any(one.train(50).x == other.train(50).x)
+    assert not np.any(one.test_x == other.test_x)
+    x = np.ones((1, D))
+    assert one.teacher(x) != other.teacher(x)
+
+
+def test_the_dimension_changes_the_points():
+    assert not np.any(problem().train(5).x == problem(d=D + 1).train(5).x[:, :D])
+
+
+def test_the_size_of_the_test_set_changes_nothing_else():
+    small, large = problem(test_size=10), problem(test_size=3 * BLOCK)
+    assert small.sample == large.sample
+    assert np.array_equal(small.train(50).y, large.train(50).y)
+    assert np.array_equal(small.test_x, large.test_x[:10])
+    assert large.test_x.shape == (3 * BLOCK, D)
+    assert large.test_y.shape == (3 * BLOCK,)
+
+
+def test_noise_is_on_the_training_labels_only_and_in_units_of_the_targets_deviation():
+    p = problem()
+    train = p.train(20 * BLOCK)
+    noise = train.y - p.teacher(train.x)
+    assert noise.std() == pytest.approx(0.1 * p.scale, rel=0.03)
+    assert np.array_equal(p.test_y, p.teacher(p.test_x))
+
+
+def test_the_scale_is_the_teachers_deviation():
+    p = problem(test_size=SCALE_POINTS)
+    assert p.scale == pytest.approx(np.std(p.test_y), rel=1e-12)
+
+
+def test_binary_tasks_are_tested_on_labels():
+    p = problem(replace(TASK, labels=Median()))
+    assert p.outline(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"
+    assert set(np.unique(p.test_y)) == {-1.0, 1.0}
+    assert np.array_equal(p.test_y, np.where(p.teacher(p.test_x) > 1, 1.0, -1.0))
+
+
+def test_arrays_cannot_be_written():
+    p = problem()
+    for array in (p.train(10).x, p.train(10).y, p.test_x, p.test_y, p.unlabeled):
+        assert array.dtype == np.float64
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):
+    p = problem()
+    monkeypatch.setattr(Problem, "_stream", lambda *_: pytest.fail("a stream was opened"))
+    outline = p.outline(123)
+    assert (outline.sample, outline.n, outline.d, outline.kind) == (p.sample, 123, D, "real")
+    monkeypatch.undo()
+    train = p.train(123)
+    assert (train.sample, train.n, train.d, train.kind) == (outline.sample, 123, D, "real")
+
+
+def test_the_identity_of_a_sample_follows_its_definition():
+    same = Task(
+        "noisy", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1, 0.3), skips=((1,), (2, 0))), Noise(sd=0.1), 30
+    )
+    assert problem().sample == problem(same).sample
+    others = [
+        replace(TASK, inputs=Sphere()),
+        replace(TASK, target=QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.2))),
+        replace(TASK, labels=Noise(sd=0.2)),
+        replace(TASK, labels=Clean()),
+    ]
+    assert len({problem(task).sample for task in [TASK, *others]} | {problem(d=D + 1).sample}) == len(others) + 2
+
+
+def test_a_task_without_unlabeled_points_offers_none():
+    assert problem(replace(TASK, unlabeled=0)).unlabeled is None
+    assert problem().unlabeled.shape == (30, D)
+
+
+def test_the_oracle_gets_what_it_asks_for_and_nothing_else():
+    p = problem()
+    assert p.facts({"alphas"}) == {"alphas": [1.0, 0.3]}
+    assert p.facts(set()) == {}
+    with pytest.raises(UsageError, match=r"target 'quadratic-densenet' has no fact 'alpha'.*'alphas'"):
+        p.facts({"alpha"})
+
+
+def test_facts_of_a_task():
+    facts = TASK.facts(D)
+    assert (facts.name, facts.inputs, facts.target, facts.labels) == ("noisy", "uniform", "quadratic-densenet", "noise")
+    assert (facts.kind, facts.d, facts.unlabeled) == ("real", D, 30)
+
+
+@pytest.mark.parametrize(
+    ("task", "d", "reason"),
+    [
+        (replace(TASK, inputs=Sphere()), 1, "sphere inputs need d >= 2"),
+        (TASK, 2, r"widths\[0\] = 3 is above the input dimension 2"),
+        (replace(TASK, target=LowrankPoly(degree=4)), D, "form = 'gegenbauer' needs sphere inputs, not 'uniform'"),
+        (replace(TASK, inputs=Hypercube()), D, "x\\^2 is constant on hypercube inputs"),
+    ],
+)
+def test_tasks_that_do_not_exist_say_why(task, d, reason):
+    with pytest.raises(UsageError, match=f"task 'noisy': {reason}"):
+        problem(task, d=d)
+    assert TASK.check(D) is None
+
+
+def test_a_task_travels_between_processes():
+    assert np.array_equal(problem(pickle.loads(pickle.dumps(TASK))).train(20).y, problem().train(20).y)
+
+
+def test_a_task_is_built_from_plain_data():
+    built = build(
+        {"kind": "uniform"}, {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}, {"kind": "clean"}
+    )
+    assert built == Task("t", Uniform(), TARGET, Clean())
+    assert built.definition() == {
+        "name": "t",
+        "inputs": {"kind": "uniform"},
+        "target": {
+            "kind": "quadratic-densenet",
+            "widths": [3, 2],
+            "alphas": [1.0, 0.3],
+            "skips": [[1], [0, 2]],
+        },
+        "labels": {"kind": "clean"},
+        "unlabeled": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "table", "message"),
+    [
+        (0, {"kind": "unifrm"}, "inputs: unknown input law 'unifrm'. Did you mean 'uniform'?"),
+        (1, {"kind": "quadratic"}, "target: unknown target 'quadratic'. Did you mean 'quadratic-densenet'?"),
+        (2, {"kind": "noises", "sd": 1}, "labels: unknown labelling 'noises'. Did you mean 'noise'?"),
+        (0, {}, "inputs: kind must be the name of one of: gaussian, "),
+        (0, {"kind": 3}, "inputs: kind must be the name of one of: gaussian, "),
+        (1, {"kind": "lowrank-poly", "degree": 0}, "target (lowrank-poly): degree must be greater than 0. Got 0."),
+        (2, {"kind": "noise", "sd": -1}, "labels (noise): sd must be greater than or equal to 0. Got -1."),
+        (2, {"kind": "noise", "sd": 1, "std": 1}, "labels (noise): unknown option 'std'. Did you mean 'sd'?"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_named(part, table, message):
+    tables = [{"kind": "sphere"}, {"kind": "lowrank-poly", "degree": 2}, {"kind": "clean"}]
+    build(*tables)
+    tables[part] = table
+    with pytest.raises(UsageError) as caught:
+        build(*tables)
+    assert str(caught.value).startswith("suite 's': task 't': " + message)

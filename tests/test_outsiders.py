@@ -1,0 +1,164 @@
+"""Distributions of other people, installed into an environment of their own and used through the command line."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from bfc_bench.cli.new import write_learner
+
+GOOD = "bfc-bench-nearest-neighbour:nearest-neighbour"
+
+
+class Outside:
+    """A fresh virtual environment that sees what this one has installed."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, with_pip=False)
+        self.folder = folder
+        self.python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        # addsitedir, not a bare path: an editable installation is a .pth file, which a bare path would not read.
+        paths = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+        line = "import site; " + "; ".join(f"site.addsitedir({path!r})" for path in sorted(paths))
+        (self._site_packages() / "parent.pth").write_text(line + "\n")
+
+    def _site_packages(self) -> Path:
+        return Path(sysconfig.get_path("purelib", vars={"base": str(self.folder), "platbase": str(self.folder)}))
+
+    def install(self, *sources: Path, target: Path | None = None) -> None:
+        """Install from source, without a network; into the environment or into ``target``."""
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check", "--quiet"]
+        where = ["--target", str(target)] if target else []
+        command = [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *where, *map(str, sources)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def run(self, *arguments: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run Python in the environment, with ``path`` among its installations."""
+        variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        variables |= {"PYTHONPATH": str(path)} if path else {}
+        command = [str(self.python), *arguments]
+        return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False, timeout=300)
+
+    def bench(self, *arguments: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run ``bfc-bench``."""
+        return self.run("-m", "bfc_bench", *arguments, cwd=cwd, path=path)
+
+
+def write_module(folder: Path, name: str, code: str) -> Path:
+    """A distribution of one module, announced to bfc_bench."""
+    folder.mkdir(parents=True)
+    (folder / f"outside_{name}.py").write_text(code)
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        f'[project]\nname = "outside-{name}"\nversion = "1"\n'
+        f'[project.entry-points.bfc_bench]\n{name} = "outside_{name}"\n'
+        f'[tool.setuptools]\npy-modules = ["outside_{name}"]\n'
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
+    """An environment with the generated learner, and with a distribution that does not import."""
+    folder = tmp_path_factory.mktemp("outside")
+    environment = Outside(folder / "environment")
+    write_learner("nearest-neighbour", folder / "good")
+    broken = write_module(folder / "broken", "broken", "import a_library_that_is_not_there\n")
+    environment.install(folder / "good", broken)
+    return environment
+
+
+def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason(
+    outside: Outside, tmp_path: Path
+) -> None:
+    done = outside.bench("list", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("learner") and " nearest-neighbour " in line]
+    assert GOOD in line
+    assert "Averages the labels" in line
+    [line] = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("outside-broken:broken")]
+    assert "unavailable: ModuleNotFoundError" in line
+    assert "a_library_that_is_not_there" in line
+    assert "kernel-ridge" in done.stdout
+
+
+def test_check_counts_and_passes(outside: Outside, tmp_path: Path) -> None:
+    done = outside.bench("check", "nearest-neighbour", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    passed, skipped = (sum(line.startswith(word) for line in lines) for word in ("passed ", "skipped "))
+    assert f"{passed + skipped} checks: {passed} passed, {skipped} skipped, 0 failed" in lines
+    assert passed > 20
+
+
+def test_its_own_tests_pass(outside: Outside, tmp_path: Path) -> None:
+    write_learner("nearest-neighbour", tmp_path / "good")
+    done = outside.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=tmp_path / "good")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
+def test_its_suite_runs(outside: Outside, tmp_path: Path) -> None:
+    write_learner("nearest-neighbour", tmp_path / "good")
+    suite, store = str(tmp_path / "good" / "first.toml"), str(tmp_path / "store")
+    done = outside.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = outside.bench("results", suite, "--store", store, "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in json.loads(done.stdout) if row["learner"] == "nearest-neighbour"]
+    assert sorted((row["n"], row["replicate"]) for row in rows) == [(n, r) for n in (100, 200, 400) for r in (0, 1)]
+    assert all(row["status"] == "ok" and row["nmse"] > 0 for row in rows)
+
+
+def test_an_unknown_learner_suggests_the_nearest(outside: Outside, tmp_path: Path) -> None:
+    done = outside.bench("check", "nearest-neighbor", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Did you mean 'nearest-neighbour'?" in done.stderr
+
+
+REGISTERS_A_TAKEN_NAME = '''
+from typing import ClassVar
+from bfc_bench import Learner, hookimpl
+
+class Twin(Learner):
+    """Another learner with the same name."""
+    name: ClassVar[str] = "nearest-neighbour"
+    def fit(self, train, ctx):
+        raise NotImplementedError
+
+@hookimpl
+def bfc_register_learners(register):
+    register(Twin)
+'''
+
+MISSPELLS_A_HOOK = """
+from bfc_bench import hookimpl
+
+@hookimpl
+def bfc_register_lerners(register):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("twin", REGISTERS_A_TAKEN_NAME, ["learner name 'nearest-neighbour'", GOOD, "outside-twin:twin"]),
+        ("misspelt", MISSPELLS_A_HOOK, ["outside-misspelt:misspelt", "'bfc_register_lerners'", "Did you mean"]),
+    ],
+    ids=["taken name", "misspelt hook"],
+)
+def test_a_plugin_that_breaks_the_contract_stops_with_its_name(
+    outside: Outside, tmp_path: Path, name: str, code: str, words: list[str]
+) -> None:
+    outside.install(write_module(tmp_path / name, name, code), target=tmp_path / "installed")
+    done = outside.bench("list", cwd=tmp_path, path=tmp_path / "installed")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
+    assert "Traceback" not in done.stderr

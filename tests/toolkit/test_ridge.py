@@ -1,0 +1,92 @@
+"""The curve solver against separate fits, its prefixes' independence, and what it does with singular matrices."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.kernel_ridge import KernelRidge
+
+from bfc_bench.toolkit.kernels import make_kernel
+from bfc_bench.toolkit.ridge import RidgeCurve
+
+SIZES = (1, 7, 50, 120)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((120, 4)), rng.standard_normal((120, 3)) + 5
+
+
+def gram(x: np.ndarray, mirror: bool = True) -> torch.Tensor:
+    kernel = make_kernel("rbf", 0.3)
+    return kernel.gram(kernel.points(torch.from_numpy(x)), mirror=mirror)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("ridge", [1e-6, 1e-2, 10.0])
+def test_every_size_equals_a_separate_fit(sample, ridge, center):
+    """Of scikit-learn, to 1e-8 of the largest coefficient, at every size and for several targets at once."""
+    x, y = sample
+    curve = RidgeCurve(gram(x, mirror=False))
+    solution = curve.solve(torch.from_numpy(y), SIZES, ridge, center)
+    for k, n in enumerate(SIZES):
+        offset = y[:n].mean(0) if center else np.zeros(3)
+        expected = KernelRidge(alpha=ridge, kernel="rbf", gamma=0.3).fit(x[:n], y[:n] - offset).dual_coef_
+        got = solution.weights[:n, k].numpy()
+        assert np.abs(got - expected).max() <= 1e-8 * np.abs(expected).max() + 1e-12
+        assert np.allclose(solution.offsets[k], offset, rtol=1e-14)
+        assert not solution.weights[n:, k].any()
+
+
+def test_one_matrix_serves_many_ridges_in_any_order(sample):
+    x, y = sample
+    curve = RidgeCurve(gram(x))
+    first = curve.solve(torch.from_numpy(y), SIZES, 1e-3)
+    curve.solve(torch.from_numpy(y), [50, 7], 1.0)
+    again = curve.solve(torch.from_numpy(y), SIZES, 1e-3)
+    assert torch.equal(first.weights, again.weights)
+
+
+def test_points_beyond_a_prefix_do_not_matter(sample):
+    x, y = sample
+    other_x, other_y = x.copy(), y.copy()
+    other_x[50:] *= 2
+    other_y[50:] += 1
+    solve = lambda a, b: RidgeCurve(gram(a)).solve(torch.from_numpy(b), (7, 50), 1e-3)  # noqa: E731
+    one, two = solve(x, y), solve(other_x, other_y)
+    assert torch.allclose(one.weights, two.weights, rtol=1e-12, atol=1e-12)
+    assert torch.equal(one.offsets, two.offsets)
+
+
+def test_interpolates_as_the_ridge_vanishes(sample):
+    """Residuals are exactly ridge x weights, so they fall with the ridge."""
+    x, y = sample
+    kernel, target = gram(x), torch.from_numpy(y)
+    for ridge in (1e-2, 1e-6, 0.0):
+        solution = RidgeCurve(kernel).solve(target, [120], ridge)
+        weights = solution.weights[:, 0]
+        residual = target - solution.offsets[0] - kernel @ weights
+        assert torch.allclose(residual, ridge * weights, rtol=1e-6, atol=1e-9)
+
+
+def test_repeated_points_need_jitter_only_where_they_occur(sample):
+    x, y = sample
+    x = x.copy()
+    x[60] = x[59]
+    solution = RidgeCurve(gram(x)).solve(torch.from_numpy(y), (50, 60, 61, 120), 0.0)
+    assert solution.jitters[:2] == (0.0, 0.0)
+    alone = RidgeCurve(gram(x[:50])).solve(torch.from_numpy(y[:50]), (50,), 0.0)
+    assert torch.allclose(solution.weights[:50, 0], alone.weights[:, 0], rtol=1e-9, atol=1e-9)
+    assert all(jitter is not None for jitter in solution.jitters)
+    assert torch.isfinite(solution.weights).all()
+
+
+def test_sizes_without_a_factor_are_reported_and_the_others_solved(sample):
+    x, y = sample
+    kernel = gram(x)
+    kernel[99, 99] = -1.0
+    solution = RidgeCurve(kernel).solve(torch.from_numpy(y), (50, 99, 100, 120), 1e-3)
+    assert solution.jitters == (0.0, 0.0, None, None)
+    expected = RidgeCurve(gram(x)).solve(torch.from_numpy(y), (50, 99), 1e-3)
+    assert torch.allclose(solution.weights[:, :2], expected.weights, rtol=1e-10, atol=1e-12)
+    assert not solution.weights[:, 2:].any()

@@ -1,0 +1,128 @@
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from bfc_bench.tracking.client import database_uri
+from bfc_bench.tracking.live import MlflowTracker
+from bfc_bench.tracking.server import serve
+from bfc_bench.tracking.sync import sync
+
+# SQLAlchemy about MLflow's own queries.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture
+def tracker(store_dir):
+    """Makes trackers with short rests; their warnings are in ``warnings``. Waits for their threads at the end."""
+
+    def make(uri, earlier=(), **options):
+        warnings = []
+        found = MlflowTracker(
+            uri,
+            lambda: list(earlier),
+            "toy",
+            1,
+            **{"warn": warnings.append, "store_dir": store_dir, "interval": 0.05, **options},
+        )
+        found.warnings = warnings
+        return found
+
+    yield make
+    for thread in threading.enumerate():
+        if thread.name == "mlflow":
+            thread.join(60)
+
+
+def finish(tracker):
+    """The end of the run, in a thread: the test fails rather than hangs where it would not return."""
+    thread = threading.Thread(target=tracker.bfc_run_finished, args=(None,), daemon=True)
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive()
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert condition()
+
+
+def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker, rows, store_dir, contents):
+    uri = database_uri(store_dir)
+    environment = dict(os.environ)
+    live = tracker(uri, earlier=rows[:40], patience=120)
+    live.bfc_run_started(None)
+    for row in rows[40:]:
+        live.bfc_result(row)
+    finish(live)
+    assert live.warnings == []
+    assert dict(os.environ) == environment
+    assert sync(rows, uri, suite="toy", version=1, store_dir=store_dir).unchanged == len(contents(uri)["runs"]) == 18
+
+
+def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_it(tracker, rows, store_dir, contents):
+    uri = database_uri(store_dir)
+    with serve(store_dir) as server:
+        live = tracker(server.url)
+        live.bfc_run_started(None)
+        for row in rows[:30]:
+            live.bfc_result(row)
+
+        def runs_logged():
+            try:
+                return len(contents(uri)["runs"])
+            except Exception:
+                return 0
+
+        wait_until(runs_logged)
+        os.killpg(server.process.pid, signal.SIGKILL)
+        for row in rows[30:]:
+            live.bfc_result(row)
+        finish(live)
+    (warning,) = live.warnings
+    assert server.url in warning
+    assert "bfc-bench sync toy" in warning
+    first = sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+    assert first.points > 0
+    held = contents(uri)
+    assert held["values"] == len(held["history"])
+    assert {(name, step) for name, step, metric in held["history"] if metric == "nmse"} == {
+        (f"{row.label} · {row.task} · d={row.d} · r{row.replicate}", row.n) for row in rows
+    }
+    again = sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+    assert (again.created, again.points) == (0, 0)
+    assert contents(uri)["values"] == held["values"]
+
+
+def test_a_closed_port_costs_one_warning(tracker, rows, free_port):
+    live = tracker(f"http://127.0.0.1:{free_port}")
+    live.bfc_run_started(None)
+    live.bfc_result(rows[0])
+    wait_until(lambda: live._thread is not None and not live._thread.is_alive())
+    for row in rows[1:]:
+        live.bfc_result(row)
+    finish(live)
+    assert len(live.warnings) == 1
+
+
+def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, rows):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        live = tracker("http://127.0.0.1:{}".format(silent.getsockname()[1]), patience=0.5)
+        live.bfc_run_started(None)
+        for row in rows:
+            live.bfc_result(row)
+        finish(live)
+        assert len(live.warnings) == 1
+
+
+def test_a_run_that_never_started_has_nothing_to_finish(tracker):
+    live = tracker("http://127.0.0.1:1")
+    finish(live)
+    assert live.warnings == []

@@ -1,0 +1,78 @@
+import math
+
+import pytest
+
+from bfc_bench.tracking.curves import PARAM_LENGTH, metrics, replicate_curves
+
+
+def test_one_curve_per_task_dimension_label_and_replicate_with_sizes_ascending(rows):
+    curves = replicate_curves(reversed(rows))
+    assert len(curves) == 3 * 2 * 3
+    assert all([row.n for row in curve.rows] == [100, 200, 400, 800] for curve in curves)
+    assert len({curve.key for curve in curves}) == len(curves)
+    assert len({curve.name for curve in curves}) == len(curves)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"task": "b"}, {"d": 11}, {"replicate": 1}, {"label": "b"}, {"options": {"width": 9}}, {"suite_version": 2}],
+)
+def test_key_changes_with_each_part_of_the_configuration_and_with_nothing_else(row, change):
+    key = replicate_curves([row("net")])[0].key
+    assert replicate_curves([row("net", nmse=0.5, n=777, finished_at=1.0)])[0].key == key
+    assert replicate_curves([row("net", **change)])[0].key != key
+
+
+def test_name_reads_label_task_dimension_replicate(row):
+    assert replicate_curves([row("net", label="joint", d=20, replicate=2)])[0].name == "joint · teacher · d=20 · r2"
+
+
+def test_options_are_flattened_and_long_values_cut_but_still_told_apart(row):
+    params = replicate_curves([row("net")])[0].params
+    assert params["opt.width"] == "8"
+    assert params["opt.optimizer.betas"] == "[0.9, 0.99]"
+    assert {"learner", "label", "task", "d", "replicate"} <= set(params)
+    long = [replicate_curves([row("net", options={"w": "x" * 9000 + end})])[0].params["opt.w"] for end in "ab"]
+    assert max(map(len, long)) <= PARAM_LENGTH
+    assert long[0] != long[1]
+
+
+def test_metrics_leave_out_what_is_missing_or_not_finite(row):
+    found = metrics(
+        row("net", nmse=math.inf, train_nmse=math.nan, error_rate=None, feature_errors={"S2": math.nan, "S3": 0.25})
+    )
+    assert all(map(math.isfinite, found.values()))
+    assert {"nmse", "train_nmse", "error_rate", "feature_error/S2"}.isdisjoint(found)
+    assert found["feature_error/S3"] == 0.25
+
+
+def test_metrics_of_stages_and_cost_have_paths(row):
+    found = metrics(
+        row("net", stages={"stage one": {"nmse": 0.5, "feature_errors": {"S2": 0.25}}}, fit_cpu_seconds=3.0)
+    )
+    assert found["stage/stage one/nmse"] == 0.5
+    assert found["stage/stage one/feature_error/S2"] == 0.25
+    assert found["cost/fit_seconds"] == 3.0
+
+
+def test_names_that_mlflow_refuses_are_made_acceptable(row):
+    assert "feature_error/S_a_2" in metrics(row("net", feature_errors={"S=a+2": 1.0}))
+
+
+def test_failures_are_told_with_their_size_and_decide_the_status(row):
+    timeout = row("net", n=400, status="timeout", reason="over 120 s", nmse=None)
+    skipped = row("net", n=800, status="skipped", reason="max_n", nmse=None)
+    mixed, failed, left_out = (
+        replicate_curves(group)[0] for group in ([row("net"), timeout], [timeout, skipped], [skipped])
+    )
+    assert (mixed.failures, mixed.status) == ("n=400: timeout over 120 s", "FINISHED")
+    assert (failed.failures, failed.status) == ("n=400: timeout over 120 s; n=800: skipped max_n", "FAILED")
+    assert left_out.status == "FINISHED"
+    assert not failed.points
+
+
+def test_of_two_rows_of_one_point_the_newer_counts(row):
+    old, new = row("net", nmse=0.5, finished_at=1.0), row("net", nmse=0.25, finished_at=2.0, options={"width": 9})
+    for pair in ([old, new], [new, old]):
+        (curve,) = replicate_curves(pair)
+        assert curve.rows == (new,)

@@ -1,0 +1,161 @@
+import math
+
+import pytest
+
+from bfc_bench.errors import TrackingError
+from bfc_bench.tracking.client import database_uri, default_uri
+from bfc_bench.tracking.curves import metrics
+from bfc_bench.tracking.report_run import log_report
+from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
+
+# SQLAlchemy about MLflow's own queries.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture
+def up_to_date(store_dir):
+    """Syncs rows to the store's database."""
+
+    def call(rows, **options):
+        uri = database_uri(store_dir)
+        return sync(rows, uri, **{"suite": "toy", "version": 1, "store_dir": store_dir, "git": "abc1234", **options})
+
+    return call
+
+
+def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, rows, store_dir, contents):
+    report = up_to_date(rows)
+    held = contents(database_uri(store_dir))
+    assert report.created == report.curves == len(held["runs"]) == 18
+    assert report.points == held["values"]
+    for row in rows:
+        name = f"{row.label} · {row.task} · d={row.d} · r{row.replicate}"
+        for metric, value in metrics(row).items():
+            assert held["history"][name, row.n, metric] == value
+    run = held["runs"]["net · teacher · d=10 · r1"]
+    assert run.info.status == "FINISHED"
+    assert run.info.end_time == round(1000 * max(row.finished_at for row in rows if row.replicate == 1))
+    assert run.data.tags["bfc.kind"] == "curve"
+    assert run.data.tags["bfc.version"] == "1"
+    assert run.data.tags["bfc.git"] == "abc1234"
+    assert "step = n" in held["tags"]["mlflow.note.content"]
+
+
+def test_second_sync_adds_nothing(up_to_date, rows, store_dir, contents):
+    up_to_date(rows)
+    before = contents(database_uri(store_dir))
+    report = up_to_date(rows)
+    assert (report.created, report.points, report.unchanged) == (0, 0, 18)
+    assert contents(database_uri(store_dir)) | {"runs": 0} == before | {"runs": 0}
+
+
+def test_later_rows_extend_the_same_runs(up_to_date, rows, store_dir, contents):
+    up_to_date([row for row in rows if row.n < 800], complete=False)
+    before = contents(database_uri(store_dir))
+    report = up_to_date(rows, complete=False)
+    after = contents(database_uri(store_dir))
+    assert report.created == 0
+    assert report.points == sum(len(metrics(row)) for row in rows if row.n == 800)
+    assert {run.info.run_id for run in before["runs"].values()} == {run.info.run_id for run in after["runs"].values()}
+    assert before["history"].items() <= after["history"].items()
+    assert after["values"] == before["values"] + report.points
+
+
+def test_a_point_whose_value_changed_leaves_only_the_new_value(up_to_date, row, store_dir, contents):
+    up_to_date([row("net", n=100), row("net", n=200)])
+    up_to_date([row("net", n=100), row("net", n=200, nmse=0.125, finished_at=1_800_000_000.0)])
+    held = contents(database_uri(store_dir))
+    (run,) = held["runs"].values()
+    assert held["history"][run.info.run_name, 200, "nmse"] == 0.125
+    assert held["values"] == len(held["history"])
+
+
+def test_a_retried_failure_keeps_its_run_and_loses_its_failure_tag(up_to_date, row, store_dir, contents):
+    failed = row("net", n=400, status="timeout", reason="over 120 s", nmse=None)
+    up_to_date([failed])
+    (first,) = contents(database_uri(store_dir))["runs"].values()
+    assert (first.info.status, first.data.tags["bfc.failures"]) == ("FAILED", "n=400: timeout over 120 s")
+    up_to_date([row("net", n=400)])
+    (second,) = contents(database_uri(store_dir))["runs"].values()
+    assert second.info.run_id == first.info.run_id
+    assert (second.info.status, second.data.tags["bfc.failures"]) == ("FINISHED", "")
+
+
+def test_values_that_are_not_finite_are_dropped(up_to_date, row, store_dir, contents):
+    up_to_date(
+        [row("net", n=n, nmse=value, nmse_trimmed=value) for n, value in ((100, math.nan), (200, math.inf), (400, 0.5))]
+    )
+    steps = [step for _, step, metric in contents(database_uri(store_dir))["history"] if metric == "nmse"]
+    assert steps == [400]
+
+
+def test_more_options_and_metrics_than_one_request_may_hold(up_to_date, row, store_dir, contents):
+    options = {f"option_{i}": i for i in range(120)}
+    errors = {f"S{i}": 0.5 for i in range(METRICS_PER_BATCH // 3)}
+    up_to_date([row("net", n=n, options=options, feature_errors=errors) for n in range(100, 500, 100)])
+    (run,) = contents(database_uri(store_dir))["runs"].values()
+    assert sum(key.startswith("opt.") for key in run.data.params) == 120
+    assert len(run.data.metrics) > METRICS_PER_BATCH // 3
+
+
+def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, row, store_dir, contents):
+    def rows(dims):
+        sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]
+        return [row("net", d=d, n=n, replicate=r) for d in dims for n in sizes for r in range(3)]
+
+    up_to_date(rows([5, 10]))
+    up_to_date(rows([5, 10, 20, 40]))
+    again = up_to_date(rows([5, 10, 20, 40]))
+    assert again.points == 0
+    runs = contents(database_uri(store_dir))["runs"]
+    latest = runs["net · teacher · d=40 · r0"].data.metrics
+    assert runs["net · teacher · d=5 · r0"].data.metrics["fit/exponent"] == latest["fit/exponent"]
+    assert latest["fit/exponent_lo"] <= latest["fit/exponent"] <= latest["fit/exponent_hi"]
+    # NMSE = (n / 2d)^-1.5: N*(0.1) = 2 d 0.1^(-2/3).
+    assert latest["nstar/0.1"] == pytest.approx(2 * 40 * 0.1 ** (-2 / 3), rel=0.2)
+    assert latest["fit/exponent"] == pytest.approx(1.0, abs=0.15)
+    assert "d = 5..40" in runs["net · teacher · d=40 · r0"].data.tags["bfc.exponent"]
+
+
+def test_rows_of_other_suites_and_versions_are_left_out(up_to_date, row):
+    assert up_to_date([row("net", suite="other"), row("net", suite_version=2)]).curves == 0
+
+
+def test_report_is_one_run_per_session_and_is_replaced_only_when_its_content_changes(store_dir, tmp_path, contents):
+    directory = tmp_path / "report"
+    (directory / "figures").mkdir(parents=True)
+    (directory / "report.html").write_text("<h1>Report</h1>")
+    (directory / "figures" / "curves.png").write_bytes(b"\x89PNG")
+    uri = database_uri(store_dir)
+
+    def log(**options):
+        records = [{"label": "net", "nmse": 0.5, "lo": math.nan}, {"label": "kernel", "nmse": None}]
+        defaults = {"session": "s1", "tables": {"summary": records}, "note": "# Claims", "store_dir": store_dir}
+        return log_report(uri, "toy", 1, directory, **{**defaults, **options})
+
+    first = log()
+    assert log() == first
+    second = log(note="# Other claims")
+    other = log(session="s2")
+    assert len({first, second, other}) == 3
+    runs = contents(uri)["runs"]
+    assert {run.info.run_id for run in runs.values()} == {second, other}
+    tags = runs["report · s1"].data.tags
+    assert (tags["bfc.kind"], tags["mlflow.note.content"]) == ("report", "# Other claims")
+    held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
+    for name in ("report.html", "figures/curves.png", "tables/summary.json"):
+        assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
+
+
+def test_uri_is_the_argument_then_the_environment_then_the_store(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert default_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://a")
+    assert default_uri(tmp_path) == "http://a"
+    assert default_uri(tmp_path, "http://b") == "http://b"
+
+
+def test_nothing_listening_is_an_error_that_names_the_address(free_port, row, monkeypatch):
+    uri = f"http://127.0.0.1:{free_port}"
+    with pytest.raises(TrackingError, match=uri):
+        sync([row("net")], uri, suite="toy", version=1)
