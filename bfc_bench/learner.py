@@ -138,6 +138,8 @@ class Learner(Settings, ABC):
     capabilities: ClassVar[Capabilities] = Capabilities()
     smoke: ClassVar[Mapping[str, Any]] = {}
     """Options that make a fit take well under a second, for ``check_learner``."""
+    example: ClassVar[str | None] = None
+    """For a learner that is used through its variants only: the path of one that may stand for it."""
     search: ClassVar[Mapping[str, Sequence[Any]]] = {}
     """Values per option among which the framework chooses on a validation part, unless a suite says otherwise."""
 

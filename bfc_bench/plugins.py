@@ -42,12 +42,19 @@ class Plugins:
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
         scheme, _, path = name.partition(":")
-        if path and name not in self.learners:
-            try:
-                return self.learners.get(scheme, where).variant(path)
-            except UsageError as error:
-                raise UsageError(f"{where}: {error}" if where and not str(error).startswith(where) else str(error)) from None
-        return self.learners.get(name, where)
+        if name in self.learners or not path:
+            return self._registered(name, where)
+        try:
+            return self._registered(scheme, "").variant(path)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}" if where else str(error)) from None
+
+    def _registered(self, name: str, where: str) -> type[Learner]:
+        try:
+            return self.learners.get(name, where)
+        except UsageError as error:
+            missing = "".join(f"\nPlugin {origin!r} is unavailable: {why}" for origin, why in self.unavailable.items())
+            raise UsageError(f"{error}{missing}") from None
 
 
 def load_plugins(extra: Sequence[object] = ()) -> Plugins:

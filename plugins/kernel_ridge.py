@@ -157,7 +157,7 @@ def _fit_prefixes(jobs: Sequence[Job], square_mean: np.ndarray) -> list[Predicto
     options: KernelRidge = longest.learner
     device = torch_device(longest.ctx.device)
     x, y = (torch.as_tensor(a, dtype=torch.float64, device=device) for a in (longest.train.x, longest.train.y))
-    gamma = options.gamma / nominal_square_norm(square_mean, options.with_squares)
+    gamma = options.gamma / (nominal_square_norm(square_mean, options.with_squares) or 1.0)
     kernel = make_kernel(
         options.kernel,
         gamma,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class QuadDenseNet(QuadraticLearner):
-    """Train every layer of a quadratic DenseNet at once, by Adam or SGD (BFC sections 1.2 and 2.1, lines 136-146, 190-250).
+    """Train every layer of a quadratic DenseNet at once, by Adam or SGD (BFC sections 1.2 and 2.1).
 
     The paper's Algorithm 1 without its distillation: the over-parameterised weights W alone, on the objective
     E (F(x) - y)^2. Lower layers are corrected while higher ones learn, which is backward feature correction.

@@ -1,144 +1,592 @@
-"""Learners that misbehave in every way that the framework must survive. Registered by the fixture ``faulty``."""
+"""Learners for the tests of the conformance kit: two that are right, and one for each way to be wrong."""
 
 import os
-import signal
-import time
-from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
-from typing import ClassVar
+import random
+import warnings
+from typing import Any, ClassVar
 
+import jax
 import numpy as np
-from bfc_bench import Capabilities, Context, Cost, Data, Diverged, Failure, Job, Learner, Outline, Predictor, hookimpl
+import torch
+from pydantic import ConfigDict
 
+from bfc_bench.learner import Capabilities, Cost, Data, Learner, Predictor
+from bfc_bench.toolkit.arrays import convert, to_numpy
 
-class Constant(Predictor):
-    def __init__(self, value: float, shape: tuple[int, ...] | None = None) -> None:
-        self.value, self.shape = value, shape
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        return np.full(self.shape or len(x), self.value)
-
-
-class Mean(Learner):
-    """Predicts the mean of the training labels."""
-
-    name: ClassVar[str] = "mean"
-    shift: float = 0.0
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        return Constant(float(train.y.mean()) + self.shift)
-
-
-class Slow(Mean):
-    """Takes a while."""
-
-    name: ClassVar[str] = "slow"
-    seconds: float = 0.3
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        time.sleep(self.seconds)
-        return super().fit(train, ctx)
-
-
-class Faulty(Learner):
-    """Fails in the way asked for, at the given size only."""
-
-    name: ClassVar[str] = "faulty"
-    how: str
-    at: int = 0
-    """Size at which it fails; 0 for all."""
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        if self.at in (0, train.n):
-            return self._fail()
-        return Constant(float(train.y.mean()))
-
-    def _fail(self) -> Predictor:
-        match self.how:
-            case "raise":
-                raise ZeroDivisionError("one over nothing")
-            case "hang":
-                while True:
-                    time.sleep(0.01)
-            case "exit":
-                os._exit(7)
-            case "signal":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "diverge":
-                raise Diverged("loss is NaN at step 12")
-            case "memory":
-                raise MemoryError("cannot allocate 1 TB")
-            case "nan":
-                return Constant(float("nan"))
-            case "infinite":
-                return Constant(float("inf"))
-            case "shape":
-                return Constant(0.0, (3, 2))
-            case "nothing":
-                return None  # type: ignore[return-value]
-        raise ValueError(self.how)
-
-
-class Together(Faulty):
-    """Fits all cells of a learner together; the batch shares the fate of its worst member."""
-
-    name: ClassVar[str] = "together"
-
-    def batch_key(self, train: Outline) -> Hashable:
-        return "all"
-
-    @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-        return [job.learner.fit(job.train, job.ctx) for job in jobs]
-
-
-class Ridge(Learner):
-    """Linear ridge regression; its ridge is searched by default."""
-
-    name: ClassVar[str] = "linear-ridge"
-    search: ClassVar[dict] = {"ridge": [1e-6, 1.0, 1e6]}
-    ridge: float = 1.0
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        gram = train.x.T @ train.x + self.ridge * np.eye(train.d)
-        return Linear(np.linalg.solve(gram, train.x.T @ train.y))
+BATCH = "fit batch agrees with fit"
+GENERATORS = "global generators are left alone"
+SETTINGS = "global settings are left alone"
 
 
 class Linear(Predictor):
-    def __init__(self, w: np.ndarray) -> None:
-        self.w = w
+    """A linear function of random features."""
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        return x @ self.w
+    def __init__(self, projection, weights):
+        self.projection, self.weights = projection, weights
+        self.info = {"norm": float(np.linalg.norm(weights))}
 
-
-class Spy(Learner):
-    """Writes down what it is given."""
-
-    name: ClassVar[str] = "spy"
-    capabilities: ClassVar[Capabilities] = Capabilities(oracle=frozenset({"alphas"}))
-    path: str
-    ask: bool = False
-
-    def oracle(self) -> frozenset[str]:
-        return frozenset({"alphas"}) if self.ask else frozenset()
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        where = Path(self.path) / f"{train.n}-{ctx.seed}.npz"
-        np.savez(where, x=train.x, y=train.y, square_mean=ctx.square_mean, oracle=str(dict(ctx.oracle)))
-        return Constant(0.0)
+    def predict(self, x):
+        values = np.tanh(to_numpy(x) @ self.projection) @ self.weights
+        kind = "torch" if isinstance(x, torch.Tensor) else "jax" if isinstance(x, jax.Array) else "numpy"
+        return convert(values, kind, "cpu")
 
 
-class Huge(Mean):
-    """Declares more memory than there is."""
+class Plain(Learner):
+    """Ridge regression on random features: the least that a learner gives."""
 
-    name: ClassVar[str] = "huge"
+    name: ClassVar[str] = "plain"
+    smoke: ClassVar[dict[str, Any]] = {"ridge": 0.1}
+    ridge: float = 1.0
 
-    def cost(self, n: int, d: int) -> Cost:
-        return Cost(flops=1.0, bytes=n * 1e9)
+    def fit(self, train, ctx):
+        return self.solve(train, np.random.default_rng(ctx.seed))
+
+    def solve(self, train, rng):
+        projection = rng.normal(size=(train.d, 20))
+        features = np.tanh(to_numpy(train.x) @ projection)
+        gram = features.T @ features + self.ridge * np.eye(20)
+        return Linear(projection, np.linalg.solve(gram, features.T @ to_numpy(train.y)))
 
 
-@hookimpl
-def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge):
-        register(learner)
+class Layered(Linear):
+    """Shows its features, and a stage that is half as large."""
+
+    def hidden(self, x):
+        return {"S2": np.tanh(to_numpy(x) @ self.projection)}
+
+    @property
+    def stages(self):
+        return {"half": Linear(self.projection, self.weights / 2)}
+
+
+class Complete(Plain):
+    """Gives everything that a learner may give."""
+
+    name: ClassVar[str] = "scheme:complete.Learner"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        labels=frozenset({"real", "binary"}), arrays=("numpy", "torch", "jax"), oracle=frozenset({"alphas"})
+    )
+    search: ClassVar[dict[str, list[float]]] = {"ridge": [0.1, 1.0]}
+
+    def oracle(self):
+        return frozenset({"alphas"})
+
+    def fit(self, train, ctx):
+        assert list(ctx.oracle) == ["alphas"]
+        linear = super().fit(train, ctx)
+        return Layered(linear.projection, linear.weights)
+
+    def batch_key(self, train):
+        return train.d
+
+    @classmethod
+    def predict_batch(cls, predictors, xs):
+        return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
+
+    def cost(self, n, d):
+        return Cost(n * 400.0, n * 160.0)
+
+
+FAULTS: list[tuple[str, str, type[Learner]]] = []
+"""(law that is broken, words of the reason, learner)."""
+
+
+def fault(law: str, words: str):
+    """Note a faulty learner; it needs a docstring like any other."""
+
+    def add(cls: type[Learner]) -> type[Learner]:
+        FAULTS.append((law, words, cls))
+        return cls
+
+    return add
+
+
+@fault("has a name", "Got 'My Learner'")
+class BadName(Plain):
+    """Has a name that no suite can use."""
+
+    name: ClassVar[str] = "My Learner"
+
+
+@fault("has a docstring", "no docstring")
+class NoDocstring(Plain):
+    name: ClassVar[str] = "no-docstring"
+
+
+@fault("capabilities are known", "tensorflow")
+class UnknownArrays(Plain):
+    """Wants arrays that the framework does not make."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("tensorflow",))
+
+
+@fault("smoke options are valid", "ridge must be a valid number")
+class BadSmoke(Plain):
+    """Has smoke options that it refuses."""
+
+    smoke: ClassVar[dict[str, Any]] = {"ridge": "much"}
+
+
+@fault("search values are valid", "'rigde'")
+class BadSearch(Plain):
+    """Searches an option that it does not have."""
+
+    search: ClassVar[dict[str, list[float]]] = {"rigde": [1.0]}
+
+
+@fault("unknown options are refused", "no_such_option")
+class TakesAnything(Plain):
+    """Ignores misspelt options."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+@fault("options survive json", "not JSON compliant")
+class InfiniteOption(Plain):
+    """Has an option that JSON cannot hold."""
+
+    bound: float = float("inf")
+
+    def options(self):
+        return self.model_dump()
+
+
+@fault("options survive json", "0.4")
+class LossyOption(Plain):
+    """Describes itself with options that give another learner."""
+
+    def options(self):
+        return {"ridge": 2 * self.ridge}
+
+
+@fault("learners are frozen", "'ridge'")
+class Mutable(Plain):
+    """Lets its options be changed."""
+
+    model_config = ConfigDict(frozen=False)
+
+
+@fault("equal options make equal learners", "differ")
+class NeverEqual(Plain):
+    """Compares by identity."""
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
+@fault("oracle facts are declared", "alphas")
+class SecretOracle(Plain):
+    """Asks for facts that it does not declare."""
+
+    def oracle(self):
+        return frozenset({"alphas"})
+
+
+@fault("skip gives a reason or none", "gave False")
+class SkipsWithoutReason(Plain):
+    """Answers yes or no instead of why."""
+
+    def skip(self, task, n):
+        return False
+
+
+@fault("cost grows with n", "bytes fall")
+class CheaperWithMore(Plain):
+    """Claims that large samples need less memory."""
+
+    def cost(self, n, d):
+        return Cost(n * 1.0, 1e9 / n)
+
+
+@fault("cost grows with n", "positive")
+class Free(Plain):
+    """Claims to cost nothing."""
+
+    def cost(self, n, d):
+        return Cost(0.0, 8.0 * n)
+
+
+@fault("batch key is hashable", "unhashable")
+class ListKey(Plain):
+    """Has a key that cannot be a key."""
+
+    def batch_key(self, train):
+        return [train.d]
+
+
+@fault("batch key is hashable", "AttributeError")
+class KeyOfData(Plain):
+    """Computes its key from data that are not there yet."""
+
+    def batch_key(self, train):
+        return float(train.x[0, 0])
+
+
+@fault("fit returns a predictor", "must return a Predictor")
+class ReturnsWeights(Plain):
+    """Returns an array from fit."""
+
+    def fit(self, train, ctx):
+        return super().fit(train, ctx).weights
+
+
+@fault("fit returns a predictor", "LinAlgError: no luck")
+class Raises(Plain):
+    """Fails to fit."""
+
+    def fit(self, train, ctx):
+        raise np.linalg.LinAlgError("no luck")
+
+
+class Wrapped(Plain):
+    """Returns a predictor whose ``predict`` is changed by ``change``."""
+
+    @staticmethod
+    def change(predictor: Linear, x: Any) -> Any:
+        return Linear.predict(predictor, x)
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.predict = lambda x: type(self).change(predictor, x)
+        return predictor
+
+
+@fault("predictions keep the array kind", "Got <class 'torch.Tensor'>")
+class ReturnsTensors(Wrapped):
+    """Returns torch tensors for NumPy arrays."""
+
+    @staticmethod
+    def change(predictor, x):
+        return torch.as_tensor(Linear.predict(predictor, x))
+
+
+@fault("predictions have one value per point", "Got (17, 1)")
+class Column(Wrapped):
+    """Returns a column."""
+
+    @staticmethod
+    def change(predictor, x):
+        return Linear.predict(predictor, x)[:, None]
+
+
+@fault("predictions have one value per point", "Got ()")
+class Squeezed(Wrapped):
+    """Loses the axis of a single point."""
+
+    @staticmethod
+    def change(predictor, x):
+        return Linear.predict(predictor, x).squeeze()
+
+
+@fault("predictions are finite", "1 of 17")
+class OneNaN(Wrapped):
+    """Predicts NaN once."""
+
+    @staticmethod
+    def change(predictor, x):
+        values = Linear.predict(predictor, x)
+        values[-1] = np.nan
+        return values
+
+
+@fault("predictions do not depend on other points", "alone")
+class CentersOnTheTest(Wrapped):
+    """Subtracts the mean of the points that it is asked about."""
+
+    @staticmethod
+    def change(predictor, x):
+        return Linear.predict(predictor, x - x.mean(axis=0))
+
+
+@fault("inputs are not changed", "train.x")
+class CentersInPlace(Plain):
+    """Centres the framework's own array."""
+
+    def fit(self, train, ctx):
+        train.x[...] -= train.x.mean(axis=0)
+        return super().fit(train, ctx)
+
+
+@fault("inputs are not changed", "ctx.unlabeled")
+class SortsUnlabeled(Plain):
+    """Sorts the unlabelled inputs of the framework."""
+
+    def fit(self, train, ctx):
+        if ctx.unlabeled is not None:
+            ctx.unlabeled.sort(axis=0)
+        return super().fit(train, ctx)
+
+
+@fault("inputs are not changed", "the x of predict")
+class ScalesTestInPlace(Wrapped):
+    """Scales the test points in place."""
+
+    @staticmethod
+    def change(predictor, x):
+        x *= 0.5
+        return Linear.predict(predictor, x)
+
+
+@fault("learner keeps no fitted state", "'weights' of class StateOnClass")
+class StateOnClass(Plain):
+    """Keeps its weights on the class."""
+
+    weights: ClassVar[Any] = None
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        type(self).weights = predictor.weights
+        return predictor
+
+
+@fault("learner keeps no fitted state", "'weights' of the instance")
+class StateOnInstance(Plain):
+    """Keeps its weights on the instance, past the frozen fields."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        self.__dict__["weights"] = predictor.weights
+        return predictor
+
+
+@fault("learner keeps no fitted state", "private attributes")
+class PrivateState(Plain):
+    """Keeps its weights in a private attribute."""
+
+    _weights: Any = None
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        self.__pydantic_private__["_weights"] = predictor.weights
+        return predictor
+
+
+LATEST: list[Linear] = []
+
+
+@fault("fits are independent", "after a later fit")
+class SharedWeights(Wrapped):
+    """Predicts with the weights of whatever was fitted last."""
+
+    def fit(self, train, ctx):
+        LATEST[:] = [super().fit(train, ctx)]
+        return LATEST[0]
+
+    @staticmethod
+    def change(predictor, x):
+        return Linear.predict(LATEST[0], x)
+
+
+@fault("same seed gives the same predictions", "same seed")
+class Unseeded(Plain):
+    """Draws from the operating system's entropy."""
+
+    def fit(self, train, ctx):
+        return self.solve(train, np.random.default_rng())
+
+
+class Scaled(Plain):
+    """Scales its weights by what ``draw`` gives."""
+
+    @staticmethod
+    def draw() -> float:
+        return 1.0
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.weights = predictor.weights * self.draw()
+        return predictor
+
+
+@fault(GENERATORS, "numpy.random changes the predictions")
+class ReadsNumpy(Scaled):
+    """Draws from NumPy's global generator."""
+
+    draw = staticmethod(lambda: np.random.uniform(1, 2))  # noqa: NPY002
+
+
+@fault(GENERATORS, "random changes the predictions")
+class ReadsPython(Scaled):
+    """Draws from Python's global generator."""
+
+    draw = staticmethod(lambda: random.uniform(1, 2))
+
+
+@fault(GENERATORS, "torch changes the predictions")
+class ReadsTorch(Scaled):
+    """Draws from torch's global generator."""
+
+    draw = staticmethod(lambda: 1 + float(torch.rand(())))
+
+
+@fault(GENERATORS, "torch is moved")
+class SeedsTorch(Scaled):
+    """Seeds torch's global generator for everybody."""
+
+    draw = staticmethod(lambda: 1.0 + 0 * torch.manual_seed(3).initial_seed())
+
+
+@fault(SETTINGS, "torch default dtype")
+class SetsDefaultDtype(Scaled):
+    """Makes float64 the default of everybody's tensors."""
+
+    draw = staticmethod(lambda: 1.0 if torch.set_default_dtype(torch.float64) is None else 0.0)
+
+
+@fault(SETTINGS, "jax_enable_x64")
+class EnablesX64(Scaled):
+    """Makes float64 the default of everybody's JAX arrays."""
+
+    draw = staticmethod(lambda: 1.0 if jax.config.update("jax_enable_x64", True) is None else 0.0)
+
+
+@fault(SETTINGS, "os.environ")
+class SetsThreads(Scaled):
+    """Sets a variable of the environment."""
+
+    draw = staticmethod(lambda: float(os.environ.setdefault("A_THREAD_COUNT_OF_MINE", "1")))
+
+
+@fault(SETTINGS, "numpy.seterr")
+class SilencesNumpy(Scaled):
+    """Switches floating point warnings off for everybody."""
+
+    draw = staticmethod(lambda: 1.0 if np.seterr(all="ignore") else 0.0)
+
+
+@fault(SETTINGS, "warnings.filters")
+class SilencesWarnings(Scaled):
+    """Switches warnings off for everybody."""
+
+    draw = staticmethod(lambda: 1.0 if warnings.simplefilter("ignore") is None else 0.0)
+
+
+@fault(SETTINGS, "working directory")
+class ChangesFolder(Scaled):
+    """Goes somewhere else."""
+
+    draw = staticmethod(lambda: 1.0 if os.chdir("/") is None else 0.0)
+
+
+@fault("fit needs no more than its points", "TypeError")
+class NeedsTheLaw(Plain):
+    """Takes E[x^2] for granted."""
+
+    def fit(self, train, ctx):
+        scale = 1 / np.sqrt(ctx.square_mean)
+        return super().fit(Data(train.sample, train.n, train.d, x=train.x * scale, y=train.y), ctx)
+
+
+@fault("every array kind is taken", "AttributeError")
+class OnlyNumpy(Plain):
+    """Declares torch and uses a method of NumPy arrays."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("numpy", "torch"))
+
+    def fit(self, train, ctx):
+        train.x.copy()
+        return super().fit(train, ctx)
+
+
+@fault("every label kind is taken", "not finite")
+class OnlyReal(Plain):
+    """Declares binary labels and cannot fit them."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        if train.kind == "binary":
+            predictor.weights = predictor.weights * np.nan
+        return predictor
+
+
+@fault("info is json", "ndarray is not JSON serializable")
+class ArrayInInfo(Plain):
+    """Puts an array among the facts."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.info = {"weights": predictor.weights}
+        return predictor
+
+
+@fault("hidden features have a row per point", "Got (20, 17)")
+class Transposed(Complete):
+    """Gives hidden features with a column per point."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.hidden = lambda x: {"S2": (np.tanh(x @ predictor.projection)).T}
+        return predictor
+
+
+@fault("hidden features have a row per point", "Got 'layer2'")
+class OddLayerName(Complete):
+    """Calls its layers something else."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.hidden = lambda x: {"layer2": x}
+        return predictor
+
+
+class Staged(Linear):
+    """Has a stage that is no predictor."""
+
+    stages: ClassVar[dict[str, Any]] = {"first": 1.0}
+
+
+@fault("stages predict", "'first'")
+class NumberAsStage(Plain):
+    """Has a stage that is no predictor."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        return Staged(predictor.projection, predictor.weights)
+
+
+@fault(BATCH, "seed 1")
+class OneSeedPerBatch(Complete):
+    """Gives every job of a batch the randomness of the first."""
+
+    @classmethod
+    def fit_batch(cls, jobs):
+        return [job.learner.fit(job.train, jobs[0].ctx) for job in jobs]
+
+
+@fault(BATCH, "n=32")
+class OneSizePerBatch(Complete):
+    """Takes all sizes of a sample for the largest."""
+
+    @classmethod
+    def fit_batch(cls, jobs):
+        largest = {job.train.sample: job.train for job in sorted(jobs, key=lambda job: job.train.n)}
+        return [job.learner.fit(largest[job.train.sample], job.ctx) for job in jobs]
+
+
+@fault(BATCH, "relative difference")
+class OneOptionPerBatch(Complete):
+    """Gives every candidate the ridge of the first."""
+
+    @classmethod
+    def fit_batch(cls, jobs):
+        return [jobs[0].learner.fit(job.train, job.ctx) for job in jobs]
+
+
+@fault(BATCH, "for 6 jobs")
+class LosesAJob(Complete):
+    """Returns one predictor too few."""
+
+    @classmethod
+    def fit_batch(cls, jobs):
+        return super().fit_batch(jobs)[1:]
+
+
+@fault("predict batch agrees with predict", "predict_batch: relative difference")
+class OnePointSetPerBatch(Complete):
+    """Predicts every predictor at the points of the first."""
+
+    @classmethod
+    def predict_batch(cls, predictors, xs):
+        return [predictor.predict(xs[0]) for predictor in predictors]

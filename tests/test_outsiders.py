@@ -122,6 +122,34 @@ def test_an_unknown_learner_suggests_the_nearest(outside: Outside, tmp_path: Pat
     assert "Did you mean 'nearest-neighbour'?" in done.stderr
 
 
+REMEMBERS = '''
+from typing import ClassVar
+from bfc_bench import Learner, Predictor
+
+class Remembers(Learner):
+    """Predicts the mean label of every set it has ever seen."""
+    name: ClassVar[str] = "remembers"
+    labels: ClassVar[list] = []
+    def fit(self, train, ctx):
+        self.labels.extend(train.y)
+        return Mean(sum(self.labels) / len(self.labels))
+
+class Mean(Predictor):
+    def __init__(self, value):
+        self.value = value
+    def predict(self, x):
+        return 0 * x[:, 0] + self.value
+'''
+
+
+def test_a_faulty_learner_in_a_module_fails_the_check_with_the_law(outside: Outside, tmp_path: Path) -> None:
+    (tmp_path / "remembers.py").write_text(REMEMBERS)
+    done = outside.bench("check", "remembers:Remembers", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("failed  learner keeps no fitted state")]
+    assert "'labels' of class Remembers" in line
+
+
 REGISTERS_A_TAKEN_NAME = '''
 from typing import ClassVar
 from bfc_bench import Learner, hookimpl

@@ -7,15 +7,17 @@ times exp(.1 N(0,1)) at each n of a grid of ratio sqrt 2. A share of the replica
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import Exponent, decay, fit_exponent
+from bfc_bench.analysis.exponents import decay, fit_exponent
 from bfc_bench.analysis.intervals import Interval, geometric_mean
 from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.seeds import stream
@@ -33,17 +35,9 @@ class Coverage:
     """How often an interval held the truth, of the experiments in which there was one."""
 
     share: float
-    count: int
-    refused: int
     bias: float
     """Mean of estimate minus truth."""
-    scatter_fits: float = math.nan
-    """Share of exponents whose interval came from the scatter of the dimensions."""
-
-    @property
-    def error(self) -> float:
-        """Monte Carlo standard error of ``share`` at the nominal .95."""
-        return math.sqrt(0.95 * 0.05 / self.count) if self.count else math.nan
+    refused: int = 0
 
 
 def dimensions(k: int) -> np.ndarray:
@@ -65,11 +59,10 @@ def experiment(
         centre = OFFSET + EXPONENT * math.log(d)
         log_star = centre + scatter * rng.standard_normal() + SPREAD * rng.standard_normal(replicates)
         reach = ndtri(1 - censored) if d == dims[-1] and censored > 0 else 5.0
-        log_n = (centre + SPREAD * reach + math.log(2) / 2 * np.arange(-12, 1))[None, :]
+        log_n = centre + SPREAD * reach + math.log(2) / 2 * np.arange(-12, 1)
         error = 1 / (1 + 9 * np.exp(3 * (log_n - log_star[:, None])))
-        points[d] = crossings(
-            _curve(d, np.exp(log_n[0]), error * np.exp(NOISE * rng.standard_normal(error.shape))), LEVEL
-        )
+        measured = error * np.exp(NOISE * rng.standard_normal(error.shape))
+        points[d] = crossings(_curve(d, np.exp(log_n), measured), LEVEL)
     return points
 
 
@@ -77,7 +70,8 @@ def exponent_coverage(k: int, replicates: int, censored: float, experiments: int
     """Coverage of ``fit_exponent``; the arguments are those of ``experiment``."""
     rng = stream("analysis self-test", k, replicates, censored, scatter)
     fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter)) for _ in range(experiments)]
-    return _coverage(fits)
+    kept = [Interval(fit.value, fit.lo, fit.hi, fit.uncensored) for fit in fits if not fit.refused]
+    return _coverage(kept, EXPONENT, refused=len(fits) - len(kept))
 
 
 def threshold_coverage(replicates: int, experiments: int) -> Coverage:
@@ -89,7 +83,7 @@ def threshold_coverage(replicates: int, experiments: int) -> Coverage:
         found = experiment(rng, 2, replicates, 0.0)[8]
         mean = geometric_mean([crossing.n for crossing in found])
         intervals.append(Interval(math.log(mean.mean), math.log(mean.lo), math.log(mean.hi), mean.count))
-    return _interval_coverage(intervals, truth)
+    return _coverage(intervals, truth)
 
 
 def decay_coverage(replicates: int, experiments: int) -> Coverage:
@@ -100,44 +94,35 @@ def decay_coverage(replicates: int, experiments: int) -> Coverage:
     for _ in range(experiments):
         walk = np.cumsum(SPREAD * rng.standard_normal((replicates, len(n))), axis=1)
         intervals.append(decay(_curve(8, n, n**-DECAY * np.exp(walk))))
-    return _interval_coverage(intervals, DECAY)
+    return _coverage(intervals, DECAY)
 
 
-def report(experiments: int) -> str:
-    """The table of all settings."""
-    lines = [
-        f"Coverage of nominal 95 % intervals, {experiments} experiments a setting, "
-        f"Monte Carlo error {100 * math.sqrt(0.95 * 0.05 / experiments):.1f} points.",
-        "",
-        "exponent of N* in d          exact power law           shift per d, sd .1",
-        "  K   R  censored   cover %   bias  refused   cover %   bias  refused",
-    ]
-    for k in (3, 4, 5):
-        for replicates in (3, 5, 10):
-            for censored in (0.0, 0.25, 0.5):
-                cells = [exponent_coverage(k, replicates, censored, experiments, scatter) for scatter in (0.0, 0.1)]
-                lines.append(f"{k:3d} {replicates:3d} {censored:9.2f}" + "".join(map(_cell, cells)))
+def report(experiments: int) -> Iterator[str]:
+    """The lines of a table of all settings, each as soon as it is measured."""
+    error = 100 * math.sqrt(0.95 * 0.05 / experiments)
+    yield f"Coverage of nominal 95 % intervals, {experiments} experiments each, Monte Carlo error {error:.1f} points."
+    yield ""
+    yield "exponent of N* in d         exact power law          shift per d, sd .1"
+    yield "  K   R  censored   cover %   bias  refused   cover %   bias  refused"
+    for k, replicates, censored in itertools.product((3, 4, 5), (3, 5, 10), (0.0, 0.25, 0.5)):
+        cells = (exponent_coverage(k, replicates, censored, experiments, scatter) for scatter in (0.0, 0.1))
+        yield f"{k:3d} {replicates:3d} {censored:9.2f}" + "".join(map(_cell, cells))
     for name, measure in (("N*", threshold_coverage), ("error decay in n", decay_coverage)):
-        lines += ["", name] + [f"    {r:3d}          {_cell(measure(r, experiments))}" for r in (3, 5, 10)]
-    return "\n".join(lines)
+        yield ""
+        yield name
+        for replicates in (3, 5, 10):
+            yield f"    {replicates:3d}          {_cell(measure(replicates, experiments))}"
 
 
 def _curve(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
     return Curve("synthetic", d, "synthetic", "synthetic", "nmse", n, tuple(range(len(values))), values)
 
 
-def _coverage(fits: list[Exponent]) -> Coverage:
-    kept = [fit for fit in fits if not fit.refused]
-    covered = _interval_coverage([Interval(fit.value, fit.lo, fit.hi, fit.uncensored) for fit in kept], EXPONENT)
-    scattered = float(np.mean([fit.method != "joint Tobit" for fit in kept])) if kept else math.nan
-    return Coverage(covered.share, covered.count, len(fits) - len(kept), covered.bias, scattered)
-
-
-def _interval_coverage(intervals: list[Interval], truth: float) -> Coverage:
+def _coverage(intervals: list[Interval], truth: float, refused: int = 0) -> Coverage:
     if not intervals:
-        return Coverage(math.nan, 0, 0, math.nan)
-    share = float(np.mean([interval.lo <= truth <= interval.hi for interval in intervals]))
-    return Coverage(share, len(intervals), 0, float(np.mean([interval.mean - truth for interval in intervals])))
+        return Coverage(math.nan, math.nan, refused)
+    share = np.mean([interval.lo <= truth <= interval.hi for interval in intervals])
+    return Coverage(float(share), float(np.mean([interval.mean - truth for interval in intervals])), refused)
 
 
 def _cell(coverage: Coverage) -> str:
@@ -145,4 +130,5 @@ def _cell(coverage: Coverage) -> str:
 
 
 if __name__ == "__main__":
-    print(report(int(sys.argv[1]) if len(sys.argv) > 1 else 1000))
+    for line in report(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
+        print(line, flush=True)

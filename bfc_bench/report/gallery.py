@@ -52,4 +52,4 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
-    return Markup(text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))
+    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))

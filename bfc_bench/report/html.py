@@ -108,9 +108,8 @@ def _status(rows: Sequence[Row]) -> Grid:
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Grid:
     fields = dict.fromkeys(["id", "verdict", *(name for claim in claims for name in claim)])
-    records = [
-        {name: as_text(value) if not isinstance(value, float) else value for name, value in c.items()} for c in claims
-    ]
+    numbers = (int, float, type(None))
+    records = [{name: v if isinstance(v, numbers) else as_text(v) for name, v in claim.items()} for claim in claims]
     return listing("", records, {name: name.replace("_", " ") for name in fields})
 
 

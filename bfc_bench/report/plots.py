@@ -91,7 +91,8 @@ class _Points:
 
     def __call__(self, x: ArrayLike, y: ArrayLike, marker: str | Path, **look: Any) -> None:
         if np.isfinite(y).any():
-            self.panel.plot(x, y, color=self.colour, marker=marker, **({"linestyle": "", "markersize": 5} | look))
+            options: dict[str, Any] = {"linestyle": "", "markersize": 5} | look
+            self.panel.plot(x, y, color=self.colour, marker=marker, **options)
 
 
 def thresholds_against_d(

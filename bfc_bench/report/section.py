@@ -61,6 +61,8 @@ class Section:
     heavy_tailed: bool = False
     """Whether trimming changes the picture, so that both curves must be seen."""
     grids: list[Grid] = field(default_factory=list)
+    oracle: Mapping[str, str] = field(default_factory=dict)
+    """Facts about the target that learners were told, by label."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def build(
     trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if metric == "nmse" else []
     task = _Task(name, rows, metric, levels, styles, curves(rows, metric), trimmed)
     section = Section(name, definition)
+    section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
     _draw(section, task, gallery)
     grids = [
         *_errors(task),
@@ -179,7 +182,7 @@ def _exponents(task: _Task) -> Grid:
 
     note = (
         "The slope over the tested range of d, with its 95 % interval: not the asymptotic exponent. Points: thresholds "
-        "reached + bounds. Detectable: the smallest change of slope over the range that the curvature test finds with power 80 %."
+        "reached + bounds. Detectable: the change of slope over the range that the curvature test finds at 80 % power."
     )
     records = _ranked(tables.exponent_table(task.found, task.levels), task.order)
     return listing("Exponents s of N* ∝ dˢ", map(line, records), EXPONENT, note)
@@ -208,11 +211,12 @@ def _stages(task: _Task) -> Iterable[Grid]:
 
     records = tables.stage_table(task.rows, task.metric)
     note = "P: Procrustes distance of the hidden features from the target's, relative. Geometric means with t-interval."
-    for d in sorted({r["d"] for r in records}):
+    dims = sorted({r["d"] for r in records})
+    for d in dims:
         n = max(r["n"] for r in records if r["d"] == d)
         at_n = (r for r in records if (r["d"], r["n"]) == (d, n))
-        title = f"After each stage, d = {d}, n = {n:,}"
-        yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=note)
+        title, below = f"After each stage, d = {d}, n = {n:,}", note if d == dims[-1] else ""
+        yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=below)
 
 
 def _tuning(task: _Task) -> Grid:
@@ -220,7 +224,9 @@ def _tuning(task: _Task) -> Grid:
         "Candidates: option sets compared on a validation part of the training points, the tuning budget; 1 means not "
         "tuned. Test error is never used."
     )
-    return listing("Tuning and oracle use", _ranked(tables.tuning_table(task.rows), task.order), TUNING, note)
+    records = _ranked(tables.tuning_table(task.rows), task.order)
+    lines = (r | {"oracle": Cell(r["oracle"] or "none", kind="oracle" if r["oracle"] else "text")} for r in records)
+    return listing("Tuning and oracle use", lines, TUNING, note)
 
 
 def _cost(task: _Task) -> Grid:

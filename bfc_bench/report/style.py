@@ -96,9 +96,8 @@ def dress(figure: Figure, title: str, labels: Sequence[str], styles: Styles, not
 def _legend_columns(labels: Sequence[str], width: float) -> int:
     """The most columns whose entries, filled one column after the other, fit into ``width`` inches."""
     for columns in range(len(labels), 1, -1):
-        rows = math.ceil(len(labels) / columns)
-        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
-        if sum(0.75 + 0.078 * length for length in longest) <= width:
+        longest = [max(len(label) for label in part) for part in np.array_split(labels, columns)]
+        if sum(0.76 + 0.08 * length for length in longest) <= width:
             return columns
     return 1
 

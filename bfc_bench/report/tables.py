@@ -82,10 +82,11 @@ def threshold_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS) ->
 
 
 def exponent_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS) -> list[Record]:
-    """Exponent of N*(level) in d for each (task, label) tried at 2 dimensions or more, or why there is none."""
+    """Exponent of N*(level) in d for each (task, label) measured at 2 dimensions or more, or why there is none."""
     groups: dict[tuple[str, str], list[Curve]] = defaultdict(list)
     for curve in found:
-        groups[curve.task, curve.label].append(curve)
+        if any(interval.count for interval in curve.intervals):
+            groups[curve.task, curve.label].append(curve)
     records = []
     for (task, label), members in groups.items():
         for level in levels if len(members) >= 2 else ():

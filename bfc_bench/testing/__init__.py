@@ -82,6 +82,7 @@ class CheckReport:
 def check_learner(learner: type[Learner] | Learner, *, strict: bool = True, tolerance: float = 1e-3) -> CheckReport:
     """Try every law on a learner class with its ``smoke`` options, or on an instance with its own options.
 
+    A class that is used through its variants only is represented by the one that its ``example`` names.
     ``tolerance`` is how far predictions may differ between a batch and single fits, relative to their root mean square.
 
     Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``learner``
@@ -90,6 +91,8 @@ def check_learner(learner: type[Learner] | Learner, *, strict: bool = True, tole
     cls = learner if isinstance(learner, type) else type(learner)
     if not issubclass(cls, Learner):
         raise UsageError(f"check_learner expects a bfc_bench.Learner, class or instance. Got {learner!r}.")
+    if isinstance(learner, type) and cls.example is not None:
+        cls = cls.variant(cls.example)
     options = learner.options() if isinstance(learner, Learner) else cls.smoke
     name = str(getattr(cls, "name", cls.__name__))
     report = CheckReport(name, tuple(_checks(cls, options, tolerance)))

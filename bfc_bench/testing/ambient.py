@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
+"""Environment variables that ``bfc_bench.toolkit.precision`` sets itself, before JAX first touches a GPU."""
+
 
 @dataclass(frozen=True)
 class Ambient:
@@ -57,7 +60,7 @@ def settings() -> dict[str, Ambient]:
     flags = ("jax_enable_x64", "jax_default_matmul_precision", "jax_default_device", "jax_debug_nans")
     return {
         "working directory": Ambient(os.getcwd, os.chdir),
-        "os.environ": Ambient(lambda: dict(os.environ), _write_environment),
+        "os.environ": Ambient(_environment, _write_environment),
         # Writing is left to the catch_warnings in preserved().
         "warnings.filters": Ambient(lambda: list(warnings.filters), lambda filters: None),
         "numpy.seterr": Ambient(np.geterr, lambda errors: np.seterr(**errors)),
@@ -75,8 +78,13 @@ def settings() -> dict[str, Ambient]:
     }
 
 
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+
+
 def _write_environment(values: Mapping[str, str]) -> None:
-    os.environ.clear()
+    for name in _environment():
+        del os.environ[name]
     os.environ.update(values)
 
 
@@ -85,9 +93,16 @@ def snapshot(parts: Mapping[str, Ambient]) -> dict[str, Any]:
     return {name: part.read() for name, part in parts.items()}
 
 
-def changes(parts: Mapping[str, Ambient], before: Mapping[str, Any]) -> list[str]:
-    """Names of the parts whose value is no longer what it was."""
-    return [name for name, part in parts.items() if part.read() != before[name]]
+def changes(parts: Mapping[str, Ambient], before: Mapping[str, Any]) -> dict[str, str]:
+    """The parts whose value is no longer what it was, each described with the entries that differ."""
+    now = snapshot(parts)
+    return {name: name + _entries(before[name], now[name]) for name in parts if now[name] != before[name]}
+
+
+def _entries(before: Any, now: Any) -> str:
+    if not isinstance(before, dict):
+        return ""
+    return f" ({', '.join(sorted(key for key in before | now if before.get(key) != now.get(key)))})"
 
 
 @contextmanager

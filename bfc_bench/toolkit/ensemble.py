@@ -1,11 +1,11 @@
 """Train many small models at once: the whole training loop is one compiled program.
 
 Members of an ensemble share the shapes of their parameters, their minibatch size and their number of steps, and may
-differ in everything else: seed, initial values, learning rates, teacher, sample and training size. Compiled programs are
-reused for every ensemble of equal shapes, also between processes, through a cache on disk.
+differ in everything else: seed, initial values, learning rates, teacher, sample and training size. Compiled programs
+are reused for every ensemble of equal shapes, also between processes, through a cache on disk.
 
-What a member becomes does not depend on who it was trained with: its minibatches are keyed by (seed, stream, step), every
-reduction (loss, gradient norm, divergence) is its own, and a member that leaves the finite numbers is frozen where it was.
+What a member becomes does not depend on who it was trained with: its minibatches are keyed by (seed, stream, step),
+every reduction (loss, gradient norm, divergence) is its own, and a member that leaves the finite numbers is frozen.
 
 Letters in shapes: n points, N points after padding, B minibatch, E members, P parameters of one member.
 """
@@ -160,7 +160,7 @@ class Layout:
         return cls(treedef, tuple(np.shape(leaf) for leaf in leaves))
 
     def flatten(self, tree: Tree) -> np.ndarray:
-        """The vector (P,), float32, of a tree whose leaves broadcast to this layout. Raises ``ValueError`` otherwise."""
+        """The vector (P,), float32, of a tree whose leaves broadcast to this layout; ``ValueError`` where not."""
         leaves, treedef = jax.tree.flatten(tree)
         if treedef != self.treedef:
             raise ValueError(
@@ -180,10 +180,10 @@ class Layout:
 
 
 def _gpu_lanes(members: Sequence[Member], length: int) -> int:
-    """As many members as fit, a power of two."""
+    """As many members as fit, a power of two, not many more than there are."""
     rows = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(members[0].inputs)) + 1
-    fit = max(1, GPU_BYTES // (4 * rows * length))
-    return 1 << (min(fit, len(members)) - 1).bit_length() if fit >= len(members) else 1 << (fit.bit_length() - 1)
+    fit = int(max(1, GPU_BYTES // (4 * rows * length)))
+    return min(1 << (fit.bit_length() - 1), 1 << (len(members) - 1).bit_length())
 
 
 def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree, dict[str, Any]]:
@@ -222,7 +222,7 @@ def _train_chunk(recipe: Recipe, layout: Layout, state: Tree, data: Tree, stops:
     kept: list[np.ndarray] = []
     done = 0
     for stop in stops:
-        state, loss = _advance(recipe, layout, state, data, done, stop, stops[-1])
+        state, loss = _advance(recipe, layout, state, data, (done, stop, stops[-1]))
         kept.append(np.asarray(state[0]))
         done = stop
     finite = np.asarray(state[3] & jnp.isfinite(loss))
@@ -239,11 +239,9 @@ def _train_chunk(recipe: Recipe, layout: Layout, state: Tree, data: Tree, stops:
     ]
 
 
-def _advance_members(
-    recipe: Recipe, layout: Layout, state: Tree, data: Tree, start: Array, stop: Array, steps: Array
-) -> tuple[Tree, Array]:
-    """States after step ``stop`` of ``steps``, and the members' mean training losses (E,)."""
-    advance = partial(_advance_one, recipe, layout, start=start, stop=stop, steps=steps)
+def _advance_members(recipe: Recipe, layout: Layout, state: Tree, data: Tree, span: Tree) -> tuple[Tree, Array]:
+    """States after step ``stop``, and the members' mean training losses (E,); ``span`` is (start, stop, steps)."""
+    advance = partial(_advance_one, recipe, layout, span)
     if state[0].shape[0] > 1:
         return jax.vmap(advance)(state, data)  # type: ignore[no-any-return]
     # One lane is compiled without a batch axis, whose products are slower and rounded in another order.
@@ -254,9 +252,8 @@ def _advance_members(
 _advance = jax.jit(_advance_members, static_argnums=(0, 1))
 
 
-def _advance_one(
-    recipe: Recipe, layout: Layout, state: Tree, data: Tree, start: Array, stop: Array, steps: Array
-) -> tuple[Tree, Array]:
+def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: Tree) -> tuple[Tree, Array]:
+    start, stop, steps = span
     n, lr, beta1, beta2 = data["n"], data["lr"], data["momentum"], data["beta2"]
     key = jax.random.fold_in(jax.random.key(data["seed"]), data["stream"])
 

@@ -70,7 +70,7 @@ class Kernel(ABC):
             if columns.start < rows.stop:
                 tile = self._tile(x[rows], x[columns])
                 out[rows, columns] = tile
-                if mirror:
+                if mirror and rows != columns:
                     out[columns, rows] = tile.T
         out.diagonal().copy_(self.diagonal(x))
         return out

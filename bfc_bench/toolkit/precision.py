@@ -112,7 +112,7 @@ def prepare_jax(device: str) -> Any:
         return jax.devices(device)[0]
     except RuntimeError as error:
         raise UsageError(
-            f"A learner that uses jax was asked to run on {device!r}, which jax does not have here ({error}). Use --device cpu."
+            f"A learner that uses jax was asked to run on {device!r}, which jax lacks here: {error}. Use --device cpu."
         ) from None
 
 

@@ -137,7 +137,7 @@ class QuadraticLearner(Learner):
         }
 
     def setup(self, train: Data, ctx: Context) -> Setup:
-        """Scaled data and initial parameters. Raises ``UsageError`` when an oracle was asked for that the target lacks."""
+        """Scaled data and initial parameters. Raises ``UsageError`` when the target lacks an oracle fact asked for."""
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
         input_scale = self.input_scale or 1.0 / math.sqrt(float(np.mean(square_mean)) or 1.0)

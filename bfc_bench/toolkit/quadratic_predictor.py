@@ -68,7 +68,7 @@ class QuadraticPredictor(Predictor):
         return out
 
     def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """{"S2": (m, m_2), ...}: sqrt(alpha_l) S_l in its principal directions, so that squares sum to the layer's term."""
+        """{"S2": (m, m_2), ...}: sqrt(alpha_l) S_l in its principal directions; squares sum to the layer's term."""
         pre = self.pre_activations(x)
         return {f"S{layer}": math.sqrt(self.alphas[layer]) * (s.T @ self._rotations[layer]) for layer, s in pre.items()}
 

@@ -68,11 +68,15 @@ class RidgeCurve:
         if factor.is_cuda:
             info = torch.empty((), dtype=torch.int32, device=factor.device)
             torch.linalg.cholesky_ex(factor.mT, upper=True, out=(factor.mT, info))
-            return factor, int(info)
-        from scipy.linalg.lapack import dpotrf
+            indefinite = int(info)
+        else:
+            from scipy.linalg.lapack import dpotrf
 
-        # In place: a row-major lower triangle is LAPACK's upper one.
-        return factor, dpotrf(factor.numpy().T, lower=0, clean=0, overwrite_a=1)[1]
+            # In place: a row-major lower triangle is LAPACK's upper one.
+            indefinite = dpotrf(factor.numpy().T, lower=0, clean=0, overwrite_a=1)[1]
+        if not indefinite and not (finite := factor.diagonal().isfinite()).all():
+            indefinite = int(finite.int().argmin()) + 1
+        return factor, indefinite
 
     @staticmethod
     def _substitute(factor: Tensor, y: Tensor, sizes: dict[int, int], offsets: Tensor, weights: Tensor) -> None:

@@ -54,6 +54,11 @@ class MlflowTracker:
         self._error: Exception | None = None
         self._warned = False
 
+    @property
+    def failed(self) -> bool:
+        """Whether live logging has stopped because MLflow could not be reached or refused."""
+        return self._error is not None
+
     @hookimpl
     def bfc_run_started(self, session: Any) -> None:
         """Start from the rows of earlier runs."""

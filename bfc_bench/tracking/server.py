@@ -29,8 +29,15 @@ class Server:
     process: subprocess.Popen[bytes]
 
     def wait(self) -> int:
-        """Block until the server ends; its exit status."""
-        return self.process.wait()
+        """Block, in the main thread, until the server ends; its exit status.
+
+        SIGTERM leaves through ``SystemExit``, so that a ``with`` block around the call stops the server.
+        """
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        try:
+            return self.process.wait()
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def stop(self) -> None:
         """End the server and every process it started, by force after 5 seconds."""

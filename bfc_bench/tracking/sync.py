@@ -61,7 +61,8 @@ def sync(
     A run is found by its tag ``bfc.key``, and its tag ``bfc.points`` tells which sizes it holds with which values. New
     sizes extend the run; where a logged point was withdrawn or has another value, the run is deleted and made anew,
     because MLflow keeps every value ever logged. ``complete`` false leaves out N*, exponents and saved views, which may
-    still change while cells are running. One writer at a time. Raises ``TrackingError``.
+    still change while cells are running. The artifacts of a local database go to ``store_dir``; ``git`` is the commit
+    noted on runs that gain points. One writer at a time. Raises ``TrackingError``.
     """
     mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
     curves = replicate_curves(mine)

@@ -51,5 +51,5 @@ def test_thresholds_and_decays_are_covered(replicates):
 
 
 def test_the_report_has_every_setting():
-    lines = selftest.report(2).splitlines()
+    lines = list(selftest.report(2))
     assert sum(line.startswith(("  3 ", "  4 ", "  5 ")) for line in lines) == 27

@@ -1,5 +1,6 @@
 """A run that was cut short goes on where it was, with the numbers of an undisturbed run."""
 
+import contextlib
 import json
 import os
 import signal
@@ -19,9 +20,22 @@ def numbers(rows):
     return [{k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows]
 
 
-def start(*arguments):
-    command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+@pytest.fixture
+def start():
+    """Starts ``bfc-bench`` in a process group of its own, and ends it after the test."""
+    processes = []
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        processes.append(subprocess.Popen(command, **quiet, start_new_session=True))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def wait_for_rows(store, suite, count, process):
@@ -55,7 +69,7 @@ def slow_suite(faulty, suite_file):
     )
 
 
-def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench):
+def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
     arguments = ("run", slow_suite, "--store", store, "--jobs", 2, "--no-mlflow")
     process = start(*arguments)
@@ -77,20 +91,27 @@ def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench):
     assert numbers(rows) == numbers(read_results(slow_suite, store=undisturbed))
 
 
-def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path):
-    process = start("run", slow_suite, "--store", tmp_path / "store", "--no-mlflow", "--set", "learner.slow.options.seconds=30")
-    wait_for_rows(tmp_path / "store", "tiny", 1, process)
+def processes_of(group):
+    listed = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False)
+    return listed.stdout.split()
+
+
+def wait_until(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.05)
+
+
+def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path, start):
+    process = start("run", slow_suite, "--store", tmp_path / "s", "--no-mlflow", "--set", "learner.slow.options.seconds=90")
+    wait_until(lambda: len(processes_of(process.pid)) >= 3)  # the session, its resource tracker and a worker
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    for _ in range(100):
-        listed = subprocess.run(["ps", "-o", "pid=", "-g", str(process.pid)], capture_output=True, text=True, check=False)
-        if not listed.stdout.split():
-            return
-        time.sleep(0.1)
-    pytest.fail(f"processes live on: {listed.stdout}")
+    wait_until(lambda: not processes_of(process.pid))
 
 
-def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench):
+def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
     process = start("run", slow_suite, "--store", store, "--jobs", 1, "--no-mlflow")
     wait_for_rows(store, "tiny", 2, process)
@@ -100,7 +121,7 @@ def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench):
     assert len(Store(store).rows("tiny", 1)) == 20
 
 
-def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench):
+def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
     process = start("run", slow_suite, "--store", store, "--jobs", 1, "--no-mlflow")
     wait_for_rows(store, "tiny", 1, process)

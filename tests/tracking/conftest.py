@@ -104,19 +104,18 @@ def contents() -> Callable[[str], dict[str, Any]]:
         with connection(uri) as client:
             experiment = client.get_experiment_by_name("bfc/toy@1")
             runs = client.search_runs([experiment.experiment_id], max_results=1000)
-            return {
-                "tags": dict(experiment.tags),
-                "runs": {run.info.run_name: run for run in runs},
-                "history": {
-                    (run.info.run_name, metric.step, metric.key): metric.value
-                    for run in runs
-                    for key in run.data.metrics
-                    for metric in client.get_metric_history(run.info.run_id, key)
-                },
-                "values": sum(
-                    len(client.get_metric_history(run.info.run_id, key)) for run in runs for key in run.data.metrics
-                ),
-            }
+            history = [
+                (run.info.run_name, metric.step, metric.key, metric.value)
+                for run in runs
+                for key in run.data.metrics
+                for metric in client.get_metric_history(run.info.run_id, key)
+            ]
+        return {
+            "tags": dict(experiment.tags),
+            "runs": {run.info.run_name: run for run in runs},
+            "history": {(name, step, key): value for name, step, key, value in history},
+            "values": len(history),
+        }
 
     return read
 

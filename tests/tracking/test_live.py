@@ -61,6 +61,7 @@ def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker
         live.bfc_result(row)
     finish(live)
     assert live.warnings == []
+    assert not live.failed
     assert dict(os.environ) == environment
     assert sync(rows, uri, suite="toy", version=1, store_dir=store_dir).unchanged == len(contents(uri)["runs"]) == 18
 
@@ -85,6 +86,7 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
             live.bfc_result(row)
         finish(live)
     (warning,) = live.warnings
+    assert live.failed
     assert server.url in warning
     assert "bfc-bench sync toy" in warning
     first = sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
@@ -102,8 +104,7 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
 def test_a_closed_port_costs_one_warning(tracker, rows, free_port):
     live = tracker(f"http://127.0.0.1:{free_port}")
     live.bfc_run_started(None)
-    live.bfc_result(rows[0])
-    wait_until(lambda: live._thread is not None and not live._thread.is_alive())
+    wait_until(lambda: live.bfc_result(rows[0]) or live.warnings)
     for row in rows[1:]:
         live.bfc_result(row)
     finish(live)
@@ -114,7 +115,7 @@ def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, 
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        live = tracker("http://127.0.0.1:{}".format(silent.getsockname()[1]), patience=0.5)
+        live = tracker(f"http://127.0.0.1:{silent.getsockname()[1]}", patience=0.5)
         live.bfc_run_started(None)
         for row in rows:
             live.bfc_result(row)

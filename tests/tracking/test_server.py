@@ -1,5 +1,8 @@
 import json
 import os
+import signal
+import socket
+import time
 import urllib.request
 
 import pytest
@@ -7,14 +10,15 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.tracking.client import database_uri
 from bfc_bench.tracking.report_run import log_report
-from bfc_bench.tracking.server import serve
+from bfc_bench.tracking.server import Server, serve
 from bfc_bench.tracking.sync import sync
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 
 # What plotly drew: axis types, and how many filled bands and lines with markers there are.
-CHARTS = """JSON.stringify([...document.querySelectorAll('.js-plotly-plot')].filter(plot => plot._fullLayout).map(plot => ({
+CHARTS = """JSON.stringify([...document.querySelectorAll('.js-plotly-plot')]
+.filter(plot => plot._fullLayout).map(plot => ({
     x: plot._fullLayout.xaxis.type,
     y: plot._fullLayout.yaxis.type,
     bands: plot.data.filter(trace => trace.fill).length,
@@ -61,10 +65,23 @@ def test_artifacts_logged_to_the_database_and_through_the_server_are_both_shown(
 
 
 def test_a_port_in_use_is_a_usage_error(store_dir, free_port):
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", free_port))
         taken.listen()
         with pytest.raises(UsageError, match=f"port {free_port}"):
             serve(store_dir, free_port)
+
+
+def test_waiting_for_a_server_ends_cleanly_when_this_process_is_told_to_end():
+    class Process:
+        def wait(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(30)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit):
+            Server("http://127.0.0.1", Process()).wait()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)

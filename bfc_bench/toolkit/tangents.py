@@ -1,0 +1,70 @@
+"""Access to neural-tangents, whose last release (0.6.5) does not import on current versions of JAX.
+
+Install it with ``pip install --no-deps neural-tangents==0.6.5 frozendict``; its declared dependencies are not needed.
+What JAX has removed since is put back before the import, and only what is missing. Covers kernels in closed form and
+by differentiation (``nt.stax``, ``nt.empirical_ntk_fn`` by contraction, ``nt.predict``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
+from typing import Any
+
+from bfc_bench.errors import UsageError
+
+TESTED = "0.6.5"
+
+
+@cache
+def neural_tangents() -> Any:
+    """The module ``neural_tangents``. Raises ``UsageError`` when it is not installed or of another version."""
+    if reason := unavailable():
+        raise UsageError(reason)
+    _restore_names()
+    nt = importlib.import_module("neural_tangents")
+    _patch(nt)
+    return nt
+
+
+def unavailable() -> str | None:
+    """Why ``neural_tangents`` cannot be had here, or None. Imports nothing."""
+    try:
+        installed = version("neural-tangents")
+    except PackageNotFoundError:
+        return f"neural-tangents is not installed; pip install --no-deps neural-tangents=={TESTED} frozendict."
+    if installed != TESTED:
+        return f"neural-tangents must be version {TESTED}, the one that is known to work here. Got {installed}."
+    return None
+
+
+def _restore_names() -> None:
+    """Names that neural-tangents reads at import and that newer versions of JAX have moved or removed."""
+    import jax
+    import jax.extend.core
+    import jax.interpreters.ad
+
+    # Its experimental part needs TensorFlow.
+    sys.modules.setdefault("neural_tangents.experimental", ModuleType("neural_tangents.experimental"))
+    for name in ("Jaxpr", "JaxprEqn", "Literal", "Var", "Primitive", "ClosedJaxpr"):
+        _default(jax.core, name, getattr(jax.extend.core, name))
+    _default(jax.core, "DShapedArray", type("DShapedArray", (), {}))
+    _default(jax.interpreters.ad, "zeros_like_p", jax.extend.core.Primitive("zeros_like"))
+    try:
+        importlib.import_module("jax.util")
+    except ImportError:
+        util = ModuleType("jax.util")
+        util.safe_map = lambda f, *xs: list(map(f, *_equal_lengths(xs)))  # type: ignore[attr-defined]
+        util.safe_zip = lambda *xs: list(zip(*xs, strict=True))  # type: ignore[attr-defined]
+        sys.modules["jax.util"] = util
+        jax.util = util
+
+
+def _default(module: ModuleType, name: str, value: Any) -> None:
+    try:
+        getattr(module, name)
+    except AttributeError:
+        setattr(module, name, value)

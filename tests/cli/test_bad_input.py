@@ -1,0 +1,99 @@
+"""Bad input: exit code 2, one message with file, key, range and nearest valid name, and nothing written."""
+
+import pytest
+
+BROKEN = {
+    # change to the suite, or the whole command line -> what the message must say
+    ("learner.quad-densenet.name=quad-densnet",): ["unknown learner 'quad-densnet'", "Did you mean 'quad-densenet'?"],
+    ("learner.quad-densenet.options.lrr=0.1",): ["learner 'quad-densenet': options", "unknown option 'lrr'", "'lr'"],
+    ("learner.quad-densenet.options.steps=0",): ["steps", "greater than", "Got 0"],
+    ("learner.quad-densenet.options.widths=[]",): ["widths", "at least 1 item", "Got []"],
+    ("learner.quad-densenet.options.lr='fast'",): ["lr", "valid number", "Got 'fast'"],
+    ("learner.quad-densenet.options.optimizer='adan'",): ["optimizer", "'adam' or 'sgd'", "Got 'adan'"],
+    ("learner.quad-densenet.tune={lrr=[0.1]}",): ["tune: unknown option 'lrr'", "Did you mean 'lr'"],
+    ("learner.quad-densenet.tune={lr=[]}",): ["tune.lr", "at least 1 item"],
+    ("learner.quad-densenet.tasks=['teacher']",): ["unknown task 'teacher'", "Did you mean 'teacher-L3'?"],
+    ("learner.layerwise-sum.options.readout='total'",): ["readout", "'sum' or 'signed'"],
+    ("learner.kernel-rbf.options.kernel='rbff'",): ["kernel", "Got 'rbff'"],
+    ("learner.kernel-rbf.name='sklearn:ensemble.RandomForestRegresor'",): ["RandomForestRegressor"],
+    ("task.teacher-L3.n=[0]",): ["task[0].n[0]", "greater than or equal to 1", "Got 0"],
+    ("task.teacher-L3.n=[]",): ["task[0].n", "at least 1 item"],
+    ("task.teacher-L3.n=[200, 100]",): ["n must be strictly increasing", "[200, 100]"],
+    ("task.teacher-L3.n=[100, 100]",): ["n must be strictly increasing", "without repetition"],
+    ("task.teacher-L3.n=[10.5]",): ["task[0].n[0]", "valid integer"],
+    ("task.teacher-L3.d=[-1]",): ["task[0].d[0]", "greater than or equal to 1", "Got -1"],
+    ("task.teacher-L3.d=[3]",): ["task 'teacher-L3'", "d = 3", "4"],
+    ("task.teacher-L3.inputs.kind='unifrom'",): ["unknown input distribution 'unifrom'", "'uniform'"],
+    ("task.teacher-L3.target.kind='densenet'",): ["unknown target 'densenet'"],
+    ("task.teacher-L3.target.widths=[]",): ["widths", "an entry per layer", "Got []"],
+    ("task.teacher-L3.target.alphas=[1.0]",): ["alphas", "one entry per width, 2 in all"],
+    ("task.teacher-L3.target.alphas=[0.3, 1.0]",): ["alphas", "[0.3, 1.0]"],
+    ("task.teacher-L3.target.skips=[[1], [0]]",): ["skips", "2"],
+    ("task.teacher-L3.labels={kind='noise', sd=-1}",): ["labels", "sd", "greater than or equal to 0"],
+    ("task.sphere-cubic.target.degree=0",): ["degree", "Got 0"],
+    ("task.sphere-cubic.target.rank=9",): ["rank", "d = 8"],
+    ("replicates=0",): ["replicates", "greater than or equal to 1"],
+    ("replicates=true",): ["replicates", "valid integer"],
+    ("replicatess=2",): ["unknown option 'replicatess'", "Did you mean 'replicates'?"],
+    ("budget.cell_secondz=2",): ["budget.cell_secondz", "cell_seconds"],
+    ("learner.quad-densnet.options.steps=3",): ["no entry called 'quad-densnet'", "Did you mean 'quad-densenet'?"],
+    ("replicates",): ["--set replicates", "key.key=value"],
+}
+
+
+@pytest.mark.parametrize("changes", BROKEN, ids=lambda c: c[0])
+def test_a_wrong_value_names_its_place_and_the_range(changes, capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    store = tmp_path / "store"
+    code = run(["run", "smoke", "--store", str(store), *(part for c in changes for part in ("--set", c))])
+    message = capsys.readouterr().err
+    assert code == 2, message
+    for expected in BROKEN[changes]:
+        assert expected in message, message
+    assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
+        (["run", "nowhere/suite.toml"], "nowhere/suite.toml: cannot be read"),
+        (["run", "smoke", "--learner", "layerwize"], "--learner layerwize: the suite has no such learner. Did you mean"),
+        (["run", "smoke", "--task", "teacher"], "--task teacher: the suite has no such task. Did you mean 'teacher-L3'?"),
+        (["run", "smoke", "--executor", "process"], "unknown executor 'process'. Did you mean 'processes'?"),
+        (["run", "smoke", "--device", "gpu"], "device must be 'auto', 'cpu' or 'cuda'. Got 'gpu'"),
+        (["run", "smoke", "--jobs", "0"], "--jobs"),
+        (["run", "smoke", "--job", "2"], "--jobs"),
+        (["results", "smoke", "--format", "xml"], "--format must be table, csv, json or parquet. Got 'xml'"),
+        (["plan", "smoke", "--format", "xml"], "--format must be table or json. Got 'xml'"),
+        (["check", "quad-densnet"], "Did you mean 'quad-densenet'?"),
+        (["new", "learner", "My Learner"], "lower-case words"),
+    ],
+)
+def test_wrong_words_suggest_the_nearest(arguments, expected, capsys, tmp_path, monkeypatch):
+    from bfc_bench.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_not_toml_names_the_line(capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    path = tmp_path / "broken.toml"
+    path.write_text('name = "x"\nversion = = 1\n')
+    assert run(["run", str(path)]) == 2
+    message = capsys.readouterr().err
+    assert "broken.toml: not valid TOML" in message
+    assert "line 2" in message
+
+
+def test_results_of_a_store_without_the_suite_say_what_to_do(capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    assert run(["results", "smoke", "--store", str(tmp_path)]) == 1
+    assert "There is no store" in capsys.readouterr().err

@@ -1,0 +1,78 @@
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from bfc_bench.results import COLUMNS
+
+
+@pytest.fixture
+def ran(faulty, suite_file, tmp_path, bench):
+    path = suite_file(
+        learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}, {"name": "huge"}],
+        budget={"memory_gb": 15},
+    )
+    assert bench("run", path, "--store", tmp_path / "s", "--no-mlflow").returncode == 1
+    return path, tmp_path / "s"
+
+
+def test_plan_counts_what_is_to_do_done_failed_and_skipped(ran, bench, tmp_path):
+    path, store = ran
+
+    def planned(*arguments):
+        answer = json.loads(bench("plan", path, "--format", "json", *arguments).stdout)
+        return [answer[key] for key in ("cells", "todo", "done", "failed", "skipped")]
+
+    assert planned("--store", tmp_path / "none") == [6, 5, 0, 0, 1]
+    assert not (tmp_path / "none").exists()
+    assert planned("--store", store) == [6, 0, 4, 1, 1]
+    assert planned("--store", store, "--retry-failed") == [6, 1, 4, 0, 1]
+    assert planned("--store", store, "--set", "replicates=2") == [12, 5, 4, 1, 2]
+    assert planned("--store", store, "--learner", "mean", "--set", "task.t.n=[10, 20, 30]") == [3, 1, 2, 0, 0]
+    text = bench("plan", path, "--store", store).stdout
+    assert "skipped 1: needs 20 GB of memory; the budget is 15 GB" in text
+
+
+def test_results_in_every_format_hold_the_same_rows(ran, bench, tmp_path):
+    path, store = ran
+    rows = json.loads(bench("results", path, "--store", store, "--format", "json").stdout)
+    assert [tuple(row) for row in rows] == [COLUMNS] * 6
+    for format, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        file = tmp_path / f"rows.{format}"
+        assert bench("results", path, "--store", store, "--format", format, "--output", file).returncode == 0
+        frame = read(file)
+        assert tuple(frame.columns) == COLUMNS
+        assert frame["cell"].tolist() == [row["cell"] for row in rows]
+        assert frame["nmse"].round(12).dropna().tolist() == [round(row["nmse"], 12) for row in rows if row["nmse"] is not None]
+    table = bench("results", path, "--store", store).stdout
+    assert "ZeroDivisionError: one over nothing" in table
+
+
+def test_report_names_every_learner_and_every_reason(ran, bench, tmp_path):
+    path, store = ran
+    answer = bench("report", path, "--store", store, "--output", tmp_path / "out")
+    assert answer.returncode == 0, answer.stderr
+    page = (tmp_path / "out" / "report.html").read_text()
+    for text in ("mean", "faulty", "huge", "ZeroDivisionError: one over nothing", "needs 20 GB of memory"):
+        assert text in page
+    assert len(pd.read_parquet(tmp_path / "out" / "rows.parquet")) == 6
+
+
+def test_doctor_tells_versions_and_the_store(ran, bench):
+    _, store = ran
+    answer = bench("doctor", "--store", store)
+    assert answer.returncode == 0, answer.stdout
+    assert "tiny@1" in answer.stdout
+    assert "torch" in answer.stdout
+
+
+def test_help_and_list_import_nothing_heavy():
+    heavy = {"torch", "jax", "mlflow", "matplotlib", "pandas", "sklearn", "scipy", "ray"}
+    for arguments in (["--help"], ["list"]):
+        code = (
+            "import sys\nfrom bfc_bench.cli.app import run\n"
+            f"assert run({arguments}) == 0\nprint('HEAVY', sorted({heavy} & set(sys.modules)))"
+        )
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert ran.stdout.splitlines()[-1] == "HEAVY []"

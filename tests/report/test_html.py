@@ -1,0 +1,184 @@
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
+from synthetic import CLAIMS, INJECTION, LAWS, SESSIONS, SUITE, row, rows
+
+from bfc_bench.report.gallery import Gallery, inline_svg
+from bfc_bench.report.html import flat, write_report
+from bfc_bench.report.tables import MISSING
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """A page that is well formed, with its attributes and its text by tag."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.attributes, self.tags, self.text = [], [], Counter(), []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += [(tag, *attr) for attr in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes += [(tag, *attr) for attr in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    return write_report(
+        tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, claims=CLAIMS,
+        extra_figures={"from a/plugin": figure},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page(written):
+    return Page(written.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_self_contained(page):
+    loads = [value for _, name, value in page.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+    assert loads
+    assert all(re.match(r"#|figures/", value) for value in loads)
+    assert not page.tags.keys() & {"script", "link", "iframe", "object", "img"}
+    assert not re.search(r"@import|url\((?!#)|https?://", "".join(page.text))
+    assert not [value for _, _, value in page.attributes if "://" in (value or "")]
+
+
+def test_ids_are_unique_and_every_reference_has_its_target(page):
+    ids = Counter(value for _, name, value in page.attributes if name == "id")
+    assert max(ids.values()) == 1
+    links = {value[1:] for _, name, value in page.attributes if name == "href" and value.startswith("#")}
+    clips = {match for _, _, value in page.attributes for match in re.findall(r"url\(#([^)]+)\)", value or "")}
+    assert clips
+    assert links | clips <= ids.keys()
+
+
+def test_every_label_status_reason_and_claim_is_shown(page):
+    text = " ".join(page.text)
+    cells = rows()
+    for wanted in (
+        {r.label for r in cells} | {r.status for r in cells} | {r.reason for r in cells} | {r.task for r in cells}
+    ):
+        assert wanted in text
+    for claim in CLAIMS:
+        assert claim["id"] in text
+        assert claim["verdict"] in text
+    assert "bfc-bench run bfc --jobs 2" in text
+    assert "Example CPU, 2 cores" in text
+
+
+def test_what_learners_and_faults_say_is_text_not_markup(written, page):
+    assert f"ValueError: {INJECTION}" in page.text
+    assert "<script" not in written.read_text(encoding="utf-8")
+
+
+def test_oracle_use_is_said_before_the_figures(page):
+    text = " ".join(" ".join(page.text).split())
+    assert "told facts of the target: grow (alphas)" in text
+    assert text.index("told facts of the target") < text.index("NMSE by n, d = 10")
+
+
+def test_heavy_tails_unfold_the_trimmed_curves(page):
+    assert "Trimmed NMSE: heavy tails, read both" in page.text
+    assert "Trimmed NMSE" in page.text
+
+
+def test_every_figure_is_in_the_page_and_on_disk_as_png_and_svg(written, page):
+    stems = {
+        re.sub(r"\.(png|svg)$", "", value)
+        for _, name, value in page.attributes
+        if name == "href" and "figures/" in value
+    }
+    assert len(stems) == page.tags["svg"] == 2 * 4 + 1
+    for stem in stems:
+        assert (written.parent / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+        ElementTree.parse(written.parent / f"{stem}.svg")
+    assert {file.stem for file in (written.parent / "figures").iterdir()} == {
+        stem.removeprefix("figures/") for stem in stems
+    }
+
+
+def test_a_learner_has_one_colour_in_the_whole_page(written):
+    marks = re.findall(r'class="mark" style="background: ([^"]+)"></i>([^<]+)<', written.read_text(encoding="utf-8"))
+    colours = {}
+    for colour, label in marks:
+        colours.setdefault(label, set()).add(colour)
+    assert set(LAWS) <= colours.keys()
+    assert all(len(shades) == 1 for shades in colours.values())
+
+
+def test_the_order_of_the_suite_decides_the_colours(tmp_path):
+    suite = {"name": "two", "learner": [{"name": "b"}, {"name": "a"}]}
+    text = write_report(tmp_path, suite=suite, rows=[row(label="a", nmse=0.1), row(label="b", nmse=0.2)]).read_text()
+    assert text.index('background: #0072B2"></i>b') < text.index('background: #D55E00"></i>a')
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [],
+        [row(status="failed", reason="broken", n=n) for n in (100, 200)],
+        [row(status="skipped", reason="too big")],
+        [row(n=400, replicate=r, nmse=0.1 * (r + 1), nmse_trimmed=0.1) for r in range(3)],
+        [row(n=400, nmse=0.0, nmse_trimmed=0.0, feature_errors={"S2": 0.0})],
+        [row(n=n, replicate=r, error_rate=0.2) for n in (100, 200) for r in range(2)],
+        [row(d=d, nmse=0.2) for d in (10, 20)],
+        [row(task="a:b", nmse=0.1), row(task="a@b", nmse=0.1)],
+    ],
+    ids=["no rows", "all failed", "all skipped", "one size", "zero error", "binary", "two dimensions", "similar names"],
+)
+def test_poor_results_still_make_a_page(cells, tmp_path):
+    path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
+    page = Page(path.read_text(encoding="utf-8"))
+    files = {value for _, name, value in page.attributes if name == "href" and value.startswith("figures/")}
+    assert len(files) == 2 * page.tags["svg"]
+    assert all((tmp_path / file).stat().st_size > 0 for file in files)
+
+
+def test_figures_of_one_name_do_not_overwrite_each_other(tmp_path):
+    gallery = Gallery(tmp_path)
+    stems = [gallery.add(Figure(), "title", stem).stem for stem in ("a/b", "a:b", "A-b", "../..", "é")]
+    assert stems == ["a-b", "a-b-2", "A-b-3", "figure", "figure-2"]
+    assert {path.parent for path in tmp_path.rglob("*.png")} == {tmp_path / "figures"}
+
+
+def test_an_inlined_drawing_keeps_its_references_and_names_no_address():
+    svg = (
+        '<?xml version="1.0"?><!DOCTYPE svg PUBLIC "x" "http://www.w3.org/x.dtd"><svg xmlns:xlink="http://www.w3.org/1999/xlink"'
+        ' xmlns="http://www.w3.org/2000/svg"><metadata>http://x</metadata><style type="text/css">*{}</style><defs>'
+        '<path id="m1"/><clipPath id="c1"/></defs><g clip-path="url(#c1)"><use xlink:href="#m1"/></g></svg>'
+    )
+    assert inline_svg(svg, "p", 'a "title"') == (
+        '<svg role="img" aria-label="a &#34;title&#34;"><defs><path id="p-m1"/><clipPath id="p-c1"/></defs>'
+        '<g clip-path="url(#p-c1)"><use href="#p-m1"/></g></svg>'
+    )
+
+
+def test_nested_settings_become_lines():
+    assert flat({"a": {"b": 1, "c": {"d": "x"}}, "e": [1, 2], "f": None}) == {
+        "a.b": "1",
+        "a.c.d": "x",
+        "e": "[1, 2]",
+        "f": MISSING,
+    }

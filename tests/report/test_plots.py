@@ -1,0 +1,183 @@
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from synthetic import DIMS, LAWS, row, rows
+
+from bfc_bench.analysis.curves import curves
+from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.report import plots
+from bfc_bench.report.style import PALETTE, assign, log_ticks, save, tick_text
+
+
+@pytest.fixture(scope="module")
+def found():
+    return curves(rows(tasks=("teacher-L3",)))
+
+
+def drawn(panel, label):
+    """The line of a label's means in a panel."""
+    return next(line for line in panel.get_lines() if line.get_label() == label)
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def notes(figure):
+    return figure.legends[0].get_title().get_text().replace("\n", " ")
+
+
+def test_each_dimension_has_a_panel_with_logarithmic_axes_that_name_their_quantity(found):
+    figure = plots.learning_curves(found)
+    assert [panel.get_title(loc="left") for panel in figure.axes] == [f"d = {d}" for d in DIMS]
+    for panel in figure.axes:
+        assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+        assert panel.get_xlabel() == "training points n"
+    assert figure.axes[0].get_ylabel() == "NMSE"
+
+
+def test_the_line_is_the_geometric_mean_at_every_measured_size(found):
+    figure = plots.learning_curves(found)
+    curve = next(curve for curve in found if (curve.label, curve.d) == ("joint", 20))
+    line = drawn(figure.axes[1], "joint")
+    np.testing.assert_array_equal(line.get_xdata(), curve.n)
+    np.testing.assert_allclose(line.get_ydata(), np.exp(np.log(curve.values).mean(axis=0)))
+
+
+def test_legend_names_each_drawn_label_once_and_a_note_names_the_others(found):
+    figure = plots.learning_curves(found)
+    assert sorted(legend(figure)) == sorted(LAWS)
+    assert "No values, see the skips: relu-mlp." in notes(figure)
+
+
+def test_a_label_keeps_its_look_in_every_panel_and_figure(found):
+    styles = assign(LAWS | {"relu-mlp": None})
+    levels = {0.1: {c.label: {c.d: threshold(c, 0.1)} for c in found}}
+    for figure in (plots.learning_curves(found, styles=styles), plots.thresholds_against_d(levels, styles=styles)):
+        handles = dict(zip(legend(figure), figure.legends[0].legend_handles, strict=True))
+        for label, handle in handles.items():
+            assert (handle.get_color(), handle.get_marker()) == (styles[label].colour, styles[label].marker)
+    for panel in plots.learning_curves(found, styles=styles).axes:
+        for label in LAWS:
+            assert to_hex(drawn(panel, label).get_color()).upper() == styles[label].colour.upper()
+
+
+def test_a_legend_of_many_long_labels_stays_inside_the_figure():
+    labels = ["quad-densenet-joint", "sequential-kernel-4-rounds-spectral", *(f"kernel-{i}" for i in range(12))]
+    figure = plots.learning_curves(curves([row(label=label, d=d, nmse=0.1) for label in labels for d in DIMS]))
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+    assert all(box.y1 <= panel.get_tightbbox().y0 for panel in figure.axes)
+
+
+def test_styles_are_distinct_for_as_many_labels_as_colours_times_markers():
+    styles = assign(f"learner {i}" for i in range(77))
+    assert len({(style.colour, style.marker) for style in styles.values()}) == 77
+    assert [style.colour for style in styles.values()][: len(PALETTE)] == list(PALETTE)
+
+
+def test_axes_span_the_values_however_wide_the_interval_is():
+    two = [row(n=n, replicate=r, nmse=1e-2 * 30**r) for n in (100, 1000) for r in (0, 1)]
+    curve = curves(two)[0]
+    assert curve.hi.max() > 1e4
+    figure = plots.learning_curves([curve])
+    lo, hi = figure.axes[0].get_ylim()
+    assert 1e-3 < lo < 1e-2
+    assert 0.3 < hi < 1
+
+
+def test_a_size_where_all_replicates_failed_has_a_cross_and_the_figure_says_so(found):
+    figure = plots.learning_curves(found)
+    crosses = [line for line in figure.axes[2].get_lines() if line.get_marker() == "x"]
+    assert [list(line.get_xdata()) for line in crosses] == [[200]]
+    assert "Open marker: a replicate failed" in notes(figure)
+    complete = plots.learning_curves([curve for curve in found if curve.label == "joint"])
+    assert "failed" not in notes(complete)
+
+
+def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(found):
+    curve = next(curve for curve in found if (curve.label, curve.d) == ("layerwise", 40))
+    panel = plots.learning_curves([curve]).axes[0]
+    assert curve.failures.tolist() == [0, 0, 0, 0, 1]
+    hollow = next(line for line in panel.get_lines() if line.get_markerfacecolor() == "white")
+    assert list(hollow.get_xdata()) == [1000]
+    bar = next(line for line in panel.get_lines() if line.get_marker() == "_")
+    np.testing.assert_allclose(bar.get_ydata(), [curve.median[-1], curve.worst[-1]])
+
+
+def test_censored_thresholds_are_arrows_at_their_bound(found):
+    levels = {1e-2: {"kernel": {c.d: threshold(c, 1e-2) for c in found if c.label == "kernel ntk (raw)"}}}
+    panel = plots.thresholds_against_d(levels).axes[0]
+    arrows = [line for line in panel.get_lines() if line.get_marker() is plots.ARROW_UP]
+    assert [list(line.get_ydata()) for line in arrows] == [pytest.approx([1000.0])] * 3
+    reached = {0.9: {"joint": {20: threshold(next(c for c in found if (c.label, c.d) == ("joint", 20)), 3.0)}}}
+    down = [
+        line
+        for line in plots.thresholds_against_d(reached).axes[0].get_lines()
+        if line.get_marker() is plots.ARROW_DOWN
+    ]
+    assert [list(line.get_ydata()) for line in down] == [pytest.approx([100.0])]
+
+
+def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
+    errors = {
+        (20, "S2"): {("joint", "after layer 2"): [1e-2, 2e-2], ("joint", "final"): [1e-7], ("frozen", "final"): [1e-2]},
+        (20, "S3"): {("joint", "final"): [1e-6]},
+    }
+    figure = plots.feature_errors(errors)
+    assert [panel.get_title(loc="left") for panel in figure.axes] == ["S2, d = 20", "S3, d = 20"]
+    assert all(panel.get_xscale() == "log" for panel in figure.axes)
+    ticks = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert ticks == ["joint · after layer 2", "joint · final", "frozen · final"]
+    means = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"]
+    np.testing.assert_allclose(means[0].get_xdata(), [math.sqrt(2e-4), 1e-7])
+
+
+@pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against_d, plots.feature_errors])
+def test_nothing_to_draw_is_an_empty_figure(draw, tmp_path):
+    png, svg = save(draw([] if draw is plots.learning_curves else {}), tmp_path, "empty")
+    assert png.stat().st_size > 0
+    assert svg.stat().st_size > 0
+
+
+def test_saving_keeps_text_as_text_and_is_repeatable(found, tmp_path):
+    few = [curve for curve in found if curve.d == 10]
+    _, first = save(plots.learning_curves(few, "a title"), tmp_path / "a", "curves")
+    _, second = save(plots.learning_curves(few, "a title"), tmp_path / "b", "curves")
+    assert first.read_bytes() == second.read_bytes()
+    assert ">a title</text>" in first.read_text(encoding="utf-8")
+
+
+def test_a_report_leaves_the_process_as_it_was(tmp_path):
+    code = """
+import pathlib, sys
+import matplotlib
+from bfc_bench.report.plots import learning_curves
+from bfc_bench.report.style import save
+before = dict(matplotlib.rcParams.copy())
+save(learning_curves([]), pathlib.Path(sys.argv[1]), "empty")
+assert dict(matplotlib.rcParams.copy()) == before
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "most"), [(100, 1000, 6), (1e-8, 2, 9), (3, 4, 6), (1e-16, 1e3, 8), (700, 1400, 6), (0.9, 1.1, 6)]
+)
+def test_log_ticks_are_few_round_numbers_inside_the_range(lo, hi, most):
+    ticks = log_ticks(lo, hi, most)
+    assert 1 <= len(ticks) <= most + 1
+    assert all(lo <= tick <= hi for tick in ticks)
+    assert all(math.isclose(tick, float(f"{tick:.1g}")) for tick in ticks)
+    assert ticks == sorted(ticks)
+
+
+def test_tick_texts():
+    assert [tick_text(value) for value in (200, 1000, 0.05, 25000)] == ["200", "1,000", "0.05", "25,000"]
+    assert [tick_text(value, plain=False) for value in (1e-7, 2e-3, 1.0)] == ["10⁻⁷", "2·10⁻³", "10⁰"]

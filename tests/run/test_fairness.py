@@ -1,0 +1,102 @@
+"""What a learner sees, what it must not see, and how its options are tuned."""
+
+import json
+
+import numpy as np
+import pytest
+from bfc_bench import Data, read_results, run_suite
+from bfc_bench.run.fitting import split
+
+BFC = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2, 1], "alphas": [1.0, 0.5]},
+    "d": [4],
+    "n": [10, 20],
+}
+
+
+@pytest.fixture
+def spied(faulty, suite_file, tmp_path):
+    """What two learners of one suite were given, by label, size and replicate's seed."""
+    folders = {label: tmp_path / label for label in ("one", "two")}
+    for folder in folders.values():
+        folder.mkdir()
+    learners = [
+        {"name": "spy", "label": "one", "options": {"path": str(folders["one"])}},
+        {"name": "spy", "label": "two", "options": {"path": str(folders["two"]), "ask": True}},
+    ]
+    path = suite_file(learner=learners, task=[BFC], replicates=2)
+    run_suite(path, store=tmp_path / "store", jobs=2)
+    seen = {label: {f.stem: dict(np.load(f)) for f in folder.iterdir()} for label, folder in folders.items()}
+    return seen, read_results(path, store=tmp_path / "store")
+
+
+def test_learners_are_paired_and_samples_are_nested(spied):
+    seen, _ = spied
+    assert len(seen["one"]) == 4
+    for key, given in seen["one"].items():
+        np.testing.assert_array_equal(given["x"], seen["two"][key]["x"])
+        np.testing.assert_array_equal(given["y"], seen["two"][key]["y"])
+        n, seed = key.split("-")
+        if n == "10":
+            np.testing.assert_array_equal(given["x"], seen["one"][f"20-{seed}"]["x"][:10])
+            np.testing.assert_array_equal(given["y"], seen["one"][f"20-{seed}"]["y"][:10])
+    a, b = [given["x"] for key, given in seen["one"].items() if key.startswith("20-")]
+    assert not np.isclose(a, b).any()
+
+
+def test_an_oracle_is_given_only_what_was_asked_for_and_the_row_says_so(spied):
+    seen, rows = spied
+    assert {str(given["oracle"]) for given in seen["one"].values()} == {"{}"}
+    assert {str(given["oracle"]) for given in seen["two"].values()} == {"{'alphas': [1.0, 0.5]}"}
+    assert {json.dumps(row.chosen.get("oracle")) for row in rows if row.label == "one"} == {"null"}
+    assert {json.dumps(row.chosen.get("oracle")) for row in rows if row.label == "two"} == {'["alphas"]'}
+
+
+def test_the_law_tells_its_second_moments(spied):
+    seen, _ = spied
+    assert all((given["square_mean"] == 1).all() for given in seen["one"].values())
+
+
+def data(n: int) -> Data:
+    x = np.arange(n, dtype=float)[:, None]
+    return Data(sample="s", n=n, d=1, x=x, y=x[:, 0])
+
+
+def test_validation_takes_every_fifth_point_and_training_parts_are_nested():
+    small, large = split(data(12)), split(data(23))
+    assert small[1].y.tolist() == [4, 9]
+    assert large[0].y[: small[0].n].tolist() == small[0].y.tolist()
+    assert small[0].sample == large[0].sample != data(12).sample
+    assert sorted([*large[0].y, *large[1].y]) == data(23).y.tolist()
+
+
+def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, suite_file, tmp_path):
+    task = {**BFC, "target": {"kind": "lowrank-poly", "degree": 1, "rank": 1, "form": "monomial"}, "n": [40]}
+    learners = [
+        {"name": "linear-ridge", "label": "searched"},
+        {"name": "linear-ridge", "label": "given", "tune": {"ridge": [1e6, 1e-6]}},
+        {"name": "linear-ridge", "label": "fixed", "options": {"ridge": 1e6}},
+        {"name": "linear-ridge", "label": "plain", "tune": {}},
+    ]
+    path = suite_file(learner=learners, task=[task])
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    rows = {row.label: row for row in read_results(path, store=tmp_path / "store")}
+    assert rows["searched"].chosen["tuned"] == {"ridge": 1e-6}
+    assert rows["searched"].chosen["candidates"] == 3
+    assert rows["given"].chosen["candidates"] == 2
+    assert rows["searched"].nmse == rows["given"].nmse < 1e-10
+    assert "tuned" not in rows["fixed"].chosen
+    assert rows["fixed"].chosen["candidates"] == 1
+    assert rows["fixed"].nmse > 0.9
+    assert rows["plain"].options["ridge"] == 1.0
+    assert 1e-6 < rows["plain"].nmse < 0.1
+
+
+def test_a_sample_too_small_to_validate_is_skipped_with_a_reason(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "linear-ridge"}], task=[{**BFC, "n": [4, 10]}])
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
+    assert (rows[4].status, rows[10].status) == ("skipped", "ok")
+    assert "every 5th point; n is 4" in rows[4].reason

@@ -1,0 +1,188 @@
+"""A member becomes what it would have become alone, and a step is the textbook step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from bfc_bench.seeds import stream
+from bfc_bench.toolkit import ensemble
+from bfc_bench.toolkit.ensemble import Member, Recipe, WarmupCosine, train, weighted_square_loss
+
+STEPS = 40
+
+
+def tanh_net(params, x):
+    return jax.numpy.tanh(x @ params["hidden"]) @ params["out"] + params["bias"]
+
+
+def linear(params, x):
+    return x @ params
+
+
+def constant_rate(progress):
+    return 1.0
+
+
+TANH = Recipe(tanh_net, batch_size=16)
+
+
+def member(seed: int, n: int, **changes) -> Member:
+    rng = stream("ensemble-test", seed)
+    x = rng.standard_normal((n, 3))
+    params = {"hidden": rng.standard_normal((3, 5)), "out": rng.standard_normal(5), "bias": np.zeros(())}
+    return Member(params, x, np.sin(x[:, 0]), **{"seed": seed, "lr": 0.05, "clip": 1.0, **changes})
+
+
+def leaves(trained) -> list[np.ndarray]:
+    return jax.tree.leaves(trained.params)
+
+
+def same(a, b) -> bool:
+    return all(np.array_equal(p, q) for p, q in zip(leaves(a), leaves(b), strict=True))
+
+
+COMPANY = [member(0, 20), member(1, 300, lr=0.02), member(2, 2000, clip=0.1), member(3, 50, momentum=0.5)]
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_company_and_lanes_change_nothing_bitwise(lanes):
+    together = train(TANH, COMPANY, STEPS, lanes=lanes)
+    for one, result in zip(COMPANY, together, strict=True):
+        (alone,) = train(TANH, [one], STEPS)
+        assert same(alone, result)
+        assert alone.loss == pytest.approx(result.loss, rel=1e-6)
+
+
+def test_seed_and_stream_each_change_the_minibatches():
+    base, by_seed, by_stream = train(TANH, [COMPANY[0], replace(COMPANY[0], seed=9), replace(COMPANY[0], stream=1)], STEPS)
+    assert not same(base, by_seed)
+    assert not same(base, by_stream)
+
+
+@pytest.mark.parametrize("n", [1, 5, 1000])
+def test_minibatches_cover_exactly_the_first_n_points(n):
+    rows = np.asarray(ensemble._minibatch(jax.random.key(0), 64 * n, n))
+    assert rows.min() >= 0
+    assert set(rows) == set(range(n))
+
+
+def test_padding_is_never_used():
+    # Samples are padded with NaN: a single use would have made the loss NaN and the member divergent.
+    trained = train(TANH, [member(0, 3), member(1, ensemble.MIN_POINTS + 1)], STEPS)
+    assert all(result.finite and np.isfinite(result.loss) for result in trained)
+
+
+def test_frozen_leaf_is_unchanged_bitwise_and_does_not_count_in_the_clip():
+    one = member(0, 100, multipliers={"hidden": 0.0, "out": 1.0, "bias": 1.0}, clip=0.01)
+    (result,) = train(TANH, [one], STEPS)
+    assert np.array_equal(result.params["hidden"], one.params["hidden"].astype(np.float32))
+    assert not np.array_equal(result.params["out"], one.params["out"].astype(np.float32))
+    # One step of SGD at a small clip has length lr * clip, over trained parameters alone.
+    sgd = Recipe(tanh_net, 16, optimizer="sgd", schedule=constant_rate)
+    (moved,) = train(sgd, [replace(one, lr=10.0)], 1)
+    length = np.sqrt(sum(np.sum((moved.params[key] - one.params[key]) ** 2) for key in ("out", "bias")))
+    assert length == pytest.approx(10.0 * 0.01, rel=1e-4)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_divergence_is_reported_and_touches_no_neighbour(lanes):
+    wild = replace(COMPANY[1], y=np.full(300, 1e30))
+    results = train(TANH, [COMPANY[0], wild, COMPANY[3]], STEPS, lanes=lanes)
+    assert [result.finite for result in results] == [True, False, True]
+    assert same(results[0], train(TANH, [COMPANY[0]], STEPS)[0])
+    assert same(results[2], train(TANH, [COMPANY[3]], STEPS)[0])
+    assert all(np.isfinite(leaf).all() for leaf in leaves(results[1])), "a diverged member is frozen, not destroyed"
+
+
+def test_a_member_that_diverges_midway_keeps_its_last_finite_parameters():
+    sgd = Recipe(tanh_net, 16, optimizer="sgd")
+    (result,) = train(sgd, [member(0, 50, lr=1e12, clip=np.inf)], STEPS)
+    assert not result.finite
+    assert all(np.isfinite(leaf).all() for leaf in leaves(result))
+
+
+def test_checkpoints_are_the_states_of_one_uninterrupted_training():
+    (plain,) = train(TANH, [COMPANY[0]], STEPS)
+    (paused,) = train(TANH, [COMPANY[0]], STEPS, checkpoints=(7, 25, STEPS, STEPS + 1))
+    assert same(plain, paused)
+    assert list(paused.checkpoints) == [7, 25]
+    assert not np.array_equal(paused.checkpoints[7]["hidden"], paused.checkpoints[25]["hidden"])
+
+
+def reference(optimizer: str, x, y, w, rate, rows, momentum, clip, schedule, loss_weight):
+    """Textbook Adam (Kingma & Ba, Algorithm 1) and SGD with momentum, on a linear model, in float64."""
+    first, second = np.zeros_like(w), np.zeros_like(w)
+    for t, batch in enumerate(rows, start=1):
+        residual = x[batch] @ w - y[batch]
+        gradient = 2 * (x[batch].T @ (residual * loss_weight(y[batch]))) / len(batch)
+        gradient *= min(1.0, clip / np.linalg.norm(gradient))
+        if optimizer == "adam":
+            first = momentum * first + (1 - momentum) * gradient
+            second = 0.99 * second + 0.01 * gradient**2
+            move = first / (1 - momentum**t) / (np.sqrt(second / (1 - 0.99**t)) + 1e-8)
+        else:
+            first = momentum * first + gradient
+            move = first
+        w = w - rate * schedule((t - 1) / len(rows)) * move
+    return w
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_steps_equal_a_numpy_reference(optimizer):
+    rng = stream("ensemble-reference")
+    x, w = rng.standard_normal((37, 4)), rng.standard_normal(4)
+    y = x @ rng.standard_normal(4)
+    rate = np.array([0.03, 0.0, 0.01, 0.03])
+    one = Member(w, x, y, seed=5, lr=0.03, multipliers=rate / 0.03, stream=2, clip=0.7, momentum=0.8)
+    recipe = Recipe(linear, 8, weighted_square_loss, optimizer, WarmupCosine(0.25))
+    (result,) = train(recipe, [one], STEPS)
+    key = jax.random.fold_in(jax.random.key(5), 2)
+    rows = [np.asarray(ensemble._minibatch(jax.random.fold_in(key, t), 8, 37)) for t in range(STEPS)]
+
+    def schedule(progress):
+        decay = max(0.0, (progress - 0.25) / 0.75)
+        return min(progress / 0.25, 1.0) * 0.5 * (1 + np.cos(np.pi * decay))
+
+    free = rate > 0
+    target = y - x[:, ~free] @ w[~free]
+    # The weight of the loss belongs to the labels, not to what is left of them after the frozen part.
+    weight = {value: 1 / (1 + label**2) for value, label in zip(target, y, strict=True)}
+    expected = reference(
+        optimizer, x[:, free], target, w[free], rate[free], rows, 0.8, 0.7, schedule, lambda v: np.array([weight[q] for q in v])
+    )
+    np.testing.assert_allclose(result.params[free], expected, rtol=2e-5, atol=2e-6)
+    assert np.array_equal(result.params[~free], w[~free].astype(np.float32))
+    assert result.loss == pytest.approx(np.mean((x @ result.params - y) ** 2 / (1 + y**2)), rel=1e-4)
+
+
+def test_schedule_rises_linearly_and_ends_at_zero():
+    schedule = WarmupCosine(0.1)
+    assert float(schedule(0.0)) == 0.0
+    assert float(schedule(0.05)) == pytest.approx(0.5)
+    assert float(schedule(0.1)) == pytest.approx(1.0)
+    assert float(schedule(0.55)) == pytest.approx(0.5)
+    assert float(schedule(1.0)) == pytest.approx(0.0, abs=1e-7)
+    assert float(WarmupCosine(0.0)(0.0)) == pytest.approx(1.0)
+
+
+def test_members_of_another_shape_are_refused():
+    other = replace(COMPANY[0], params={"hidden": np.zeros((3, 6)), "out": np.zeros(6), "bias": np.zeros(())})
+    with pytest.raises(ValueError, match="could not be broadcast|broadcast"):
+        train(TANH, [COMPANY[0], other], 1)
+
+
+def test_equal_recipes_share_one_program():
+    train(TANH, [COMPANY[0]], STEPS)
+    before = ensemble._advance._cache_size()
+    train(Recipe(tanh_net, 16, schedule=WarmupCosine(0.05)), [replace(COMPANY[3], lr=0.3, clip=9.0, seed=77)], STEPS + 13)
+    assert ensemble._advance._cache_size() == before
+
+
+def test_matmul_precision_is_not_changed_outside():
+    before = jax.config.jax_default_matmul_precision
+    train(TANH, [COMPANY[0]], 1)
+    assert jax.config.jax_default_matmul_precision == before
