@@ -125,7 +125,7 @@ class _State:
             self.readouts = (
                 dict(zip(self.readouts, np.split(new["readout"], sizes[:-1]), strict=True)) if self.readouts else {}
             )
-            self.readouts[layer] = np.full(net.widths[-1], np.exp(new["log_alpha"]))
+            self.readouts[layer] = np.full(net.widths[-1], np.exp(params["log_alpha"][layer - 2]))
         kept = {**params, "log_alpha": params["log_alpha"][: layer - 1].copy()}
         self.stages[f"layer{layer}"] = self.setup.predictor(net, kept, readouts=dict(self.readouts))
 

@@ -15,11 +15,11 @@ TESTS = Path(__file__).parent
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an installed distribution of misbehaving learners, on the path of this process and its workers."""
     site = tmp_path / "site"
-    info = site / "faulty_learners-1.0.dist-info"
+    info = site / "breaking_learners-1.0.dist-info"
     info.mkdir(parents=True)
-    shutil.copy(TESTS / "faulty_learners.py", site)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty-learners\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bfc_bench]\nfaulty = faulty_learners\n")
+    shutil.copy(TESTS / "breaking_learners.py", site)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: breaking-learners\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bfc_bench]\nfaulty = breaking_learners\n")
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
     return site

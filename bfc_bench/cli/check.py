@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Annotated
 
@@ -37,6 +38,7 @@ def _learners(name: str) -> list[type[Learner]]:
     module, _, attribute = name.partition(":")
     if name in plugins.learners or module in plugins.learners:
         return [plugins.learner(name)]
+    sys.path.insert(0, "")  # a console script does not look into the current folder
     try:
         found = vars(import_module(module))
     except ImportError as error:

@@ -66,7 +66,8 @@ def write_report(
         statuses={status: count for status in tables.STATUSES if (count := sum(row.status == status for row in rows))},
         cpu_seconds=sum(row.fit_cpu_seconds or 0.0 for row in rows),
         finished_at=max((row.finished_at for row in rows if row.finished_at), default=None),
-        status_grid=_status(rows),
+        status_grid=_status(rows, list(definitions), list(styles)),
+        learners=_learners(rows, list(styles)),
         sections=sections,
         extra=[gallery.add(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
         claims=_claims(claims or ()),
@@ -100,10 +101,20 @@ def _labels(suite: Mapping[str, Any]) -> list[str]:
     return [entry.get("label") or entry.get("name", "") for entry in suite.get("learner", ())]
 
 
-def _status(rows: Sequence[Row]) -> Grid:
+def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) -> Grid:
     records = tables.status_table(rows)
+    tasks = list(dict.fromkeys([*tasks, *(record["task"] for record in records)]))
+    records.sort(key=lambda record: (tasks.index(record["task"]), labels.index(record["label"])))
     names = {"label": "learner", "cpu_seconds": "CPU s"}
     return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
+
+
+def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Grid:
+    first = {row.label: row for row in reversed(rows)}
+    records = [{"label": x, "learner": first[x].learner, "options": as_text(first[x].options)} for x in labels]
+    return listing(
+        "", records, {"label": "learner", "learner": "plugin", "options": "options (a tuned one may differ)"}
+    )
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Grid:

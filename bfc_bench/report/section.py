@@ -27,7 +27,6 @@ TUNING = {
     "candidates": "candidates",
     "oracle": "oracle facts",
     "chosen": "chosen (cells)",
-    "options": "options",
 }
 EXPONENT = {
     "label": "learner",

@@ -20,12 +20,14 @@ from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from matplotlib.transforms import Affine2D
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-"""Okabe and Ito's colours, told apart by colour-blind readers, without the yellow that white paper swallows."""
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#888888")
+"""Okabe and Ito's colours, told apart by colour-blind readers, with grey for the yellow that white paper swallows."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1.5, 1.2)))
+LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1.5, 1.2)), (0, (10, 2)))
 INK, FAINT = "#333333", "#9a9a9a"
 DPI = 150
 
@@ -44,9 +46,16 @@ class Style:
         """The label's entry in a legend."""
         return Line2D([], [], color=self.colour, marker=self.marker, linestyle=self.line, markersize=5, label=label)
 
+    @property
+    def outline(self) -> str:
+        """The marker as an SVG path, in a square from -5 to 5."""
+        shape = MarkerStyle(self.marker)
+        path = shape.get_path().transformed(shape.get_transform() + Affine2D().scale(10, -10))
+        return " ".join("M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in polygon) + "Z" for polygon in path.to_polygons())
+
 
 def assign(labels: Iterable[str]) -> dict[str, Style]:
-    """One style per distinct label, in order: 77 pairs of colour and marker before one comes again."""
+    """One style per distinct label, in order: 88 pairs of colour and marker before one comes again."""
     cycle = zip(itertools.cycle(PALETTE), itertools.cycle(MARKERS), itertools.cycle(LINES), strict=False)
     return {label: Style(*style) for label, style in zip(dict.fromkeys(labels), cycle, strict=False)}
 

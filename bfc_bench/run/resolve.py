@@ -69,8 +69,11 @@ def resolve(
 ) -> Grid:
     """Look everything up. ``learners`` (labels or names) and ``tasks`` narrow the grid; none given means all.
 
+    A learner that is installed but not in the suite takes part with its default options when ``learners`` names it.
     Raises ``UsageError`` naming ``where``, the entry and the key.
     """
+    guests = [LearnerEntry(name=name) for name in learners if _is_guest(name, suite, plugins)]
+    suite = suite.model_copy(update={"learner": [*suite.learner, *guests]})
     wanted = _select("task", tasks, [(task.name,) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
     built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
@@ -84,6 +87,11 @@ def resolve(
         {name: digest({**common, "task": task.definition()}) for name, task in built.items()},
         {label: digest(entry.definition()) for label, entry in chosen.items()},
     )
+
+
+def _is_guest(name: str, suite: Suite, plugins: Plugins) -> bool:
+    in_suite = any(name in (entry.label, entry.name) for entry in suite.learner)
+    return not in_suite and name.partition(":")[0] in plugins.learners
 
 
 def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[str]:

@@ -1,8 +1,8 @@
 """Access to neural-tangents, whose last release (0.6.5) does not import on current versions of JAX.
 
 Install it with ``pip install --no-deps neural-tangents==0.6.5 frozendict``; its declared dependencies are not needed.
-What JAX has removed since is put back before the import, and only what is missing. Covers kernels in closed form and
-by differentiation (``nt.stax``, ``nt.empirical_ntk_fn`` by contraction, ``nt.predict``).
+What JAX has removed since is put back before the import, and only what is missing. ``nt.stax`` kernels,
+``nt.empirical_ntk_fn`` (not its structured derivatives) and ``nt.predict`` work.
 """
 
 from __future__ import annotations
@@ -68,3 +68,32 @@ def _default(module: ModuleType, name: str, value: Any) -> None:
         getattr(module, name)
     except AttributeError:
         setattr(module, name, value)
+
+
+def _equal_lengths(columns: tuple[Any, ...]) -> list[list[Any]]:
+    lists = [list(column) for column in columns]
+    if len({len(column) for column in lists}) > 1:
+        raise ValueError(f"lengths must be equal. Got {[len(column) for column in lists]}.")
+    return lists
+
+
+def _patch(nt: Any) -> None:
+    """Calls whose signatures or results have changed."""
+    import jax
+    import jax.numpy as jnp
+
+    def flops(f: Any, optimize: bool, *args: Any, **options: Any) -> float:
+        lowered = jax.jit(f).lower(*args, **options)
+        analysis = lowered.compile().cost_analysis() if optimize else lowered.cost_analysis()
+        return float((analysis[0] if isinstance(analysis, list) else analysis)["flops"])
+
+    def max_learning_rate(
+        ntk_train_train: Any, y_train_size: int | None = None, momentum: float = 0.0, eps: float = 1e-12
+    ) -> float:
+        """As ``neural_tangents.predict.max_learning_rate``; SciPy has dropped the argument that it used."""
+        kernel = nt._src.utils.utils.make_2d(ntk_train_train)
+        size = len(kernel) if y_train_size is None else y_train_size
+        return float(2 * (1 + momentum) * size / (jnp.linalg.eigvalsh(kernel)[-1] + eps))
+
+    nt._src.empirical._get_flops = flops
+    nt.predict.max_learning_rate = max_learning_rate

@@ -30,7 +30,7 @@ class MlflowTracker:
         store_dir: Path | None = None,
         git: str | None = None,
         interval: float = 5.0,
-        patience: float = 30.0,
+        patience: float = 60.0,
     ) -> None:
         """``read_rows`` gives the suite's rows that the store holds; ``warn`` is called in the session's thread.
 

@@ -9,6 +9,7 @@ from synthetic import CLAIMS, INJECTION, LAWS, SESSIONS, SUITE, row, rows
 
 from bfc_bench.report.gallery import Gallery, inline_svg
 from bfc_bench.report.html import flat, write_report
+from bfc_bench.report.style import assign
 from bfc_bench.report.tables import MISSING
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -39,6 +40,11 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.text.append(data)
+
+
+def drawings(page):
+    """How many figures are drawn in the page."""
+    return sum(attribute == ("svg", "role", "img") for attribute in page.attributes)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +116,7 @@ def test_every_figure_is_in_the_page_and_on_disk_as_png_and_svg(written, page):
         for _, name, value in page.attributes
         if name == "href" and "figures/" in value
     }
-    assert len(stems) == page.tags["svg"] == 2 * 4 + 1
+    assert len(stems) == drawings(page) == 2 * 4 + 1
     for stem in stems:
         assert (written.parent / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
         ElementTree.parse(written.parent / f"{stem}.svg")
@@ -119,19 +125,22 @@ def test_every_figure_is_in_the_page_and_on_disk_as_png_and_svg(written, page):
     }
 
 
-def test_a_learner_has_one_colour_in_the_whole_page(written):
-    marks = re.findall(r'class="mark" style="background: ([^"]+)"></i>([^<]+)<', written.read_text(encoding="utf-8"))
-    colours = {}
-    for colour, label in marks:
-        colours.setdefault(label, set()).add(colour)
-    assert set(LAWS) <= colours.keys()
-    assert all(len(shades) == 1 for shades in colours.values())
+def test_a_learner_has_one_mark_in_the_whole_page_that_of_its_curves(written):
+    text = written.read_text(encoding="utf-8")
+    styles = assign([*LAWS, "relu-mlp"])
+    marks = re.findall(r'class="mark" style="color: ([^"]+)"[^>]*><use href="#mark-(\d+)"/></svg>([^<]+?)\s*[<(]', text)
+    assert {(label, colour, int(mark)) for colour, mark, label in marks} == {
+        (label, style.colour, index) for index, (label, style) in enumerate(styles.items())
+    }
+    for index, style in enumerate(styles.values()):
+        assert f'id="mark-{index}" viewBox="-7 -7 14 14"><path d="{style.outline}"' in text
 
 
 def test_the_order_of_the_suite_decides_the_colours(tmp_path):
     suite = {"name": "two", "learner": [{"name": "b"}, {"name": "a"}]}
     text = write_report(tmp_path, suite=suite, rows=[row(label="a", nmse=0.1), row(label="b", nmse=0.2)]).read_text()
-    assert text.index('background: #0072B2"></i>b') < text.index('background: #D55E00"></i>a')
+    found = re.findall(r'class="mark" style="color: ([^"]+)"[^>]*><use[^>]*/></svg>(\w)', text)
+    assert set(found) == {("#0072B2", "b"), ("#D55E00", "a")}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +161,7 @@ def test_poor_results_still_make_a_page(cells, tmp_path):
     path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
     page = Page(path.read_text(encoding="utf-8"))
     files = {value for _, name, value in page.attributes if name == "href" and value.startswith("figures/")}
-    assert len(files) == 2 * page.tags["svg"]
+    assert len(files) == 2 * drawings(page)
     assert all((tmp_path / file).stat().st_size > 0 for file in files)
 
 

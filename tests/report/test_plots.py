@@ -76,8 +76,8 @@ def test_a_legend_of_many_long_labels_stays_inside_the_figure():
 
 
 def test_styles_are_distinct_for_as_many_labels_as_colours_times_markers():
-    styles = assign(f"learner {i}" for i in range(77))
-    assert len({(style.colour, style.marker) for style in styles.values()}) == 77
+    styles = assign(f"learner {i}" for i in range(88))
+    assert len({(style.colour, style.marker) for style in styles.values()}) == 88
     assert [style.colour for style in styles.values()][: len(PALETTE)] == list(PALETTE)
 
 

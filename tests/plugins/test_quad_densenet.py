@@ -1,0 +1,217 @@
+"""Joint training finds the teacher, whoever it is trained with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bfc_plugins.layerwise import Layerwise
+from bfc_plugins.quad_densenet import QuadDenseNet
+
+from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.learner import Context, Data, Failure, Job, Predictor
+from bfc_bench.seeds import stream
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import Problem, Task
+
+SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
+
+
+def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> Problem:
+    target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
+    return Task("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
+
+
+def job(learner, p: Problem, n: int) -> Job:
+    return Job(
+        learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=p.facts(learner.oracle()))
+    )
+
+
+def fit(one: Job) -> Predictor:
+    return one.learner.fit(one.train, one.ctx)
+
+
+def nmse(predictor, p: Problem) -> float:
+    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
+
+
+def feature_error(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """min over orthogonal U of E|S* - U S|^2 / E|S*|^2."""
+    mine = mine[:, : theirs.shape[1]]
+    overlap = np.linalg.svd(theirs.T @ mine, compute_uv=False).sum()
+    return float((np.sum(theirs**2) + np.sum(mine**2) - 2 * overlap) / np.sum(theirs**2))
+
+
+def test_joint_training_finds_the_teacher_and_its_features_where_layerwise_does_not():
+    p = problem()
+    options = {"widths": (10, 6), "steps": 2000}
+    joint = fit(job(QuadDenseNet(**options), p, 300))
+    below = fit(job(Layerwise(**options), p, 300))
+    assert nmse(joint, p) <= 1e-5
+    assert nmse(below, p) >= 1e-3
+    truth = p.teacher.hidden(p.test_x)
+    for layer in ("S2", "S3"):
+        assert feature_error(joint.hidden(p.test_x)[layer], truth[layer]) <= 1e-4
+    assert feature_error(below.hidden(p.test_x)["S2"], truth["S2"]) >= 1e-3
+
+
+def test_heavy_tailed_inputs_are_learned_too():
+    p = problem(inputs=Gaussian)
+    learner = QuadDenseNet(widths=(10, 6), steps=2000)
+    (fitted,) = QuadDenseNet.fit_batch([job(learner, p, 500)])
+    assert nmse(fitted, p) <= 1e-3
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise])
+def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
+    a, b = problem(replicate=0), problem(replicate=1)
+    jobs = [
+        job(cls(**SMALL), a, 50),
+        job(cls(**SMALL, lr=0.02, init_scale=0.9), a, 200),
+        job(cls(**SMALL, alphas="oracle"), b, 1500),
+    ]
+    assert len({j.learner.batch_key(j.train) for j in jobs}) == 1
+    for one, fitted in zip(jobs, cls.fit_batch(jobs), strict=True):
+        alone = cls.fit(one.learner, one.train, one.ctx)
+        np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise])
+def test_divergence_is_one_jobs_own(cls):
+    p = problem()
+    good = job(cls(**SMALL), p, 100)
+    wild = job(cls(**SMALL, optimizer="adam", lr=1e15), p, 100)
+    first, failed, last = cls.fit_batch([good, wild, good])
+    assert isinstance(failed, Failure)
+    assert failed.status == "diverged"
+    for fitted in (first, last):
+        np.testing.assert_array_equal(
+            fitted.predict(p.test_x), cls.fit(good.learner, good.train, good.ctx).predict(p.test_x)
+        )
+    with pytest.raises(Diverged, match=f"{cls.name}: a gradient or the loss was not finite"):
+        wild.learner.fit(wild.train, wild.ctx)
+
+
+def test_hidden_features_reproduce_the_prediction():
+    p = problem()
+    one = job(QuadDenseNet(**SMALL), p, 100)
+    fitted = fit(one)
+    rest = fitted.predict(p.test_x) - sum((h**2).sum(1) for h in fitted.hidden(p.test_x).values())
+    np.testing.assert_allclose(rest, rest[0], atol=1e-9 * np.abs(p.test_y).max())
+
+
+def test_units_of_the_data_do_not_matter():
+    p = problem()
+    data = p.train(200)
+    learner = QuadDenseNet(**SMALL)
+    plain = learner.fit(data, Context(square_mean=p.square_mean))
+    other = Data(sample="s", n=200, d=6, x=data.x / 8.0, y=data.y * 1024.0)
+    scaled = learner.fit(other, Context(square_mean=p.square_mean / 64.0))
+    np.testing.assert_allclose(scaled.predict(p.test_x / 8.0), 1024.0 * plain.predict(p.test_x), rtol=1e-6)
+
+
+def test_without_a_known_law_the_training_mean_of_squares_is_used():
+    p = problem()
+    data = p.train(300)
+    learner = QuadDenseNet(**SMALL)
+    unknown = learner.fit(data, Context())
+    told = learner.fit(data, Context(square_mean=np.mean(data.x**2, axis=0)))
+    np.testing.assert_array_equal(unknown.predict(p.test_x), told.predict(p.test_x))
+
+
+def test_alphas_are_learned_told_or_given():
+    p = problem()
+    start = {**SMALL, "steps": 30}
+    told = job(QuadDenseNet(**start, alphas="oracle"), p, 100)
+    given = job(QuadDenseNet(**start, alphas=(1.0, 0.3)), p, 100)
+    learned = job(QuadDenseNet(**start), p, 100)
+    assert told.learner.oracle() == {"alphas"}
+    assert given.learner.oracle() == learned.learner.oracle() == frozenset()
+    a, b, c = QuadDenseNet.fit_batch([told, given, learned])
+    np.testing.assert_array_equal(a.predict(p.test_x), b.predict(p.test_x))
+    assert a.info["oracle"] == ["alphas"]
+    assert a.info["alphas"][1] / a.info["alphas"][0] == pytest.approx(0.3)
+    assert c.info["alphas"][1] / c.info["alphas"][0] != pytest.approx(1.0, abs=1e-4)
+    with pytest.raises(UsageError, match="needs a target that tells 2 alphas"):
+        told.learner.fit(told.train, Context())
+
+
+def test_layer_with_rate_zero_stays_where_it_started():
+    p = problem()
+    moved, frozen, start = QuadDenseNet.fit_batch(
+        [
+            job(QuadDenseNet(**SMALL), p, 100),
+            job(QuadDenseNet(**SMALL, lr_layers=(0.0, 1.0)), p, 100),
+            job(QuadDenseNet(**SMALL, lr=1e-30), p, 100),
+        ]
+    )
+    np.testing.assert_array_equal(frozen._params["W2"], start._params["W2"])
+    assert not np.array_equal(frozen._params["W3"], start._params["W3"])
+    assert not np.array_equal(moved._params["W2"], start._params["W2"])
+
+
+def test_checkpoints_are_stages_of_the_same_training():
+    p = problem()
+    one = job(QuadDenseNet(**SMALL, checkpoints=(10, 40)), p, 100)
+    fitted = fit(one)
+    assert list(fitted.stages) == ["step10", "step40"]
+    assert nmse(fitted.stages["step10"], p) > nmse(fitted, p)
+    np.testing.assert_array_equal(
+        fitted.predict(p.test_x), QuadDenseNet(**SMALL).fit(one.train, one.ctx).predict(p.test_x)
+    )
+
+
+def test_defaults_follow_dimension_and_depth():
+    deep = QuadDenseNet(widths=(20, 12, 8, 8))
+    assert [QuadDenseNet().minibatch(d) for d in (10, 40, 100, 200, 400, 5000)] == [128, 128, 256, 512, 1024, 1024]
+    assert [QuadDenseNet().rate(d) for d in (10, 200)] == [0.01, 0.004]
+    assert (deep.minibatch(20), deep.rate(20)) == (256, 0.003)
+    assert deep.connections == ((1,), (0, 2), (0, 3), (0, 4))
+    assert (QuadDenseNet(optimizer="sgd").minibatch(10), QuadDenseNet(optimizer="sgd").rate(10)) == (64, 1.0)
+
+
+def test_plain_sgd_learns():
+    p = problem()
+    learner = QuadDenseNet(widths=(10, 6), optimizer="sgd", steps=3000)
+    (fitted,) = QuadDenseNet.fit_batch([job(learner, p, 500)])
+    assert nmse(fitted, p) <= 1e-3
+
+
+def test_cost_grows_with_what_costs():
+    learner = QuadDenseNet()
+    assert learner.cost(1000, 40).flops > learner.cost(1000, 10).flops
+    assert learner.cost(10_000, 10).bytes > learner.cost(1000, 10).bytes
+    # 3 passes of 2 (d m_2 + (d + m_2) m_3) operations at 128 points, 3000 times
+    assert learner.cost(500, 10).flops == pytest.approx(3 * 2 * (10 * 20 + 30 * 12) * 128 * 3000)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"widths": []}, r"widths .*at least 1 item"),
+        ({"widths": [20, 0]}, r"widths\[1\] must be greater than or equal to 1. Got 0"),
+        ({"steps": 0}, r"steps must be greater than or equal to 1. Got 0"),
+        ({"lr": -1.0}, r"lr must be greater than 0. Got -1.0"),
+        ({"momentum": 1.0}, r"momentum must be less than 1"),
+        ({"optimizer": "lbfgs"}, r"optimizer must be 'adam' or 'sgd'"),
+        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among 0..2"),
+        ({"alphas": [1.0]}, r"alphas must have one number per layer"),
+        ({"alphas": [1.0, -0.3]}, r"greater than 0"),
+        ({"width": [3]}, r"unknown option 'width'. Did you mean 'widths'"),
+    ],
+)
+def test_wrong_options_are_named(options, match):
+    with pytest.raises(UsageError, match=match):
+        QuadDenseNet.parse(options, "suite: learner")
+
+
+def test_initial_values_depend_on_the_seed_alone():
+    p = problem()
+    learner = QuadDenseNet(**SMALL)
+    first = learner.setup(p.train(50), Context(seed=3)).params["W2"]
+    np.testing.assert_array_equal(first, learner.setup(p.train(80), Context(seed=3)).params["W2"])
+    assert not np.array_equal(first, learner.setup(p.train(50), Context(seed=4)).params["W2"])
+    np.testing.assert_allclose(first, stream(3, "quadratic-net").standard_normal((6, 6)) * 0.6 / 6, rtol=1e-12)
