@@ -21,6 +21,6 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
 @hookimpl
 def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
     """Register every suite file by its stem."""
-    folders = [Path(folder) for folder in bfc_suites.__path__ if Path(folder).is_dir()]
-    for path in sorted(path for folder in folders for path in folder.glob("*.toml")):
+    folder = next(Path(folder) for folder in bfc_suites.__path__ if Path(folder).is_dir())
+    for path in sorted(folder.glob("*.toml")):
         register(path.stem, path)

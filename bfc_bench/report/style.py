@@ -51,7 +51,8 @@ class Style:
         """The marker as an SVG path, in a square from -5 to 5."""
         shape = MarkerStyle(self.marker)
         path = shape.get_path().transformed(shape.get_transform() + Affine2D().scale(10, -10))
-        return " ".join("M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in polygon) + "Z" for polygon in path.to_polygons())
+        polygons = [np.asarray(polygon) for polygon in path.to_polygons()]
+        return " ".join("M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in polygon) + "Z" for polygon in polygons)
 
 
 def assign(labels: Iterable[str]) -> dict[str, Style]:
