@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bfc_bench.api import as_sklearn, load_learner, load_suite, read_results, run_suite
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
-    from bfc_bench.learner import Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor, TaskFacts
+    from bfc_bench.learner import (
+        Capabilities,
+        Context,
+        Cost,
+        Data,
+        Failure,
+        Job,
+        Learner,
+        Outline,
+        Predictor,
+        TaskFacts,
+    )
     from bfc_bench.markers import hookimpl
 
 _HOMES = {

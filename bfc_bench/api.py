@@ -38,7 +38,9 @@ def as_sklearn(learner: Learner | str, **options: Any) -> BaseEstimator:
     if isinstance(learner, str):
         return as_sklearn(load_learner(learner, **options))
     if options:
-        raise TypeError(f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}.")
+        raise TypeError(
+            f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
+        )
     return as_sklearn(learner)
 
 

@@ -32,7 +32,9 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     for item in error.errors(include_url=False):
         key = _path(item["loc"])
         if item["type"] == "extra_forbidden":
-            lines.append(f"{where}: unknown option {key!r}.{suggest(str(item['loc'][-1]), _fields_at(model, item['loc']))}")
+            lines.append(
+                f"{where}: unknown option {key!r}.{suggest(str(item['loc'][-1]), _fields_at(model, item['loc']))}"
+            )
         elif item["type"] == "missing":
             lines.append(f"{where}: {key} is required and missing.")
         else:

@@ -132,7 +132,9 @@ def _collect(plugins: Plugins) -> None:
 
     def learner(cls: type[Learner], *, plugin: str) -> None:
         if not (isinstance(cls, type) and issubclass(cls, Learner)):
-            raise PluginError(f"Plugin {plugin!r} registers {cls!r} as a learner; it must be a subclass of bfc_bench.Learner.")
+            raise PluginError(
+                f"Plugin {plugin!r} registers {cls!r} as a learner; it must be a subclass of bfc_bench.Learner."
+            )
         plugins.learners.register(getattr(cls, "name", ""), cls, plugin)
 
     def kind(cls: Any, *, plugin: str, registry: Registry[Any]) -> None:

@@ -18,7 +18,9 @@ class Registry(Generic[T]):
     def register(self, name: str, value: T, plugin: str) -> None:
         """Add ``value`` under ``name``. Raises ``PluginError`` when another plugin holds the name."""
         if not name or not isinstance(name, str):
-            raise PluginError(f"Plugin {plugin!r} registers a {self.kind} whose name must be a non-empty string. Got {name!r}.")
+            raise PluginError(
+                f"Plugin {plugin!r} registers a {self.kind} whose name must be a non-empty string. Got {name!r}."
+            )
         if name in self._entries:
             raise PluginError(
                 f"The {self.kind} name {name!r} is registered by two plugins: {self.origin(name)!r} and {plugin!r}. "

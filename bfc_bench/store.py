@@ -47,7 +47,9 @@ class Store:
             if write:
                 self.directory.mkdir(parents=True, exist_ok=True)
             elif not self.path.exists():
-                raise StoreError(f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one.")
+                raise StoreError(
+                    f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
+                )
             db = self._connect("rwc") if write else self._connect_to_read()
             found = db.execute("PRAGMA user_version").fetchone()[0]
             if found > SCHEMA:
@@ -60,7 +62,9 @@ class Store:
                 db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
             return db
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"The store in {self.directory} cannot be {'written' if write else 'read'}: {error}.") from None
+            raise StoreError(
+                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {error}."
+            ) from None
 
     def _connect(self, mode: str, extra: str = "") -> sqlite3.Connection:
         uri = f"{self.path.absolute().as_uri()}?mode={mode}{extra}"

@@ -41,7 +41,10 @@ def installed(tmp_path_factory):
 def copy_of_tree(folder):
     """The files that git knows, since building leaves files behind."""
     names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     ).stdout.decode()
     for name in filter(None, names.split("\0")):
         if (ROOT / name).is_file():
@@ -124,7 +127,9 @@ def test_mlflow_holds_the_same_numbers(smoke):
     assert len(runs) == len({(r["task"], r["d"], r["label"], r["replicate"]) for r in rows})
     (run,) = [r for r in runs if r.info.run_name == "quad-densenet · teacher-L3 · d=10 · r1"]
     logged = {point.step: point.value for point in client.get_metric_history(run.info.run_id, "nmse")}
-    stored = {r["n"]: r["nmse"] for r in rows if (r["task"], r["label"], r["replicate"]) == ("teacher-L3", "quad-densenet", 1)}
+    stored = {
+        r["n"]: r["nmse"] for r in rows if (r["task"], r["label"], r["replicate"]) == ("teacher-L3", "quad-densenet", 1)
+    }
     assert logged == stored
     (report,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'report'")
     assert "report.html" in [file.path for file in client.list_artifacts(report.info.run_id)]

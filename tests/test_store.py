@@ -22,7 +22,9 @@ def tmpfs(tmp_path: Path):
     """A file system of 600 kB."""
     folder = tmp_path / "small"
     folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], capture_output=True, text=True, check=False
+    )
     if made.returncode:
         pytest.skip(f"cannot mount a small file system here: {made.stderr.strip()}")
     yield folder

@@ -43,7 +43,9 @@ def _learners(name: str) -> list[type[Learner]]:
         found = vars(import_module(module))
     except ImportError as error:
         known = suggest(name, plugins.learners)
-        raise UsageError(f"check: {name!r} is neither a learner's name nor a module that imports ({error}).{known}") from None
+        raise UsageError(
+            f"check: {name!r} is neither a learner's name nor a module that imports ({error}).{known}"
+        ) from None
     classes = {k: v for k, v in found.items() if isinstance(v, type) and issubclass(v, Learner) and v is not Learner}
     if attribute:
         if attribute not in classes:

@@ -10,7 +10,9 @@ import typer
 
 from bfc_bench.api import DEFAULT_STORE
 
-SuiteArgument: TypeAlias = Annotated[str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.")]
+SuiteArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.")
+]
 StoreOption: TypeAlias = Annotated[
     Path, typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Directory of the results.")
 ]
@@ -24,10 +26,14 @@ LearnerOption: TypeAlias = Annotated[
 TaskOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--task", metavar="NAME", help="Only this task. Repeatable.")
 ]
-DeviceOption: TypeAlias = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where learners compute.")]
+DeviceOption: TypeAlias = Annotated[
+    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where learners compute.")
+]
 UriOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server or database; the store's own by default."),
+    typer.Option(
+        "--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server or database; the store's own by default."
+    ),
 ]
 STORE = Path(DEFAULT_STORE)
 

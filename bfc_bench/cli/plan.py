@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from bfc_bench.cli.options import STORE, DeviceOption, LearnerOption, SetOption, StoreOption, SuiteArgument, TaskOption, workers
+from bfc_bench.cli.options import (
+    STORE,
+    DeviceOption,
+    LearnerOption,
+    SetOption,
+    StoreOption,
+    SuiteArgument,
+    TaskOption,
+    workers,
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,7 +58,12 @@ def plan(
     made = plan_for(grid, held, resolve_device(device), retry_failed=retry_failed)
     count = workers(jobs)
     curves: dict[tuple[str, str], Counter[str]] = {}
-    for what, cells in (("to do", made.todo), ("done", made.done), ("failed", made.failed), ("skipped", list(made.skipped))):
+    for what, cells in (
+        ("to do", made.todo),
+        ("done", made.done),
+        ("failed", made.failed),
+        ("skipped", list(made.skipped)),
+    ):
         for cell in cells:
             curves.setdefault((cell.task, cell.label), Counter())[what] += 1
     seconds: Counter[tuple[str, str]] = Counter()
@@ -75,7 +89,9 @@ def plan(
         print(json.dumps({**facts, "skip_reasons": dict(reasons)}, indent=2))
         return
     console = Console()
-    table = Table("task", "learner", *("to do", "done", "failed", "skipped"), "est. CPU s", box=None, header_style="bold")
+    table = Table(
+        "task", "learner", *("to do", "done", "failed", "skipped"), "est. CPU s", box=None, header_style="bold"
+    )
     for (name, label), counts in curves.items():
         numbers = [str(counts[what]) for what in ("to do", "done", "failed", "skipped")]
         table.add_row(name, label, *numbers, f"{seconds[name, label]:.0f}")

@@ -26,7 +26,9 @@ def add_to(app: typer.Typer) -> None:
 def report(
     suite: SuiteArgument,
     store: StoreOption = STORE,
-    output: Annotated[Path | None, typer.Option("--output", metavar="DIR", help="Folder to write; in the store by default.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Folder to write; in the store by default.")
+    ] = None,
 ) -> None:
     """Write the report of a suite from the rows in the store."""
     from rich.console import Console
@@ -67,7 +69,9 @@ def write(definition: Mapping[str, Any], rows: Sequence[Row], store: Store, dire
     return page
 
 
-def log_to_mlflow(store: Store, suite: str, version: int, rows: Sequence[Row], directory: Path, uri: str | None) -> None:
+def log_to_mlflow(
+    store: Store, suite: str, version: int, rows: Sequence[Row], directory: Path, uri: str | None
+) -> None:
     """Log the report of the store's last run of a suite to MLflow, once. Raises ``TrackingError``."""
     from bfc_bench.report.tables import problem_table, summary_table
     from bfc_bench.tracking.client import default_uri
@@ -97,7 +101,11 @@ def print_summary(rows: Sequence[Row], levels: Sequence[float], console: Console
     if not records:
         return
     shown = {"task": "task", "d": "d", "label": "learner", "n": "n", "error": "NMSE at n [95 %]"}
-    shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels} | {"ok": "ok", "failed": "failed", "skipped": "skipped"}
+    shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels} | {
+        "ok": "ok",
+        "failed": "failed",
+        "skipped": "skipped",
+    }
     table = Table(*shown.values(), box=None, header_style="bold")
     for record in records:
         cells = ["" if record[key] is None else str(record[key]) for key in shown]

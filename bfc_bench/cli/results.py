@@ -22,7 +22,10 @@ def add_to(app: typer.Typer) -> None:
 def results(
     suite: SuiteArgument,
     format: Annotated[
-        str, typer.Option("--format", metavar="table|csv|json|parquet", help="How to print; parquet needs --output or a pipe.")
+        str,
+        typer.Option(
+            "--format", metavar="table|csv|json|parquet", help="How to print; parquet needs --output or a pipe."
+        ),
     ] = "table",
     output: Annotated[Path | None, typer.Option("--output", help="Write to this file.")] = None,
     store: StoreOption = STORE,
@@ -89,7 +92,21 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:.3g}"
 
-    table = Table("task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason", box=None, header_style="bold")
+    table = Table(
+        "task",
+        "label",
+        "d",
+        "n",
+        "rep",
+        "status",
+        "NMSE",
+        "trimmed",
+        "train",
+        "CPU s",
+        "reason",
+        box=None,
+        header_style="bold",
+    )
     for row in rows:
         table.add_row(
             *(str(row[key]) for key in ("task", "label", "d", "n", "replicate", "status")),

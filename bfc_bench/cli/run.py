@@ -38,11 +38,17 @@ def run(
     task: TaskOption = None,
     set_: SetOption = None,
     device: DeviceOption = "auto",
-    executor: Annotated[str, typer.Option("--executor", metavar="NAME", help="serial, processes, or a plugin's.")] = "processes",
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")] = None,
+    executor: Annotated[
+        str, typer.Option("--executor", metavar="NAME", help="serial, processes, or a plugin's.")
+    ] = "processes",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")
+    ] = None,
     store: StoreOption = STORE,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
-    no_mlflow: Annotated[bool, typer.Option("--no-mlflow", help="Do not log to MLflow; `sync` can do so later.")] = False,
+    no_mlflow: Annotated[
+        bool, typer.Option("--no-mlflow", help="Do not log to MLflow; `sync` can do so later.")
+    ] = False,
     tracking_uri: UriOption = None,
 ) -> None:
     """Run what is missing of a suite. The same command again continues; more learners, sizes or replicates extend."""
@@ -95,7 +101,9 @@ def _tracker(store: Path, suite: str, version: int, uri: str | None, console: Co
     )
 
 
-def _conclude(session: Session, plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, console: Console) -> None:
+def _conclude(
+    session: Session, plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, console: Console
+) -> None:
     """The last words of a run: a table of errors, what was done, and where the report is."""
     from bfc_bench.cli.report import log_to_mlflow, print_summary, report_directory, write
 

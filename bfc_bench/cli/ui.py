@@ -16,7 +16,9 @@ def add_to(app: typer.Typer) -> None:
 
 def ui(
     store: StoreOption = STORE,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 5000,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")
+    ] = 5000,
 ) -> None:
     """Serve the store's MLflow pages on this machine until Ctrl-C, and print the addresses of the saved views."""
     from bfc_bench.store import Store

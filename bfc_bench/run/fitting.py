@@ -69,11 +69,11 @@ def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
 def predict(cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array]) -> list[Array | Failure]:
     """NumPy predictions of each outcome at its own inputs, checked; or the Failure that stands in their place."""
     fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
-    results: list[Array | Failure] = [
-        o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes
-    ]
+    results: list[Array | Failure] = [o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes]
     indices, predictors = [i for i, _ in fitted], [o for _, o in fitted]
-    values: Any = attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
+    values: Any = (
+        attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
+    )
     if not isinstance(values, list) or len(values) != len(fitted):
         values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
     for i, value in zip(indices, values, strict=True):

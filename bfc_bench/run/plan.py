@@ -97,7 +97,9 @@ class Plan:
     def _batch(self, cells: Sequence[Cell]) -> Planned:
         tasks = {name: canonical_json(self.grid.tasks[name].definition()) for name in {cell.task for cell in cells}}
         learners = {label: spec(self.grid.entries[label]) for label in {cell.label for cell in cells}}
-        return Planned(Batch(self.common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells))
+        return Planned(
+            Batch(self.common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells)
+        )
 
 
 def spec(entry: Entry) -> LearnerSpec:
@@ -182,5 +184,3 @@ class _Costs:
         if cell.label in self._rates:
             return cost.flops * self._rates[cell.label]
         return cost.flops / FLOPS_PER_SECOND * max(1, len(entry.candidates))
-
-

@@ -12,7 +12,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "neural-tangents", "scikit-learn", "mlflow", "pluggy", "numpy", "scipy")
+PACKAGES = (
+    "bfc-bench",
+    "torch",
+    "jax",
+    "jaxlib",
+    "neural-tangents",
+    "scikit-learn",
+    "mlflow",
+    "pluggy",
+    "numpy",
+    "scipy",
+)
 
 
 def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
@@ -49,8 +60,10 @@ def _version(name: str) -> str | None:
 def git_commit(directory: Path) -> str | None:
     """The commit checked out in ``directory``, with ``+`` when files differ from it; None outside a repository."""
     try:
-        run = [subprocess.run(["git", *args], cwd=directory, capture_output=True, text=True, timeout=10, check=True)
-               for args in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))]
+        run = [
+            subprocess.run(["git", *args], cwd=directory, capture_output=True, text=True, timeout=10, check=True)
+            for args in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        ]
     except (OSError, subprocess.SubprocessError):
         return None
     return run[0].stdout.strip() + ("+" if run[1].stdout.strip() else "")

@@ -131,6 +131,7 @@ def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[
         return
     pool: Pool = executor.open(run_batch)
     try:
+
         def submit(batch: Batch) -> None:
             batches[len(batches)] = batch
             pool.submit(len(batches) - 1, batch, plan.common.cell_seconds)

@@ -60,8 +60,14 @@ def test_a_wrong_value_names_its_place_and_the_range(changes, capsys, tmp_path):
         (["rnu"], "Did you mean 'run'?"),
         (["run", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
         (["run", "nowhere/suite.toml"], "nowhere/suite.toml: cannot be read"),
-        (["run", "smoke", "--learner", "layerwize"], "--learner layerwize: the suite has no such learner. Did you mean"),
-        (["run", "smoke", "--task", "teacher"], "--task teacher: the suite has no such task. Did you mean 'teacher-L3'?"),
+        (
+            ["run", "smoke", "--learner", "layerwize"],
+            "--learner layerwize: the suite has no such learner. Did you mean",
+        ),
+        (
+            ["run", "smoke", "--task", "teacher"],
+            "--task teacher: the suite has no such task. Did you mean 'teacher-L3'?",
+        ),
         (["run", "smoke", "--executor", "process"], "unknown executor 'process'. Did you mean 'processes'?"),
         (["run", "smoke", "--device", "gpu"], "device must be 'auto', 'cpu' or 'cuda'. Got 'gpu'"),
         (["run", "smoke", "--jobs", "0"], "--jobs"),

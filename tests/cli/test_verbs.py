@@ -44,7 +44,9 @@ def test_results_in_every_format_hold_the_same_rows(ran, bench, tmp_path):
         frame = read(file)
         assert tuple(frame.columns) == COLUMNS
         assert frame["cell"].tolist() == [row["cell"] for row in rows]
-        assert frame["nmse"].round(12).dropna().tolist() == [round(row["nmse"], 12) for row in rows if row["nmse"] is not None]
+        assert frame["nmse"].round(12).dropna().tolist() == [
+            round(row["nmse"], 12) for row in rows if row["nmse"] is not None
+        ]
     table = bench("results", path, "--store", store).stdout
     assert "ZeroDivisionError: one over nothing" in table
 

@@ -104,7 +104,9 @@ def wait_until(condition, seconds=30.0):
 
 
 def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path, start):
-    process = start("run", slow_suite, "--store", tmp_path / "s", "--no-mlflow", "--set", "learner.slow.options.seconds=90")
+    process = start(
+        "run", slow_suite, "--store", tmp_path / "s", "--no-mlflow", "--set", "learner.slow.options.seconds=90"
+    )
     wait_until(lambda: len(processes_of(process.pid)) >= 3)  # the session, its resource tracker and a worker
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -157,7 +159,9 @@ def test_executors_jobs_and_company_do_not_change_numbers(slow_suite, tmp_path):
     run_suite(slow_suite, store=tmp_path / "a", executor="serial", changes=["learner.slow.options.seconds=0.0"])
     run_suite(slow_suite, store=tmp_path / "b", jobs=2, learners=["r"])
     run_suite(slow_suite, store=tmp_path / "b", jobs=1, changes=["learner.slow.options.seconds=0.0"])
-    assert numbers(read_results(slow_suite, store=tmp_path / "a")) == numbers(read_results(slow_suite, store=tmp_path / "b"))
+    assert numbers(read_results(slow_suite, store=tmp_path / "a")) == numbers(
+        read_results(slow_suite, store=tmp_path / "b")
+    )
 
 
 def test_progress_is_on_the_console_and_json_has_every_column(faulty, suite_file, tmp_path, bench):
