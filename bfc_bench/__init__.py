@@ -29,7 +29,7 @@ _HOMES = {
     "bfc_bench.markers": ("hookimpl",),
 }
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "BenchError",
     "Capabilities",
     "Context",

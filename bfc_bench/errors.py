@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 class BenchError(Exception):
-    """Something went wrong that the reader can act on. The message says who, what was expected, what came, what to do."""
+    """Something that the reader can act on. The message says who, what was expected, what came, what to do."""
 
     exit_code = 1
 

@@ -36,7 +36,7 @@ class Capabilities:
     max_n: int | None = None
     """The largest training set it is meant for, or None."""
     oracle: frozenset[str] = frozenset()
-    """Facts about the target it can be told (``alphas``); which it asks for depends on its options, see ``Learner.oracle``."""
+    """Facts about the target it can be told (``alphas``); ``Learner.oracle`` says which its options ask for."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Learner(Settings, ABC):
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-        """Fit jobs of one batch key; one result per job, in order. Exceptions here fail the batch, which is then run one by one."""
+        """Fit jobs of one batch key; one result per job, in order. Where it raises, the jobs are fitted one by one."""
         return [job.learner.fit(job.train, job.ctx) for job in jobs]
 
     @classmethod

@@ -25,7 +25,8 @@ CREATE INDEX rows_by_suite ON rows (suite, version);
 CREATE TABLE definitions (
   suite TEXT, version INTEGER, kind TEXT, name TEXT, digest TEXT, PRIMARY KEY (suite, version, kind, name));
 CREATE TABLE sessions (
-  id TEXT PRIMARY KEY, suite TEXT, version INTEGER, started_at REAL, finished_at REAL, definition TEXT, provenance TEXT);
+  id TEXT PRIMARY KEY, suite TEXT, version INTEGER, started_at REAL, finished_at REAL,
+  definition TEXT, provenance TEXT);
 """
 
 
@@ -164,8 +165,10 @@ class Store:
             db.executemany(
                 "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status)
-                    + (task, learner, json.dumps(r.as_dict()), traceback)
+                    (
+                        *(r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status),
+                        *(task, learner, json.dumps(r.as_dict()), traceback),
+                    )
                     for r, task, learner, traceback in rows
                 ],
             )

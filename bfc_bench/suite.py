@@ -145,7 +145,7 @@ def _apply(values: dict[str, Any], change: str) -> None:
     seen: list[str] = []
     while parents:
         if isinstance(here, list):
-            part = _longest_name(here, parents + [last], change)
+            part = _longest_name(here, [*parents, last], change)
             taken = part.count(".") + 1
             here = next(item for item in here if _called(item) == part)
             del parents[:taken]

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bfc_suites
-from bfc_bench import Learner, hookimpl
 from bfc_plugins.kernel_ridge import KernelRidge
 from bfc_plugins.layerwise import Layerwise
 from bfc_plugins.quad_densenet import QuadDenseNet
 from bfc_plugins.sklearn_estimator import SklearnEstimator
+
+from bfc_bench import Learner, hookimpl
 
 
 @hookimpl

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+
 from bfc_bench import Capabilities, Context, Cost, Data, Diverged, Failure, Job, Learner, Outline, Predictor, hookimpl
 
 

@@ -1,4 +1,4 @@
-"""The whole way, as a user goes it: a built wheel, outside the checkout, runs the smoke suite; its figures and its MLflow."""
+"""The whole way, as a user goes it: a wheel, outside the checkout, runs the smoke suite; its figures, its MLflow."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 import pytest
+
 from bfc_bench.results import COLUMNS
 
 ROOT = Path(__file__).parent.parent

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from bfc_bench.errors import StoreError
 from bfc_bench.results import Row
 from bfc_bench.store import SCHEMA, Store
@@ -51,7 +52,7 @@ def test_a_newer_schema_is_refused_with_both_numbers(tmp_path):
 
 
 def test_a_missing_store_says_how_to_make_one(tmp_path):
-    with pytest.raises(StoreError, match="no store in .*bfc-bench run SUITE"):
+    with pytest.raises(StoreError, match=r"no store in .*bfc-bench run SUITE"):
         Store(tmp_path / "nowhere")
 
 

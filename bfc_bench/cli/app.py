@@ -10,7 +10,8 @@ from types import FrameType
 
 import typer
 
-from bfc_bench.cli import check, doctor, list, new, plan, report, results, run as run_verb, sync, ui
+from bfc_bench.cli import check, doctor, list, new, plan, report, results, sync, ui
+from bfc_bench.cli import run as run_verb
 from bfc_bench.errors import BenchError
 
 app = typer.Typer(

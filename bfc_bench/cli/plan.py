@@ -100,7 +100,8 @@ def plan(
         console.print(f"skipped {number}: {reason}", markup=False, highlight=False)
     console.print(
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
-        f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of {made.common.device.upper()} time, "
+        f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "
+        f"{made.common.device.upper()} time, "
         f"{total / count:.0f} s on {count} workers; largest cell {made.peak_bytes / 1e9:.2f} GB.",
         highlight=False,
         soft_wrap=True,

@@ -1,7 +1,7 @@
 """Runs units in a pool of spawned processes with one thread each.
 
-A unit that exceeds its time is killed with its worker; the death of a worker, whatever the cause, fails only the unit it
-was running. Workers are spawned, never forked, since JAX and CUDA do not survive a fork.
+A unit that exceeds its time is killed with its worker; the death of a worker, whatever the cause, fails only the unit
+that it was running. Workers are spawned, never forked, since JAX and CUDA do not survive a fork.
 """
 
 import multiprocessing

@@ -1,0 +1,1 @@
+"""Running a suite: from words to cells, a plan, batches, and rows."""

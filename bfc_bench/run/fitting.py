@@ -1,4 +1,4 @@
-"""Fits, predicts and tunes jobs, in batches where a learner offers that; an exception marks only the job that raised it."""
+"""Fits, predicts and tunes jobs, in batches where a learner offers that; an exception marks only its own job."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def check_prediction(value: Array, m: int) -> Array | Failure:
 
 
 def split(data: Data) -> tuple[Data, Data]:
-    """Training and validation part: every fifth point validates, so that training parts of a nested sample stay nested."""
+    """Training and validation part: every fifth point validates, so training parts of nested samples are nested."""
     validates = np.arange(data.n) % TUNING_SHARE == TUNING_SHARE - 1
     parts = []
     for name, mask in (("train", ~validates), ("validation", validates)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -11,10 +12,8 @@ class PeakMemory:
     """Peak resident memory of this process since the object was made, above what it held then."""
 
     def __init__(self) -> None:
-        try:
+        with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # Linux: restart the peak
-        except OSError:
-            pass
         self._before = _status("VmRSS") or _peak()
 
     def bytes(self) -> int:

@@ -8,7 +8,6 @@ from statistics import median
 
 from bfc_bench.compat import skip_reason
 from bfc_bench.config import canonical_json
-from bfc_bench.learner import Outline
 from bfc_bench.results import Row
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
@@ -112,7 +111,7 @@ def spec(entry: Entry) -> LearnerSpec:
 def make_plan(
     grid: Grid, common: Common, statuses: Mapping[str, str], history: Sequence[Row], *, retry_failed: bool = False
 ) -> Plan:
-    """Sort every cell of the grid. ``statuses`` are those of rows in the store; ``history`` are rows to learn cost from."""
+    """Sort every cell. ``statuses`` are those of rows in the store; ``history`` are rows to learn costs from."""
     plan = Plan(grid, common)
     costs = _Costs(grid, history)
     facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}

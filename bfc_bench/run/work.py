@@ -1,4 +1,4 @@
-"""What travels to a worker, and what the worker builds from it: plain settings go, data are generated where they are used."""
+"""What travels to a worker (plain settings) and what the worker builds from it (data, where they are used)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Numerics that learner authors share."""

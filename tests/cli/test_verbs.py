@@ -4,6 +4,7 @@ import sys
 
 import pandas as pd
 import pytest
+
 from bfc_bench.results import COLUMNS
 
 

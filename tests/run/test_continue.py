@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+
 from bfc_bench import read_results, run_suite
 from bfc_bench.errors import StoreError
 from bfc_bench.store import Store

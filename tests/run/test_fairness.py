@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+
 from bfc_bench import Data, read_results, run_suite
 from bfc_bench.run.fitting import split
 

@@ -1,6 +1,7 @@
 """Every way in which a learner can fail ends in a row that says so, and touches no other cell."""
 
 import pytest
+
 from bfc_bench import read_results, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store import Store
