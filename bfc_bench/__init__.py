@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bfc_bench.api import as_sklearn, load_learner, load_suite, read_results, run_suite
+    from bfc_bench.api import as_sklearn, judge_claims, load_learner, load_suite, read_results, run_suite
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
     from bfc_bench.learner import (
         Capabilities,
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     )
     from bfc_bench.markers import hookimpl
 
+DEFAULT_STORE = "bfc-results"
+"""Directory of the results where none is named."""
+
 _HOMES = {
-    "bfc_bench.api": ("as_sklearn", "load_learner", "load_suite", "read_results", "run_suite"),
+    "bfc_bench.api": ("as_sklearn", "judge_claims", "load_learner", "load_suite", "read_results", "run_suite"),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
     "bfc_bench.learner": (
         *("Capabilities", "Context", "Cost", "Data", "Failure", "Job", "Learner", "Outline", "Predictor", "TaskFacts"),
@@ -47,6 +50,7 @@ __all__ = [
     "UsageError",
     "as_sklearn",
     "hookimpl",
+    "judge_claims",
     "load_learner",
     "load_suite",
     "read_results",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfc_bench import DEFAULT_STORE
 from bfc_bench.errors import StoreError
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
@@ -17,10 +18,8 @@ from bfc_bench.suite import Suite, read_suite
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.run.session import Session
-
-DEFAULT_STORE = "bfc-results"
-"""Directory of the results where none is named."""
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -112,3 +111,27 @@ def read_results(suite: str | Path, *, store: str | Path = DEFAULT_STORE, every:
     if (name, version) not in opened.suites():
         raise StoreError(f"The store in {store} has no run of {name}@{version}; `bfc-bench run {suite}` makes one.")
     return opened.rows(name, version, every=every)
+
+
+def suite_claims(suite: str | Path, store: Store, plugins: Plugins) -> list[Claim]:
+    """The claims in the suite file as it is now; those of the store's last run where there is no file.
+
+    So a new claim is judged without a new run. Raises ``UsageError`` for a claim that does not fit the suite.
+    """
+    from bfc_bench.analysis.claims import parse_claims
+
+    name, version = suite_key(suite, store, plugins)
+    if name == str(suite) and name not in plugins.suites:
+        return parse_claims(Suite.parse(store.sessions(name, version)[-1]["definition"], name), name)
+    path = suite_path(suite, plugins)
+    return parse_claims(read_suite(path), str(path))
+
+
+def judge_claims(suite: str | Path, *, store: str | Path = DEFAULT_STORE) -> list[Verdict]:
+    """A verdict per claim of a suite, from the rows in the store.
+
+    Raises ``UsageError`` for a claim that does not fit the suite, and ``StoreError`` when the store holds no run of it.
+    """
+    from bfc_bench.analysis.claims import judge
+
+    return judge(suite_claims(suite, Store(Path(store)), load_plugins()), read_results(suite, store=store))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from bfc_bench.errors import PluginError
 from bfc_bench.learner import Learner, TaskFacts
 
 TUNING_SHARE = 5
@@ -21,7 +24,23 @@ def skip_reason(
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
     if tuned and n < TUNING_SHARE:
         return f"tuning validates on every {TUNING_SHARE}th point; n is {n}"
-    cost = learner.cost(n, facts.d)
+    cost = ask(learner, "cost", n, facts.d)
     if cost is not None and cost.bytes > memory_bytes:
         return f"needs {cost.bytes / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
-    return learner.skip(facts, n)
+    reason: str | None = ask(learner, "skip", facts, n)
+    return reason
+
+
+def ask(learner: Learner, method: str, *arguments: object) -> Any:
+    """What ``cost``, ``skip`` or ``batch_key`` of a learner answers while a run is planned.
+
+    Raises ``PluginError`` naming learner, method and arguments where it raises.
+    """
+    try:
+        return getattr(learner, method)(*arguments)
+    except Exception as error:
+        shown = ", ".join(map(repr, arguments))
+        raise PluginError(
+            f"learner {learner.name!r}: {method}({shown}) raised {type(error).__name__}: {error}. "
+            f"`bfc-bench check {learner.name}` shows what it must answer."
+        ) from error

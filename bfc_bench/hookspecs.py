@@ -1,8 +1,8 @@
 """Every hook of bfc_bench. A plugin implements any of them with ``bfc_bench.hookimpl``.
 
 Those named ``bfc_register_...`` are called once, when the plugin manager is built, and hand the plugin a ``register``
-callback. The events are called in the session's process, in the order in which things happen; an exception in an event is
-reported and does not stop the run.
+callback. The events are called in the session's process, in the order in which things happen; an exception in an event
+is reported and does not stop the run.
 """
 
 from __future__ import annotations

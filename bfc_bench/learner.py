@@ -70,6 +70,10 @@ class Context:
     """E[x_i^2] under the input law, (d,), float64; None where no law is known (use the training mean then)."""
     unlabeled: Array = field(default=None, repr=False)
     """Inputs without labels, (n_0, d), where the task offers them."""
+    margin_column: int | None = None
+    """For binary labels sgn(x_c + G*(x)) the column c of x that is added, as it is, to a function of the other columns
+    before the sign is taken; None where labels are not made so, or the column is not known. Predictions are margins:
+    they contain x_c."""
     oracle: Mapping[str, Any] = field(default_factory=dict)
     """The facts that ``Learner.oracle()`` asked for, nothing else."""
     seconds: float | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
@@ -38,7 +38,8 @@ class Row:
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, feature_errors."""
     chosen: dict[str, Any] = field(default_factory=dict)
-    """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info."""
+    """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. For noisy
+    labels Y also ``measured``: E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G* on the test points."""
     fit_cpu_seconds: float | None = None
     """CPU time of the fit, tuning included; the cell's equal share where cells were trained together."""
     fit_wall_seconds: float | None = None
@@ -56,8 +57,8 @@ class Row:
     """Unix time in seconds."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as plain data, keys in the order of ``COLUMNS``."""
-        return asdict(self)
+        """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))

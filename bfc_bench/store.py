@@ -133,10 +133,16 @@ class Store:
                 (id, suite, version, time.time(), canonical_json(definition), canonical_json(dict(provenance))),
             )
 
+    def amend_session(self, id: str, provenance: Mapping[str, Any]) -> None:
+        """Replace what is recorded of a run's versions, machine and precision."""
+        with self._writing() as db:
+            db.execute("UPDATE sessions SET provenance = ? WHERE id = ?", (canonical_json(dict(provenance)), id))
+
     def end_session(self, id: str) -> None:
-        """Record that a run has ended."""
+        """Record that a run has ended, and merge the write-ahead log, so that the file alone holds everything."""
         with self._writing() as db:
             db.execute("UPDATE sessions SET finished_at = ? WHERE id = ?", (time.time(), id))
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def sessions(self, suite: str, version: int) -> list[dict[str, Any]]:
         """All runs of a suite, oldest first: id, started_at, finished_at, definition, provenance."""

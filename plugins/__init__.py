@@ -4,9 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bfc_suites
+from bfc_plugins.grow import Grow
 from bfc_plugins.kernel_ridge import KernelRidge
 from bfc_plugins.layerwise import Layerwise
+from bfc_plugins.poly_net import PolyNet
 from bfc_plugins.quad_densenet import QuadDenseNet
+from bfc_plugins.random_features import RandomFeatures
+from bfc_plugins.relu_mlp import ReluMlp
+from bfc_plugins.sequential_kernel import SequentialKernel
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 
 from bfc_bench import Learner, hookimpl
@@ -15,7 +20,17 @@ from bfc_bench import Learner, hookimpl
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
     """Register every learner of this package."""
-    for learner in (KernelRidge, Layerwise, QuadDenseNet, SklearnEstimator):
+    for learner in (
+        Grow,
+        KernelRidge,
+        Layerwise,
+        PolyNet,
+        QuadDenseNet,
+        RandomFeatures,
+        ReluMlp,
+        SequentialKernel,
+        SklearnEstimator,
+    ):
         register(learner)
 
 

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from bfc_bench.errors import BenchError
-from bfc_bench.learner import Array, Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.learner import (
+    Array,
+    Capabilities,
+    Context,
+    Cost,
+    Data,
+    Failure,
+    Job,
+    Learner,
+    Outline,
+    Predictor,
+    TaskFacts,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +37,8 @@ class KernelRidge(Learner):
     """Minimises ``sum_i (y_i - f(x_i) - mean y)^2 + ridge |f|^2`` over the kernel's space; float64.
 
     Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
-    are those of a ReLU network with ``depth`` hidden layers.
+    are those of a ReLU network with ``depth`` hidden layers; ``compositional`` is the dual of any ``activation``
+    composed with itself ``depth`` times, evaluated by neural-tangents (``toolkit.compositional``).
     """
 
     name: ClassVar[str] = "kernel-ridge"
@@ -38,9 +51,11 @@ class KernelRidge(Learner):
         "gamma": [0.03, 1.0],
     }
 
-    kernel: Literal["rbf", "poly", "ntk", "nngp"] = "rbf"
+    kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "rbf"
     depth: Annotated[int, Field(ge=1)] = 1
-    """Hidden layers, of ``ntk`` and ``nngp``."""
+    """Hidden layers, of ``ntk``, ``nngp`` and ``compositional``."""
+    activation: Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"] = "relu"
+    """Of ``compositional``; ``quadratic`` is t^2, ``sigmoid`` the error function moved and scaled to look like one."""
     bias_variance: Annotated[float, Field(ge=0)] = 0.0
     """Variance of every bias, of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
@@ -77,7 +92,7 @@ class KernelRidge(Learner):
         results: dict[int, Predictor | Failure] = {}
         means = [_square_mean(job) for job in jobs]
         # Where the input law is unknown the training mean scales the kernel, and only jobs of one size share it.
-        for members in _group(range(len(jobs)), lambda i: (jobs[i].ctx.device, means[i].tobytes())):
+        for members in group(range(len(jobs)), lambda i: (jobs[i].ctx.device, means[i].tobytes())):
             fitted = _fit_prefixes([jobs[i] for i in members], means[members[0]])
             results.update(zip(members, fitted, strict=True))
         return [results[i] for i in range(len(jobs))]
@@ -88,7 +103,7 @@ class KernelRidge(Learner):
         import torch
 
         results: dict[int, Array] = {}
-        for members in _group(range(len(predictors)), lambda i: id(predictors[i].support)):
+        for members in group(range(len(predictors)), lambda i: id(predictors[i].support)):
             left = members
             while left:
                 x = xs[left[0]]
@@ -96,6 +111,14 @@ class KernelRidge(Learner):
                 results.update(zip(same, _predict([predictors[i] for i in same], x), strict=True))
                 left = [i for i in left if i not in same]
         return [results[i] for i in range(len(predictors))]
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """A compositional kernel needs neural-tangents."""
+        if self.kernel != "compositional":
+            return None
+        from bfc_bench.toolkit.tangents import unavailable
+
+        return unavailable()
 
     def cost(self, n: int, d: int) -> Cost:
         """A Cholesky factorisation; kernel matrix and factor in memory."""
@@ -165,12 +188,13 @@ def _fit_prefixes(jobs: Sequence[Job], square_mean: np.ndarray) -> list[Predicto
         degree=options.degree,
         coef0=options.coef0,
         bias_variance=options.bias_variance,
+        activation=options.activation,
     )
     points = kernel.points(_features(x, square_mean, options.with_squares))
     support = Support(kernel, points, square_mean, options.with_squares)
     curve = RidgeCurve(kernel.gram(points, mirror=False))
     results: dict[tuple[float, int], Predictor | Failure] = {}
-    for members in _group(jobs, lambda job: job.learner.ridge):
+    for members in group(jobs, lambda job: job.learner.ridge):
         ridge = members[0].learner.ridge
         solution = curve.solve(y.unsqueeze(1), sorted({job.train.n for job in members}), ridge, options.center)
         for k, (n, jitter) in enumerate(zip(solution.sizes, solution.jitters, strict=True)):
@@ -203,7 +227,8 @@ def _predict(predictors: Sequence[KernelPredictor], x: Array) -> list[Array]:
     return [values[:, column] + predictor.offset for column, predictor in enumerate(predictors)]
 
 
-def _group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+def group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Items of equal keys together, in the order in which they came."""
     groups: dict[Hashable, list[T]] = defaultdict(list)
     for item in items:
         groups[key(item)].append(item)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bfc_bench.learner import Array, Failure, Job, Outline, Predictor
-from bfc_bench.toolkit.quadratic_learner import QuadraticLearner, Setup, diverged
+from bfc_bench.learner import Array, Outline
 from bfc_bench.toolkit.quadratic_net import Params
 from bfc_bench.toolkit.quadratic_predictor import QuadraticPredictor
+from bfc_bench.toolkit.quadratic_setup import Setup
+from bfc_bench.toolkit.stagewise import Growth, StagewiseLearner
 
 if TYPE_CHECKING:
-    from bfc_bench.toolkit.ensemble import Member, Trained
+    from bfc_bench.toolkit.ensemble import Member
 
 
-class Layerwise(QuadraticLearner):
+class Layerwise(StagewiseLearner):
     """Train layer 2 with the others at zero, freeze it, train layer 3, and so on (BFC footnote 6, lines 140-160).
 
     Every stage gets ``steps`` steps, its own warm-up and cosine: as many as the joint learner gets for all layers, so
@@ -44,99 +45,78 @@ class Layerwise(QuadraticLearner):
         """Shapes, which depend on the read-out."""
         return (super().batch_key(train), self.readout)
 
-    @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-        """Train all jobs as one ensemble per layer; each comes out as ``fit`` alone would make it."""
-        from bfc_bench.toolkit.ensemble import train
+    def begin(self, setup: Setup) -> Growth:
+        """A fit before its first stage."""
+        return _Freezing(self, setup)
 
-        states = [_State(job.learner, job.learner.setup(job.train, job.ctx)) for job in jobs]  # type: ignore[arg-type,attr-defined]
-        first = states[0]
-        recipe = first.learner.recipe(top_layer, first.setup.net.d)
-        for layer in first.setup.net.layers():
-            alive = [state for state in states if state.failure is None]
-            members = [state.member(layer) for state in alive]
-            for state, result in zip(
-                alive, train(recipe, members, first.learner.steps, device=jobs[0].ctx.device), strict=True
-            ):
-                state.freeze(layer, result)
-        return [state.failure or state.predictor() for state in states]
+    def facts(self, d: int, predictor: QuadraticPredictor) -> dict[str, Any]:
+        """What ``Predictor.info`` says of every fit, with the read-out."""
+        return {**super().facts(d, predictor), "readout": self.readout}
 
 
 def top_layer(params: Params, inputs: Params) -> Array:
-    """F(x), (B,), when only the top layer is trained.
+    """F(x), (B,), when only layer l is trained.
 
-    ``inputs``: what feeds the layer, ``layer`` (B, q_l), and what is read of the layers below, ``below`` (B, r).
-    ``params``: ``W`` (m_l, q_l), ``log_alpha`` (), ``readout`` (r,), ``constant`` ().
+    ``inputs``: what feeds the layer, ``layer`` (B, q_l); what is read of the layers below, as it is, ``fixed`` (B,), or
+    with trained weights, ``units`` {j: (B, m_j)}; and ``x`` (B, d). ``params``: ``W`` (m_l, q_l), ``log_alpha`` (),
+    ``readouts`` {j: (m_j,)}, ``constant`` (), and ``linear`` (d,) where there is a linear term.
     """
     import jax.numpy as jnp
 
     s = params["W"] @ inputs["layer"].T
-    return params["constant"] + inputs["below"] @ params["readout"] + jnp.exp(params["log_alpha"]) * (s * s).sum(0)
+    out = params["constant"] + inputs["fixed"] + jnp.exp(params["log_alpha"]) * (s * s).sum(0)
+    out += sum(inputs["units"][j] @ weights for j, weights in params["readouts"].items())
+    return out + inputs["x"] @ params["linear"] if "linear" in params else out
 
 
 @dataclass
-class _State:
-    """One job between its stages."""
-
+class _Freezing(Growth):
     learner: Layerwise
-    setup: Setup
-    losses: list[float] = field(default_factory=list)
-    readouts: dict[int, np.ndarray] = field(default_factory=dict)
-    stages: dict[str, QuadraticPredictor] = field(default_factory=dict)
-    failure: Failure | None = None
+    weights: dict[int, np.ndarray] = field(default_factory=dict)
+    """Signed read-outs of the layers that are trained."""
+
+    def model(self, layer: int) -> Callable[[Params, Any], Array]:
+        """The layer alone: the ones below it are inputs."""
+        return top_layer
 
     def member(self, layer: int) -> Member:
-        """The model of one stage: the layers below are part of its inputs."""
-        params, factors, signed = self.setup.params, self.learner.rate_factors(), self.learner.readout == "signed"
-        pre, outputs = self.setup.net.below(layer - 1).forward(params, self.setup.x.T)
-        if signed:
-            units = [s * s for s in pre.values()]
-        else:
-            terms = [np.exp(params["log_alpha"][j - 2]) * (s * s).sum(0) for j, s in pre.items()]
-            units = [np.sum(terms, axis=0)[None]] if terms else []
-        below = np.concatenate(units) if units else np.empty((0, len(self.setup.y)))
+        """The layer, and how the ones below are read."""
+        net, rates, signed = self.setup.net, self.setup.rates, self.learner.readout == "signed"
+        pre, outputs = net.below(layer - 1).forward(self.params, self.setup.x.T)
+        terms = [np.exp(self.params["log_alpha"][net.index(j)]) * (s * s).sum(0) for j, s in pre.items()]
         trained = {
-            "W": params[f"W{layer}"],
-            "log_alpha": params["log_alpha"][layer - 2],
-            "constant": params["constant"],
-            "readout": np.concatenate([*self.readouts.values(), []]) if signed else np.ones(len(below)),
+            "W": self.params[f"W{layer}"],
+            "log_alpha": self.params["log_alpha"][net.index(layer)],
+            "constant": self.params["constant"],
+            "readouts": self.weights,
         }
-        rates = {
-            "W": factors[f"W{layer}"],
-            "log_alpha": factors["log_alpha"],
-            "constant": 1.0,
-            "readout": float(signed),
+        factors = {
+            "W": rates[f"W{layer}"],
+            "log_alpha": rates["log_alpha"],
+            "constant": rates["constant"],
+            "readouts": dict.fromkeys(self.weights, 1.0),
         }
-        inputs = {"layer": self.setup.net.joined(outputs, layer).T, "below": below.T}
-        return self.learner.member(self.setup, trained, rates, inputs, stream=layer)
+        inputs = {
+            "layer": net.joined(outputs, layer).T,
+            "fixed": sum([] if signed else terms, np.zeros(len(self.setup.y))),
+            "units": {j: (pre[j] ** 2).T for j in self.weights},
+        }
+        if "linear" in self.params:
+            trained["linear"], factors["linear"] = self.params["linear"], rates["linear"]
+            inputs["x"] = self.setup.x
+        return self.learner.member(self.setup, trained, factors, inputs, stream=layer)
 
-    def freeze(self, layer: int, result: Trained) -> None:
-        """Take over what a stage has trained."""
-        net = self.setup.net.below(layer)
-        if not result.finite:
-            self.failure = diverged(self.learner, net.d, result.loss)
-            return
-        params, new = self.setup.params, result.params
-        params |= {f"W{layer}": new["W"].astype(np.float64), "constant": new["constant"]}
-        params["log_alpha"][layer - 2] = new["log_alpha"]
-        self.losses.append(result.loss)
+    def take(self, layer: int, trained: Params) -> None:
+        """The layer, and how the ones below it are read now."""
+        index = self.setup.net.index(layer)
+        self.params["log_alpha"][index] = trained["log_alpha"]
+        shared = {key: trained[key] for key in ("constant", "linear") if key in trained}
+        for key, value in {f"W{layer}": trained["W"], **shared}.items():
+            self.params[key] = np.asarray(value, np.float64)
         if self.learner.readout == "signed":
-            sizes = np.cumsum([len(weights) for weights in self.readouts.values()])
-            self.readouts = (
-                dict(zip(self.readouts, np.split(new["readout"], sizes[:-1]), strict=True)) if self.readouts else {}
-            )
-            self.readouts[layer] = np.full(net.widths[-1], np.exp(params["log_alpha"][layer - 2]))
-        kept = {**params, "log_alpha": params["log_alpha"][: layer - 1].copy()}
-        self.stages[f"layer{layer}"] = self.setup.predictor(net, kept, readouts=dict(self.readouts))
+            alpha = np.exp(self.params["log_alpha"][index])
+            self.weights = {**trained["readouts"], layer: np.full(self.setup.net.widths[index], alpha)}
 
-    def predictor(self) -> Predictor:
-        """The last stage, which knows all of them."""
-        final = self.setup.predictor(self.setup.net, self.setup.params, readouts=self.readouts, stages=self.stages)
-        facts = self.learner.facts(self.setup.net.d, final)
-        final.info = {
-            **facts,
-            "readout": self.learner.readout,
-            "final_loss": self.losses[-1],
-            "stage_losses": self.losses,
-        }
-        return final
+    def readouts(self) -> Mapping[int, np.ndarray]:
+        """Those of the layers below the top one are trained."""
+        return self.weights

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from bfc_bench.learner import Failure, Job, Outline, Predictor
-from bfc_bench.toolkit.quadratic_learner import QuadraticLearner, Setup, diverged
+from bfc_bench.toolkit.quadratic_learner import QuadraticLearner, diverged
+from bfc_bench.toolkit.quadratic_setup import Setup
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Trained
@@ -38,11 +39,10 @@ class QuadDenseNet(QuadraticLearner):
 
         learners: list[QuadDenseNet] = [job.learner for job in jobs]  # type: ignore[misc]
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
-        members = [a.member(s, s.params, a.rate_factors(), s.x) for a, s in zip(learners, setups, strict=True)]
+        members = [a.member(s, s.params, s.rates, s.x) for a, s in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net
-        results = train(
-            first.recipe(net, net.d), members, first.steps, device=jobs[0].ctx.device, checkpoints=first.checkpoints
-        )
+        recipe, steps = first.recipe(net, net.d, jobs[0].train.kind), first.length(net.d)
+        results = train(recipe, members, steps, device=jobs[0].ctx.device, checkpoints=first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
             for learner, setup, result in zip(learners, setups, results, strict=True)
@@ -51,5 +51,6 @@ class QuadDenseNet(QuadraticLearner):
     def _predictor(self, setup: Setup, result: Trained) -> Predictor:
         stages = {f"step{step}": setup.predictor(setup.net, params) for step, params in result.checkpoints.items()}
         predictor = setup.predictor(setup.net, result.params, stages=stages)
-        predictor.info = {**self.facts(setup.net.d, predictor), "final_loss": result.loss}
+        facts = self.facts(setup.net.d, predictor)
+        predictor.info = {**facts, "final_loss": result.loss, **setup.corrections(predictor)}
         return predictor

@@ -139,7 +139,16 @@ class Huge(Mean):
         return Cost(flops=1.0, bytes=n * 1e9)
 
 
+class Unplannable(Mean):
+    """Cannot say what it costs."""
+
+    name: ClassVar[str] = "unplannable"
+
+    def cost(self, n: int, d: int) -> Cost:
+        raise KeyError("flops")
+
+
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge):
+    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable):
         register(learner)

@@ -36,6 +36,7 @@ def installed(tmp_path_factory):
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
         )
 
+    run.folder = folder
     return run
 
 
@@ -70,6 +71,16 @@ def test_the_wheel_is_what_runs_and_holds_learners_and_suites(installed):
     for name in ("quad-densenet", "layerwise", "kernel-ridge", "sklearn", "smoke", "bfc"):
         assert name in listed.stdout
     assert str(ROOT) not in listed.stdout
+
+
+def test_the_wheel_lacks_no_file(installed):
+    sources = {"bfc_bench": "bfc_bench", "plugins": "bfc_plugins", "suites": "bfc_suites"}
+    for source, package in sources.items():
+        tree, site = installed.folder / "tree" / source, installed.folder / "site" / package
+        for file in tree.rglob("*"):
+            name = file.relative_to(tree)
+            if file.is_file() and name.parts[0] != "example":  # an example distribution, not part of this one
+                assert (site / name).exists(), f"{package}/{name} is not in the wheel: see [tool.setuptools]"
 
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(smoke):

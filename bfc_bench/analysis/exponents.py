@@ -41,6 +41,8 @@ class Exponent:
     detectable: float = math.nan
     """Smallest change of slope from the first to the last dimension that the curvature test finds with power 80 %:
     2 (log d_K - log d_1) se(b_2) (t_.975 + t_.8), N - 3 degrees of freedom, b_2 the quadratic term."""
+    degrees: float = math.nan
+    """Of freedom, of the Student's t that gives the interval."""
     method: str = ""
     note: str = ""
     refused: str = ""
@@ -137,9 +139,9 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
     centred = log_d - log_d.mean()
     line = tobit(np.column_stack([np.ones_like(centred), centred]), lower, upper)
     value, method = float(line.beta[1]), "joint Tobit"
-    half = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2))
+    half, degrees = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2)), n - 2
     if k == 2:
-        return replace(result, value=value, lo=value - half, hi=value + half, method=method)
+        return replace(result, value=value, lo=value - half, hi=value + half, degrees=degrees, method=method)
 
     reached = np.isin(d, dims)
     free = tobit((d[reached, None] == dims).astype(float), lower[reached], upper[reached])
@@ -148,7 +150,7 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
     lack_of_fit_p = float(stats.f.sf(rss / (k - 2) / float(np.mean(free.errors**2)), k - 2, n - k))
     if lack_of_fit_p < LACK_OF_FIT:
         value, method = float(fit.slope), "least squares on the means per d"
-        half = max(half, t_quantile(k - 2) * float(fit.stderr))
+        half, degrees = max((half, degrees), (t_quantile(k - 2) * float(fit.stderr), k - 2))
 
     bent = tobit(np.column_stack([np.ones_like(centred), centred, centred**2]), lower, upper)
     error = float(bent.errors[2]) * math.sqrt(n / (n - 3))
@@ -157,6 +159,7 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
         value=value,
         lo=value - half,
         hi=value + half,
+        degrees=degrees,
         lack_of_fit_p=lack_of_fit_p,
         curvature_p=float(2 * stats.t.sf(abs(bent.beta[2]) / error, n - 3)),
         detectable=2 * math.log(dims[-1] / dims[0]) * error * (t_quantile(n - 3) + float(stats.t.ppf(POWER, n - 3))),

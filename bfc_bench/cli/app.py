@@ -10,7 +10,7 @@ from types import FrameType
 
 import typer
 
-from bfc_bench.cli import check, doctor, list, new, plan, report, results, sync, ui
+from bfc_bench.cli import check, claims, compare, doctor, list, new, plan, report, results, sync, ui
 from bfc_bench.cli import run as run_verb
 from bfc_bench.errors import BenchError
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (list, plan, run_verb, results, report, sync, ui, check, new, doctor):
+for module in (list, plan, run_verb, results, report, claims, compare, sync, ui, check, new, doctor):
     module.add_to(app)
 
 

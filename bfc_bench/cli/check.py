@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.learner import Learner
-from bfc_bench.plugins import load_plugins
+
+if TYPE_CHECKING:
+    from bfc_bench.learner import Learner
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,6 +35,9 @@ def check(
 
 def _learners(name: str) -> list[type[Learner]]:
     """A registered learner, the class in ``module:Class``, or every learner that a module defines."""
+    from bfc_bench.learner import Learner
+    from bfc_bench.plugins import load_plugins
+
     plugins = load_plugins()
     module, _, attribute = name.partition(":")
     if name in plugins.learners or module in plugins.learners:

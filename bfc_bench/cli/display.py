@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from bfc_bench.markers import hookimpl
 from bfc_bench.results import Row
 from bfc_bench.run.session import Session
 
@@ -37,6 +38,7 @@ class Display:
         self._best: dict[str, dict[str, float]] = {}
         self._tasks: list[str] = []
         self._ended = 0
+        self._total = 0
         self._printed = time.monotonic()
         self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._render)
 
@@ -51,11 +53,18 @@ class Display:
         if self._console.is_terminal:
             self._live.stop()
 
-    def row(self, session: Session, row: Row) -> None:
+    @hookimpl
+    def bfc_run_started(self, session: Session) -> None:
+        """The number of cells is known."""
+        self._total = len(session.plan.todo) + len(session.plan.to_skip)
+        self._progress.update(self._task, total=self._total, description=session.suite)
+
+    @hookimpl
+    def bfc_result(self, result: Row) -> None:
         """A cell has ended."""
-        total = len(session.plan.todo) + len(session.plan.to_skip)
+        row = result
         self._ended += 1
-        self._progress.update(self._task, total=total, completed=self._ended, description=session.suite)
+        self._progress.update(self._task, completed=self._ended)
         error = row.error_rate if row.nmse is None else row.nmse
         if error is not None:
             held = self._best.setdefault(row.label, {})
@@ -67,7 +76,7 @@ class Display:
             self._print(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
         if not self._console.is_terminal and time.monotonic() - self._printed > QUIET_SECONDS:
             self._printed = time.monotonic()
-            self._print(f"{session.suite}: {self._ended} of {total} cells")
+            self._print(f"{row.suite}: {self._ended} of {self._total} cells")
 
     def _print(self, text: str) -> None:
         console = self._live.console if self._console.is_terminal else self._console

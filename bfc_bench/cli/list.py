@@ -1,11 +1,6 @@
 """``bfc-bench list``: what is installed."""
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from bfc_bench.plugins import load_plugins
 
 
 def add_to(app: typer.Typer) -> None:
@@ -15,6 +10,12 @@ def add_to(app: typer.Typer) -> None:
 
 def list_() -> None:
     """List learners, tasks' parts, suites and executors with the plugin each comes from."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bfc_bench.plugins import load_plugins
+
     plugins = load_plugins()
     table = Table("kind", "name", "from", "what", box=None, pad_edge=False, header_style="bold")
     for registry in (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from bfc_bench.api import DEFAULT_STORE
+from bfc_bench import DEFAULT_STORE
 
 SuiteArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.")
@@ -41,3 +44,9 @@ STORE = Path(DEFAULT_STORE)
 def workers(jobs: int | None) -> int:
     """The number of workers: as asked, else one per core that this process may use."""
     return jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+
+
+def print_json(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print flat records as JSON; numbers that are not finite, which JSON has no word for, are null."""
+    plain = [{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in r.items()} for r in records]
+    print(json.dumps(plain, indent=1, ensure_ascii=False))

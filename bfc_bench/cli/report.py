@@ -13,9 +13,13 @@ from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bfc_bench.analysis.claims import Verdict
     from bfc_bench.plugins import Plugins
     from bfc_bench.results import Row
     from bfc_bench.store import Store
+
+NOTE_LENGTH = 4000
+"""Characters of a note that the table of claims may take; MLflow refuses tags beyond 8,000."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +37,8 @@ def report(
     """Write the report of a suite from the rows in the store."""
     from rich.console import Console
 
-    from bfc_bench.api import read_results, suite_key
+    from bfc_bench.analysis.claims import judge
+    from bfc_bench.api import read_results, suite_claims, suite_key
     from bfc_bench.plugins import load_plugins
     from bfc_bench.store import Store
 
@@ -41,7 +46,8 @@ def report(
     name, version = suite_key(suite, held, plugins)
     definition = held.sessions(name, version)[-1]["definition"]
     directory = output or report_directory(store, name, version)
-    page = write(definition, rows, held, directory, plugins)
+    verdicts = judge(suite_claims(suite, held, plugins), rows)
+    page = write(definition, rows, verdicts, held, directory, plugins)
     print_summary(rows, definition["levels"], Console())
     typer.echo(f"Report: {page}")
 
@@ -51,7 +57,14 @@ def report_directory(store: Path, suite: str, version: int) -> Path:
     return store / "reports" / f"{suite}@{version}"
 
 
-def write(definition: Mapping[str, Any], rows: Sequence[Row], store: Store, directory: Path, plugins: Plugins) -> Path:
+def write(
+    definition: Mapping[str, Any],
+    rows: Sequence[Row],
+    verdicts: Sequence[Verdict],
+    store: Store,
+    directory: Path,
+    plugins: Plugins,
+) -> Path:
     """Write the report page, its figures and ``rows.parquet``; the plugins' plots are part of it."""
     from bfc_bench.cli.results import parquet_bytes
     from bfc_bench.report.html import write_report
@@ -64,13 +77,20 @@ def write(definition: Mapping[str, Any], rows: Sequence[Row], store: Store, dire
         sessions=store.sessions(definition["name"], definition["version"]),
         levels=definition["levels"],
         extra_figures=figures,
+        claims=[verdict.as_dict() for verdict in verdicts],
     )
     (directory / "rows.parquet").write_bytes(parquet_bytes([row.as_dict() for row in rows]))
     return page
 
 
 def log_to_mlflow(
-    store: Store, suite: str, version: int, rows: Sequence[Row], directory: Path, uri: str | None
+    store: Store,
+    suite: str,
+    version: int,
+    rows: Sequence[Row],
+    verdicts: Sequence[Verdict],
+    directory: Path,
+    uri: str | None,
 ) -> None:
     """Log the report of the store's last run of a suite to MLflow, once. Raises ``TrackingError``."""
     from bfc_bench.report.tables import problem_table, summary_table
@@ -84,11 +104,33 @@ def log_to_mlflow(
         version,
         directory,
         session=session["id"],
-        tables={"summary": summary_table(rows, session["definition"]["levels"]), "failures": problem_table(rows)},
-        note=f"Report of {suite}@{version}: {len(rows)} cells. Open `report.html` under Artifacts.",
+        tables={
+            "claims": [verdict.as_dict() for verdict in verdicts],
+            "summary": summary_table(rows, session["definition"]["levels"]),
+            "failures": problem_table(rows),
+        },
+        note=_note(f"Report of {suite}@{version}: {len(rows)} cells. Open `report.html` under Artifacts.", verdicts),
         store_dir=store.directory,
         git=session["provenance"].get("git"),
     )
+
+
+def _note(text: str, verdicts: Sequence[Verdict]) -> str:
+    """The text with the claims as a markdown table below it, as far as MLflow has room for it."""
+    from bfc_bench.analysis.claims import expected_errors
+    from bfc_bench.report.tables import with_interval
+
+    if not verdicts:
+        return text
+    lines = ["| claim | verdict | estimate [95 %] | claimed | source |", "|---|---|---|---|---|"]
+    for v in verdicts:
+        cells = (v.id, f"{v.sign} {v.verdict}", with_interval(v.estimate, v.lo, v.hi), v.region, v.source)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    while len("\n".join(lines)) > NOTE_LENGTH:
+        lines.pop()
+    left_out = len(verdicts) + 2 - len(lines)
+    more = f"\n\n{left_out} more in `tables/claims.json`." if left_out else ""
+    return f"{text}\n\n" + "\n".join(lines) + f"{more}\n\n{expected_errors(verdicts)}"
 
 
 def print_summary(rows: Sequence[Row], levels: Sequence[float], console: Console) -> None:

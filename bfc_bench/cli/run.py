@@ -77,8 +77,7 @@ def run(
             executor=executor,
             jobs=workers(jobs),
             retry_failed=retry_failed,
-            listeners=[tracker] if tracker else [],
-            progress=display.row,
+            listeners=[display, tracker] if tracker else [display],
         )
     _conclude(session, plugins, tracker, tracking_uri, console)
     raise typer.Exit(session.exit_code)
@@ -108,14 +107,18 @@ def _conclude(
     from bfc_bench.cli.report import log_to_mlflow, print_summary, report_directory, write
 
     plan, suite = session.plan, session.plan.grid.suite
-    rows = session.store.rows(session.suite, session.version)
     ran = sum(session.statuses.values())
     directory = report_directory(session.store.directory, session.suite, session.version)
     if ran or not (directory / "report.html").exists():
-        write(suite.definition(), rows, session.store, directory, plugins)
+        # Imported here since the statistics behind it take longer to import than all else that a run without work does.
+        from bfc_bench.analysis.claims import judge, parse_claims
+
+        rows = session.store.rows(session.suite, session.version)
+        verdicts = judge(parse_claims(suite), rows)
+        write(suite.definition(), rows, verdicts, session.store, directory, plugins)
         if tracker is not None and not tracker.failed and not session.interrupted:
-            log_to_mlflow(session.store, session.suite, session.version, rows, directory, uri)
-    print_summary(rows, suite.levels, console)
+            log_to_mlflow(session.store, session.suite, session.version, rows, verdicts, directory, uri)
+        print_summary(rows, suite.levels, console)
     bad = sum(count for status, count in session.statuses.items() if status not in ("ok", "skipped")) + len(plan.failed)
     counts = ", ".join(f"{count} {status}" for status, count in sorted(session.statuses.items())) or "nothing to do"
     text = f"{session.suite}@{session.version}: {plan.cells} cells; this run: {counts}."

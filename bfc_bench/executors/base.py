@@ -36,5 +36,8 @@ class Executor(Protocol):
     enforces_limits: bool
     """Whether a unit that never returns is stopped."""
 
-    def open(self, call: Callable[[Any], Any]) -> Pool:
-        """A pool whose workers apply ``call``, a picklable function, to each payload."""
+    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> Pool:
+        """A pool whose workers apply ``call``, a picklable function, to each payload.
+
+        ``prepare`` runs in each worker before its first unit, on nobody's time.
+        """

@@ -4,6 +4,7 @@ A unit that exceeds its time is killed with its worker; the death of a worker, w
 that it was running. Workers are spawned, never forked, since JAX and CUDA do not survive a fork.
 """
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -37,15 +38,15 @@ class ProcessExecutor:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def open(self, call: Callable[[Any], Any]) -> "ProcessPool":
-        """A pool of ``jobs`` workers that apply ``call``."""
-        return ProcessPool(call, self.jobs)
+    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> "ProcessPool":
+        """A pool of ``jobs`` workers that apply ``call``; each runs ``prepare`` first."""
+        return ProcessPool(call, self.jobs, prepare)
 
 
 class ProcessPool:
     """An open pool of worker processes."""
 
-    def __init__(self, call: Callable[[Any], Any], jobs: int) -> None:
+    def __init__(self, call: Callable[[Any], Any], jobs: int, prepare: Callable[[], object] | None = None) -> None:
         import pebble
 
         self._call = call
@@ -56,8 +57,8 @@ class ProcessPool:
         self._pool = pebble.ProcessPool(
             max_workers=jobs,
             context=multiprocessing.get_context("spawn"),
-            initializer=_end_with_parent,
-            initargs=(os.getpid(),),
+            initializer=_start,
+            initargs=(os.getpid(), prepare),
         )
         self._done: queue.SimpleQueue[tuple[int, float, Future[Any]]] = queue.SimpleQueue()
         self._pending = 0
@@ -120,8 +121,8 @@ def _death(exitcode: int | None) -> str:
     return f"the worker process ended itself with exit code {exitcode}"
 
 
-def _end_with_parent(parent: int) -> None:
-    """In a worker: end when the session is gone, even if it was killed without a chance to say so."""
+def _start(parent: int, prepare: Callable[[], object] | None) -> None:
+    """In a new worker: arrange its end with the session's, even if that is killed without a word; then prepare."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to handle
 
     def watch() -> None:
@@ -130,3 +131,6 @@ def _end_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="end-with-parent").start()
+    if prepare is not None:
+        with contextlib.suppress(Exception):  # the first unit meets the same error and reports it
+            prepare()

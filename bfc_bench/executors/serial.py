@@ -19,8 +19,10 @@ class SerialExecutor:
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = 1
 
-    def open(self, call: Callable[[Any], Any]) -> "SerialPool":
-        """A pool that applies ``call`` here."""
+    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> "SerialPool":
+        """A pool that applies ``call`` here, after ``prepare``."""
+        if prepare is not None:
+            prepare()
         return SerialPool(call)
 
 

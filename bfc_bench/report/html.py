@@ -12,9 +12,11 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from matplotlib.figure import Figure
 
+from bfc_bench.analysis.claims import expected_errors
+from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
-from bfc_bench.report.grid import Grid, listing
+from bfc_bench.report.grid import Cell, Grid, estimate, listing
 from bfc_bench.report.style import assign
 from bfc_bench.results import Row
 
@@ -26,6 +28,17 @@ PROBLEMS = {
     "cells": "cells",
     "d": "d",
     "n": "n",
+}
+
+CLAIMS = {
+    "id": "claim",
+    "verdict": "verdict",
+    "statement": "statement",
+    "estimate": "estimate, 95 %",
+    "region": "claimed",
+    "replicates": "R",
+    "p": "p",
+    "holm_p": "Holm p",
 }
 
 
@@ -44,7 +57,7 @@ def write_report(
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``claims``
-    are verdicts as flat records with ``id`` and ``verdict``. The page loads nothing: drawings and style are inside.
+    are verdicts as flat records, the fields of ``Verdict``. The page loads nothing: drawings and style are inside.
     """
     directory.mkdir(parents=True, exist_ok=True)
     gallery = Gallery(directory)
@@ -71,6 +84,8 @@ def write_report(
         sections=sections,
         extra=[gallery.add(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
         claims=_claims(claims or ()),
+        signs=SIGNS,
+        expected_errors=expected_errors(claims or ()),
         problems=listing("", tables.problem_table(rows), PROBLEMS),
         sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
     )
@@ -118,10 +133,19 @@ def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Grid:
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Grid:
-    fields = dict.fromkeys(["id", "verdict", *(name for claim in claims for name in claim)])
-    numbers = (int, float, type(None))
-    records = [{name: v if isinstance(v, numbers) else as_text(v) for name, v in claim.items()} for claim in claims]
-    return listing("", records, {name: name.replace("_", " ") for name in fields})
+    def line(claim: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "id": Cell(claim["id"], claim["source"], kind="text"),
+            "verdict": Cell(claim["verdict"], kind="verdict"),
+            "statement": Cell(claim["statement"], remarks=(claim["note"],) * bool(claim["note"]), kind="text"),
+            "estimate": estimate(claim["estimate"], claim["lo"], claim["hi"]),
+            "region": Cell(claim["region"]),
+            "replicates": Cell(str(claim["replicates"])),
+            "p": Cell(tables.number(claim["p"])),
+            "holm_p": Cell(tables.number(claim["holm_p"])),
+        }
+
+    return listing("", map(line, claims), CLAIMS)
 
 
 def _template() -> Template:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,20 +19,35 @@ from bfc_bench.run.resolve import Cell
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Work
 from bfc_bench.tasks.metrics import error_rate, nmse, trimmed_nmse
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.precision import precision_state
 
 Finished: TypeAlias = tuple[Row, str]
 """A row and its traceback."""
 
 
-def run_batch(batch: Batch) -> list[Finished]:
+@dataclass(frozen=True)
+class Report:
+    """What a worker sends back of a batch."""
+
+    finished: list[Finished]
+    precision: dict[str, Any]
+    """Versions and precision settings of the numerical libraries that the worker has loaded."""
+
+
+def run_batch(batch: Batch) -> Report:
     """Rows of the batch's cells. A fault that the process survives is a row; others are the executor's to report."""
     prepared = [(cell, attempt(lambda cell=cell: Work.prepare(batch, cell))) for cell in batch.cells]  # type: ignore[misc]
     broken = [_failed(batch, cell, item, {}) for cell, item in prepared if isinstance(item, Failure)]
-    work = [item for _, item in prepared if isinstance(item, Work)]
-    return [*broken, *_run(work)] if work else broken
+    groups: dict[Hashable, list[Work]] = {}
+    for cell, item in prepared:
+        if isinstance(item, Work):  # cells that cannot be fitted together are timed apart
+            key = item.learner.batch_key(item.problem.outline(cell.n))
+            groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
+    return Report([*broken, *(done for work in groups.values() for done in _run(work))], precision_state())
 
 
 def _run(work: list[Work]) -> list[Finished]:
+    """Rows of cells that are fitted together; each has its share of the time, by declared cost."""
     cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
     choices = tune(work)
     chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
@@ -46,13 +62,20 @@ def _run(work: list[Work]) -> list[Finished]:
     trains = predict(cls, ordered, [item.convert(item.train().x[:TRAIN_POINTS]) for item in work])
     finished = [_finish(*parts) for parts in zip(work, choices, ordered, tests, trains, strict=True)]
     shared: dict[str, Any] = {
-        "fit_cpu_seconds": cpu / len(work),
-        "fit_wall_seconds": wall / len(work),
         "trained_together": len(work),
         "peak_memory_bytes": memory.bytes(),
         "finished_at": time.time(),
     }
-    return [(replace(row, **shared), text) for row, text in finished]
+    return [
+        (replace(row, fit_cpu_seconds=share * cpu, fit_wall_seconds=share * wall, **shared), text)
+        for share, (row, text) in zip(_shares(work), finished, strict=True)
+    ]
+
+
+def _shares(work: list[Work]) -> list[float]:
+    costs = [item.learner.cost(item.cell.n, item.cell.d) for item in work]
+    weights = [1.0 if cost is None else max(cost.flops, 1.0) for cost in costs]
+    return [weight / sum(weights) for weight in weights]
 
 
 def _job(item: Work, choice: Choice) -> Job:
@@ -67,6 +90,8 @@ def _finish(item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, t
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, chosen)
     row = blank_row(item.batch, item.cell, "ok", "")
+    if "opt" in item.problem.task.labels.facts:
+        chosen["measured"] = _label_errors(item, test)
     row = replace(row, chosen=chosen, dtype=str(test.dtype), train_nmse=_train_nmse(item, train), **measured)
     return row, ""
 
@@ -129,7 +154,7 @@ def _plain(value: Any) -> Any:
 
 def _measure(item: Work, predictor: Any, test: np.ndarray) -> dict[str, Any]:
     """Errors of the final prediction and of every stage, on the cell's test points."""
-    hidden = item.problem.teacher.hidden(item.problem.test_x)
+    hidden = item.problem.test_hidden
     x = item.convert(item.problem.test_x) if hidden or predictor.stages else None
     measured: dict[str, Any] = {**_errors(item, test), "feature_errors": _features(hidden, predictor, x)}
     measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
@@ -148,6 +173,13 @@ def _errors(item: Work, prediction: np.ndarray) -> dict[str, float | None]:
     if item.problem.task.labels.label_kind == "binary":
         return {"error_rate": error_rate(prediction, target)}
     return {"nmse": nmse(prediction, target), "nmse_trimmed": trimmed_nmse(prediction, target)}
+
+
+def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:
+    """E(F - Y)^2 and OPT = E(G* - Y)^2 over Var G*, for noisy labels Y of the test points."""
+    target, labels = item.problem.test_y, item.problem.test_labels
+    error, opt = (np.mean((values - labels) ** 2) / np.var(target) for values in (prediction.astype(float), target))
+    return {"label_nmse": float(error), "opt": float(opt)}
 
 
 def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, float]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import resource
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 
 class PeakMemory:
     """Peak resident memory of this process since the object was made, above what it held then."""
 
     def __init__(self) -> None:
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")  # Linux: restart the peak
-        self._before = _status("VmRSS") or _peak()
+        with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # Linux: restart the peak
+        self._before = _status("VmRSS:") or _peak()
 
     def bytes(self) -> int:
         """The peak so far, in bytes above the start."""
@@ -24,15 +23,15 @@ class PeakMemory:
 def _status(key: str) -> int | None:
     """A size in bytes from this process's status on Linux, or None elsewhere."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        with open("/proc/self/status") as lines:
+            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), None)
     except OSError:
         return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), None)
 
 
 def _peak() -> int:
     unit = 1 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return _status("VmHWM:") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def is_out_of_memory(error: Exception) -> bool:

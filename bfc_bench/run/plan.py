@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import frexp
 from statistics import median
 
-from bfc_bench.compat import skip_reason
+from bfc_bench.compat import ask, skip_reason
 from bfc_bench.config import canonical_json
+from bfc_bench.learner import Cost
 from bfc_bench.results import Row
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
@@ -53,7 +55,10 @@ class Plan:
         return len(self.todo) + len(self.done) + len(self.failed) + len(self.skipped)
 
     def batches(self, jobs: int) -> list[Planned]:
-        """The cells to do in batches, longest first, small enough to fit time and memory and to keep ``jobs`` busy."""
+        """The cells to do in batches, small enough to fit time and memory and to keep ``jobs`` busy.
+
+        Longest first, up to a factor of 2; then problem by problem, of which a worker keeps the last few.
+        """
         groups: dict[Hashable, list[Cell]] = {}
         problems: dict[tuple[str, int, int], Problem] = {}
         for cell in self.todo:
@@ -63,7 +68,7 @@ class Plan:
             total = sum(self.seconds[cell.id] for cell in cells)
             seconds = min(self.common.cell_seconds / 4, max(total / (2 * jobs), 5.0))
             planned += [self._batch(part) for part in self._parts(cells, seconds)]
-        return sorted(planned, key=lambda p: -p.seconds)
+        return sorted(planned, key=_order)
 
     def single(self, cell: Cell) -> Batch:
         """A batch of one cell."""
@@ -76,7 +81,7 @@ class Plan:
         if where not in problems:
             task = self.grid.tasks[cell.task]
             problems[where] = task.problem(self.common.seed, cell.d, cell.replicate, self.common.test_size)
-        key = learner.batch_key(problems[where].outline(cell.n))
+        key = ask(learner, "batch_key", problems[where].outline(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
     def _parts(self, cells: Sequence[Cell], seconds: float) -> Iterable[list[Cell]]:
@@ -99,6 +104,11 @@ class Plan:
         return Planned(
             Batch(self.common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells)
         )
+
+
+def _order(planned: Planned) -> tuple[int, str, int, int]:
+    first = planned.batch.cells[0]
+    return -frexp(planned.seconds)[1], first.task, first.d, first.replicate
 
 
 def spec(entry: Entry) -> LearnerSpec:
@@ -146,7 +156,7 @@ def make_plan(
 
 
 def _bytes(entry: Entry, cell: Cell) -> float:
-    cost = entry.learner.cost(cell.n, cell.d)
+    cost = ask(entry.learner, "cost", cell.n, cell.d)
     return 0.0 if cost is None else cost.bytes
 
 
@@ -162,7 +172,7 @@ class _Costs:
             if row.status != "ok" or entry is None or row.fit_cpu_seconds is None:
                 continue
             seen.setdefault((row.label, row.d, row.n), []).append(row.fit_cpu_seconds)
-            if cost := entry.learner.cost(row.n, row.d):
+            if cost := ask(entry.learner, "cost", row.n, row.d):
                 rates.setdefault(row.label, []).append(row.fit_cpu_seconds / cost.flops)
         self._seen = {key: median(values) for key, values in seen.items()}
         self._rates = {label: median(values) for label, values in rates.items()}
@@ -177,7 +187,7 @@ class _Costs:
 
     def _declared(self, cell: Cell) -> float:
         entry = self._grid.entries[cell.label]
-        cost = entry.learner.cost(cell.n, cell.d)
+        cost: Cost | None = ask(entry.learner, "cost", cell.n, cell.d)
         if cost is None:
             return UNKNOWN_SECONDS
         if cell.label in self._rates:

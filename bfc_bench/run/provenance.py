@@ -39,8 +39,8 @@ def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
         "executor": executor,
         "jobs": jobs,
         "threads_per_worker": 1 if executor == "processes" else None,
-        "tf32": False,
         "git": git_commit(Path.cwd()),
+        "precision": {},
     }
 
 

@@ -78,6 +78,7 @@ def resolve(
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
     built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
+    _check_claims(suite, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
     common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
     return Grid(
@@ -87,6 +88,14 @@ def resolve(
         {name: digest({**common, "task": task.definition()}) for name, task in built.items()},
         {label: digest(entry.definition()) for label, entry in chosen.items()},
     )
+
+
+def _check_claims(suite: Suite, where: str) -> None:
+    if suite.claim:
+        # Imported here since the statistics behind it are slow to import, and workers do not need them.
+        from bfc_bench.analysis.claims import parse_claims
+
+        parse_claims(suite, where)
 
 
 def _is_guest(name: str, suite: Suite, plugins: Plugins) -> bool:

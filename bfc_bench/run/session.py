@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors.base import Fault, Pool
+from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.results import Row, Status
 from bfc_bench.run.cell import Finished, blank_row, run_batch
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
-from bfc_bench.run.work import Batch, Common
+from bfc_bench.run.work import Batch, Common, warm_up
 from bfc_bench.store import Store
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,6 @@ def run(
     jobs: int = 1,
     retry_failed: bool = False,
     listeners: Sequence[object] = (),
-    progress: Callable[[Session, Row], None] | None = None,
 ) -> Session:
     """Run what is missing of a grid into the store in ``directory`` and return the ended session.
 
@@ -99,7 +98,7 @@ def run(
             session = Session(id, suite.name, suite.version, store, plan, facts)
             _tell(plugins, "bfc_run_started", session=session)
             try:
-                _run(session, plugins, opened, progress)
+                _run(session, plugins, opened)
             except KeyboardInterrupt:
                 session.interrupted = True
             finally:
@@ -111,7 +110,7 @@ def run(
                 plugins.manager.unregister(listener)
 
 
-def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[Session, Row], None] | None) -> None:
+def _run(session: Session, plugins: Plugins, executor: Executor) -> None:
     def commit(finished: Sequence[Finished]) -> None:
         grid = session.plan.grid
         session.store.put(
@@ -120,8 +119,6 @@ def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[
         for row, _ in finished:
             session.statuses[row.status] += 1
             _tell(plugins, "bfc_result", result=row)
-            if progress:
-                progress(session, row)
 
     plan = session.plan
     for start in range(0, len(plan.to_skip), 1000):
@@ -129,7 +126,7 @@ def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[
     batches: dict[int, Batch] = {}
     if not plan.todo:
         return
-    pool: Pool = executor.open(run_batch)
+    pool: Pool = executor.open(run_batch, prepare=warm_up)
     try:
 
         def submit(batch: Batch) -> None:
@@ -141,7 +138,8 @@ def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[
         for key, outcome in pool.outcomes():
             batch = batches[key]
             if not isinstance(outcome, Fault):
-                commit(outcome)
+                commit(outcome.finished)
+                _note_precision(session, outcome.precision)
             elif len(batch.cells) > 1:  # only the guilty cell shall be marked
                 for cell in batch.cells:
                     submit(plan.single(cell))
@@ -151,6 +149,14 @@ def _run(session: Session, plugins: Plugins, executor: Any, progress: Callable[[
         pool.close(now=True)
         raise
     pool.close()
+
+
+def _note_precision(session: Session, precision: Mapping[str, Any]) -> None:
+    """Add what workers say of their libraries to the provenance; more of them are loaded as more learners have run."""
+    known = session.provenance["precision"]
+    if not precision.items() <= known.items():
+        known.update(precision)
+        session.store.amend_session(session.id, session.provenance)
 
 
 def _skip(plan: Plan, cell: Cell) -> Row:

@@ -87,6 +87,7 @@ class Work:
             device=common.device,
             square_mean=self.problem.square_mean,
             unlabeled=None if unlabeled is None else self.convert(unlabeled),
+            margin_column=self.problem.task.labels.margin_column,
             oracle=self.problem.facts(learner.oracle()),
             seconds=common.cell_seconds,
             memory_bytes=common.memory_bytes,
@@ -103,6 +104,11 @@ class Work:
     def converted(self, data: Data) -> Data:
         """A training set as the learner wants it."""
         return replace(data, x=self.convert(data.x), y=self.convert(data.y))
+
+
+def warm_up() -> None:
+    """In a new worker: find the plugins, so that the first cell's time is its own."""
+    _plugins()
 
 
 @lru_cache(maxsize=1)

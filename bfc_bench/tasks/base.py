@@ -6,8 +6,10 @@ Shapes: m points, d input dimension, k_l width of the target's layer l. All arra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -86,17 +88,95 @@ class Teacher(ABC):
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """Hidden features {"S2": (m, k_2), ...}, scaled so that a layer's term in G* is the sum of their squares.
 
-        In the notation of the paper these are sqrt(alpha_l) S*_l. Empty for a target that has none.
+        In the notation of the paper these are sqrt(alpha_l) S*_l. Where a target reads a layer's units with signs, its
+        term is the sum of their squares with those signs. Empty for a target that has none.
         """
         return {}
 
 
+class ScaledTeacher(Teacher):
+    """``factor`` times another target function, factor > 0. Hidden features and ``alphas`` follow."""
+
+    def __init__(self, teacher: Teacher, factor: float) -> None:
+        self.teacher, self.factor = teacher, factor
+        self.facts = dict(teacher.facts)
+        if isinstance(alphas := self.facts.get("alphas"), Sequence):
+            self.facts["alphas"] = [factor * alpha for alpha in alphas]
+
+    def __call__(self, x: Float) -> Float:
+        """factor G*(x), (m,), for x (m, d)."""
+        return self.factor * self.teacher(x)
+
+    def hidden(self, x: Float) -> Mapping[str, Float]:
+        """sqrt(factor) times the hidden features."""
+        return {layer: sqrt(self.factor) * s for layer, s in self.teacher.hidden(x).items()}
+
+
 class Labels(Settings, ABC):
-    """How labels are made from target values. Its annotated fields are its options in a suite."""
+    """How labels are made from target values. Its annotated fields are its options in a suite.
+
+    A labelling may show the learner other inputs than the target's: ``columns`` more of them, mixed as it likes.
+    """
 
     kind: ClassVar[str]
     label_kind: ClassVar[LabelKind] = "real"
+    unit_variance: ClassVar[bool] = False
+    """Whether the target is first divided by its standard deviation."""
+    columns: ClassVar[int] = 0
+    """How many columns the learner sees besides the target's d."""
+
+    @property
+    def margin_column(self) -> int | None:
+        """The column seen whose value is added to G* before the sign is taken, where the learner may know it."""
+        return None
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Plain facts; ``opt`` = E(G* - Y)^2 / Var G* where real labels Y differ from the target."""
+        return {}
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """Why this labelling does not go with an input law, or None."""
+        return None
+
+    def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
+        """What the labelling itself leaves open (a direction, say), by name."""
+        return {}
+
+    def show(self, rng: np.random.Generator, x: Float, rule: Rule) -> Float:
+        """The inputs (m, d + columns) as the learner sees them, from the target's inputs x (m, d)."""
+        return x
 
     @abstractmethod
-    def label(self, rng: np.random.Generator, x: Float, values: Float, scale: float) -> Float:
-        """Labels (m,) of points x (m, d) with target values (m,); ``scale`` is the target's standard deviation."""
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+        """Labels (m,) of the inputs ``seen`` (m, d + columns) with target values (m,)."""
+
+    def square_mean(self, rule: Rule) -> Float:
+        """E[x_i^2] of the inputs as the learner sees them, (d + columns,)."""
+        return rule.law.square_mean
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A labelling with everything drawn: labelling points needs only a stream of its own."""
+
+    labels: Labels
+    law: Law
+    mean: float
+    """E[G*]."""
+    deviation: float
+    """The standard deviation of G*."""
+    drawn: Mapping[str, Any]
+
+    def show(self, rng: np.random.Generator, x: Float) -> Float:
+        """The inputs (m, d + columns) as the learner sees them, from the target's inputs x (m, d)."""
+        return self.labels.show(rng, x, self)
+
+    def label(self, rng: np.random.Generator, seen: Float, values: Float) -> Float:
+        """Labels (m,) of the inputs ``seen`` (m, d + columns) with target values (m,)."""
+        return self.labels.label(rng, seen, values, self)
+
+    @property
+    def square_mean(self) -> Float:
+        """E[x_i^2] of the inputs as the learner sees them, (d + columns,)."""
+        return self.labels.square_mean(self)

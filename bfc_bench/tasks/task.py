@@ -14,10 +14,10 @@ from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Data, Outline, TaskFacts
 from bfc_bench.registry import Registry
 from bfc_bench.seeds import BLOCK, stream
-from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Target, Teacher
+from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Rule, ScaledTeacher, Target, Teacher
 
 SCALE_POINTS = 16 * BLOCK
-"""Leading test points on which the target's standard deviation is estimated, whatever the size of the test set."""
+"""Leading test points on which the target's mean and deviation are estimated, whatever the size of the test set."""
 
 Part = TypeVar("Part", bound=Settings)
 
@@ -34,7 +34,12 @@ class Task:
 
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
-        return self.inputs.check(d) or self.target.check(d) or self.target.check_inputs(self.inputs)
+        return (
+            self.inputs.check(d)
+            or self.target.check(d)
+            or self.target.check_inputs(self.inputs)
+            or self.labels.check_inputs(self.inputs)
+        )
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
@@ -54,7 +59,7 @@ class Task:
             target=self.target.kind,
             labels=self.labels.kind,
             kind=self.labels.label_kind,
-            d=d,
+            d=d + self.labels.columns,
             unlabeled=self.unlabeled,
         )
 
@@ -70,13 +75,15 @@ class Problem:
 
     Points come in blocks of ``seeds.BLOCK`` rows, each from its own stream, so that a smaller sample is a bitwise
     prefix of a larger one. All arrays are float64 and read-only: every learner of the problem sees the same ones.
+
+    In shapes, d is the target's input dimension; learners see d' = d + ``task.labels.columns`` columns.
     """
 
     def __init__(self, task: Task, seed: int, d: int, replicate: int, test_size: int) -> None:
         self.task, self.seed, self.d, self.replicate, self.test_size = task, seed, d, replicate, test_size
         self._train = _Rows(self._train_block)
         self._test = _Rows(self._test_block)
-        self._unlabeled = _Rows(lambda b: (self._inputs("unlabeled", b),))
+        self._unlabeled = _Rows(lambda b: (self._shown("unlabeled", b, self._inputs("unlabeled", b)),))
 
     @cached_property
     def sample(self) -> str:
@@ -85,52 +92,77 @@ class Problem:
 
     @cached_property
     def law(self) -> Law:
-        """The input law."""
+        """The law of the target's inputs."""
         return self.task.inputs.law(self._stream("law"), self.d)
 
     @cached_property
     def teacher(self) -> Teacher:
-        """The target function."""
-        return self.task.target.draw(self._stream("teacher"), self.law)
+        """The target function, of unit variance where the labels want that. Raises ``UsageError`` if it cannot be."""
+        teacher = self.task.target.draw(self._stream("teacher"), self.law)
+        if not self.task.labels.unit_variance:
+            return teacher
+        deviation = self._moments(teacher)[1]
+        if not deviation > 0:
+            raise UsageError(f"task {self.task.name!r}: the target is constant, so {self.task.labels.kind} labels too.")
+        return ScaledTeacher(teacher, 1 / deviation)
 
     @cached_property
+    def rule(self) -> Rule:
+        """How points are labelled."""
+        labels = self.task.labels
+        drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
+        return Rule(labels, self.law, *self._moments(self.teacher), drawn)
+
+    @property
     def scale(self) -> float:
         """The teacher's standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
-        blocks = range(SCALE_POINTS // BLOCK)
-        return float(np.std(np.concatenate([self.teacher(self._inputs("test-inputs", b)) for b in blocks])))
+        return self.rule.deviation
 
     @property
     def square_mean(self) -> Float:
-        """E[x_i^2], (d,)."""
-        return self.law.square_mean
+        """E[x_i^2] of the columns that learners see, (d',)."""
+        return self.rule.square_mean
 
     def outline(self, n: int) -> Outline:
         """What is known of the first n training points without drawing them."""
-        return Outline(sample=self.sample, n=n, d=self.d, kind=self.task.labels.label_kind)
+        labels = self.task.labels
+        return Outline(sample=self.sample, n=n, d=self.d + labels.columns, kind=labels.label_kind)
 
     def train(self, n: int) -> Data:
-        """The first n training points: x (n, d), y (n,)."""
+        """The first n training points: x (n, d'), y (n,)."""
         x, y = self._train.first(n)
-        return Data(sample=self.sample, n=n, d=self.d, kind=self.task.labels.label_kind, x=x, y=y)
+        return Data(**vars(self.outline(n)), x=x, y=y)
 
     @property
     def test_x(self) -> Float:
-        """The test inputs, (test_size, d)."""
+        """The test inputs, (test_size, d')."""
         return self._test.first(self.test_size)[0]
 
     @property
     def test_y(self) -> Float:
         """Clean target values at the test inputs, or their labels where labels are binary, (test_size,)."""
-        return self._test.first(self.test_size)[1]
+        return self.test_labels if self.task.labels.label_kind == "binary" else self._test.first(self.test_size)[1]
+
+    @property
+    def test_labels(self) -> Float:
+        """Labels at the test inputs, made as in training, (test_size,)."""
+        return self._test.first(self.test_size)[2]
+
+    @cached_property
+    def test_hidden(self) -> Mapping[str, Float]:
+        """The teacher's hidden features at the test inputs, {"S2": (test_size, k_2), ...}."""
+        blocks = range(-(-self.test_size // BLOCK))
+        parts = [self.teacher.hidden(self._inputs("test-inputs", block)) for block in blocks]
+        return {layer: np.concatenate([part[layer] for part in parts])[: self.test_size] for layer in parts[0]}
 
     @property
     def unlabeled(self) -> Float | None:
-        """Inputs without labels, (n_0, d), or None when the task offers none."""
+        """Inputs without labels, (n_0, d'), or None when the task offers none."""
         return self._unlabeled.first(self.task.unlabeled)[0] if self.task.unlabeled else None
 
     def facts(self, keys: Collection[str]) -> dict[str, Any]:
-        """The teacher's facts under ``keys``. Raises ``UsageError`` for one it does not have."""
-        known = self.teacher.facts
+        """Facts of the teacher and the labelling under ``keys``. Raises ``UsageError`` for one they do not have."""
+        known = {**self.teacher.facts, **self.task.labels.facts}
         for key in keys:
             if key not in known:
                 raise UsageError(
@@ -145,16 +177,23 @@ class Problem:
     def _inputs(self, purpose: str, block: int) -> Float:
         return self.law.sample(self._stream(purpose, block), BLOCK)
 
-    def _label(self, purpose: str, block: int, x: Float) -> Float:
-        return self.task.labels.label(self._stream(purpose, block), x, self.teacher(x), self.scale)
+    def _shown(self, purpose: str, block: int, x: Float) -> Float:
+        return self.rule.show(self._stream(f"{purpose}-columns", block), x)
+
+    def _moments(self, teacher: Teacher) -> tuple[float, float]:
+        """Mean and standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
+        values = np.concatenate([teacher(self._inputs("test-inputs", b)) for b in range(SCALE_POINTS // BLOCK)])
+        return float(np.mean(values)), float(np.std(values))
 
     def _train_block(self, block: int) -> tuple[Float, Float]:
         x = self._inputs("train-inputs", block)
-        return x, self._label("train-labels", block, x)
+        seen = self._shown("train", block, x)
+        return seen, self.rule.label(self._stream("train-labels", block), seen, self.teacher(x))
 
-    def _test_block(self, block: int) -> tuple[Float, Float]:
+    def _test_block(self, block: int) -> tuple[Float, Float, Float]:
         x = self._inputs("test-inputs", block)
-        return x, self._label("test-labels", block, x) if self.task.labels.label_kind == "binary" else self.teacher(x)
+        seen, values = self._shown("test", block, x), self.teacher(x)
+        return seen, values, self.rule.label(self._stream("test-labels", block), seen, values)
 
 
 class _Rows:

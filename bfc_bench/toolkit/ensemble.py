@@ -44,6 +44,11 @@ def weighted_square_loss(prediction: Array, y: Array) -> Array:
     return (prediction - y) ** 2 / (1.0 + y * y)
 
 
+def cross_entropy_loss(prediction: Array, y: Array) -> Array:
+    """log(1 + exp(-y z)) at margins z, (B,): CE(Y, v z) for labels y = v Y, Y in {-1, +1} (BFC line 430)."""
+    return jax.nn.softplus(-y * prediction)
+
+
 @dataclass(frozen=True)
 class WarmupCosine:
     """Linear warm-up over a ``share`` of training, then a cosine to 0."""
@@ -95,6 +100,8 @@ class Member:
     """Momentum of SGD, or Adam's beta_1."""
     beta2: float = 0.99
     """Adam's beta_2."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay: a step of rate ``lr`` also takes this times ``lr`` off every trained parameter."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +222,7 @@ def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree,
         "clip": stack([member.clip for member in members]),
         "momentum": stack([member.momentum for member in members]),
         "beta2": stack([member.beta2 for member in members]),
+        "weight_decay": stack([member.weight_decay for member in members]),
     }
 
 
@@ -276,7 +284,7 @@ def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: 
         else:
             first = beta1 * first + gradient
             update = first
-        moved = params - lr * recipe.schedule(t / steps) * update
+        moved = params - lr * recipe.schedule(t / steps) * (update + data["weight_decay"] * params)
         return jnp.where(finite, moved, params), first, second, finite
 
     state = jax.lax.fori_loop(start, stop, step, state)

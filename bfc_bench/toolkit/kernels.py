@@ -18,7 +18,11 @@ from torch import Tensor
 
 from bfc_bench.toolkit.arccos import first_layer, relu_network_, relu_network_diagonal
 
-KernelName: TypeAlias = Literal["rbf", "poly", "ntk", "nngp"]
+KernelName: TypeAlias = Literal["rbf", "poly", "ntk", "nngp", "compositional"]
+Activation: TypeAlias = Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"]
+
+TILE = 256
+"""Side of the blocks of a matrix on a CPU: a few of them fit a core's cache."""
 
 
 @dataclass(frozen=True)
@@ -156,18 +160,23 @@ def make_kernel(
     degree: int = 2,
     coef0: float = 1.0,
     bias_variance: float = 0.0,
+    activation: Activation = "relu",
 ) -> Kernel:
     """The kernel called ``name``; options of other kernels are ignored."""
     if name == "rbf":
         return Rbf(gamma)
     if name == "poly":
         return Polynomial(gamma, degree, coef0)
+    if name == "compositional":
+        from bfc_bench.toolkit.compositional import Compositional
+
+        return Compositional(gamma, activation, depth)
     return ReluNetwork(gamma, depth, bias_variance, tangent=name == "ntk")
 
 
 def _tiles(m: int, n: int, device: torch.device) -> list[tuple[slice, slice]]:
-    """Blocks of an (m, n) matrix: a few of them fit a core's cache; on a GPU they only bound memory."""
-    height, width = (256, 256) if device.type == "cpu" else (4096, 4096)
+    """Blocks of an (m, n) matrix: of side ``TILE`` on a CPU; on a GPU they only bound memory."""
+    height, width = (TILE, TILE) if device.type == "cpu" else (4096, 4096)
     return [
         (slice(i, min(i + height, m)), slice(j, min(j + width, n)))
         for i in range(0, m, height)

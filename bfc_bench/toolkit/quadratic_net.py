@@ -2,7 +2,8 @@
 
 With G_0 = x and G_1 = x^2 - E[x^2], layer l = 2..L has pre-activations S_l = sum_{j in J_l} W_{l,j} G_j and
 G_l = S_l^2, and the network is F(x) = constant + sum_l alpha_l Sum(G_l): the paper's learner network with trainable
-M_{l,j} called W_{l,j} here, of degree 2^L.
+M_{l,j} called W_{l,j} here, of degree 2^L. Where J_2 = {0} and no layer reads G_1, layer 2 is the learned first layer
+G_2 = (W_{2,0} x)^2 of Li's talk on the paper, and the degree is 2^(L-1).
 
 Letters in shapes: m points, d input dimension, m_l width of layer l, q_l = sum_{j in J_l} dim(G_j).
 Inside the network points are columns: the products are small, and about a third faster that way round on a CPU.
@@ -13,6 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,20 +24,63 @@ Array: TypeAlias = Any
 Params: TypeAlias = dict[str, Any]
 
 
-def default_skips(depth: int) -> tuple[tuple[int, ...], ...]:
-    """J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, up to l = ``depth`` (L)."""
-    return ((1,), *((0, layer - 1) for layer in range(3, depth + 1)))
+def default_skips(depth: int, squares: bool = True) -> tuple[tuple[int, ...], ...]:
+    """J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, up to l = ``depth`` (L); one layer later without ``squares``.
+
+    Then layer 2 is the first of the hierarchy: J_2 = {0}, J_3 = {2}, J_4 = {0, 3}, J_l = {0, l-1}.
+    """
+    start = ((1,),) if squares else ((0,), (2,))
+    return (*start, *((0, layer - 1) for layer in range(len(start) + 2, depth + 1)))[: depth - 1]
 
 
-def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int]) -> None:
-    """Raise ``ValueError`` unless J_l, for l = 2..L, are distinct layers among 0..l-1."""
+def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: bool = True) -> None:
+    """Raise ``ValueError`` unless J_l, for l = 2..L, are distinct layers below l, the one right below among them.
+
+    Layer 1, the squares of x, is there or not: without ``squares`` the layers below l are 0, 2..l-1.
+    """
     if len(skips) != len(widths):
         raise ValueError(
             f"skips must have one set J_l per layer, {len(widths)} for widths {tuple(widths)}. Got {len(skips)}."
         )
     for layer, sources in enumerate(skips, start=2):
-        if not sources or len(set(sources)) != len(sources) or not all(0 <= j < layer for j in sources):
-            raise ValueError(f"J_{layer} in skips must be distinct layers among 0..{layer - 1}. Got {tuple(sources)}.")
+        below = [j for j in range(layer) if squares or j != 1]
+        if not sources or len(set(sources)) != len(sources) or not set(sources) <= set(below):
+            raise ValueError(f"J_{layer} in skips must be distinct layers among {below}. Got {tuple(sources)}.")
+        if below[-1] not in sources:
+            raise ValueError(f"J_{layer} in skips must contain the layer below, {below[-1]}. Got {tuple(sources)}.")
+
+
+def outside_theory(skips: Sequence[Sequence[int]]) -> list[str]:
+    """What of valid skip sets the theory does not cover (BFC footnote 4): layer l-2 in J_l, or no skip link at all."""
+    findings = []
+    for layer, sources in enumerate(skips, start=2):
+        if layer - 2 in sources:
+            findings.append(f"J_{layer} = {list(sources)} contains layer {layer - 2}")
+        if layer >= 3 and len(sources) == 1:
+            findings.append(f"J_{layer} = {list(sources)} has no skip link")
+    return findings
+
+
+def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> None:
+    """Raise ``ValueError`` unless W_{l,l-1} and W_{l,l-3} can be one matrix, for l = 3..L.
+
+    Each J_l must contain l-1 and l-3, of equal widths. Without ``d`` those of x and x^2 - E[x^2] count as right.
+    """
+    given = [("the input dimension", d)] * 2
+    sizes = [*given, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
+    for layer, sources in enumerate(skips, start=2):
+        if layer < 3:
+            continue
+        if not {layer - 1, layer - 3} <= set(sources):
+            raise ValueError(
+                f"share_skips needs layers {layer - 1} and {layer - 3} in J_{layer} of skips. Got {tuple(sources)}."
+            )
+        (key, width), (other, wanted) = sizes[layer - 1], sizes[layer - 3]
+        if wanted is not None and width != wanted:
+            raise ValueError(
+                f"share_skips needs {key} to be {other}, {wanted}: W_{layer} has one matrix for layers {layer - 3} and "
+                f"{layer - 1}. Got {width}."
+            )
 
 
 def truncated_square(z: Array, bound: float) -> Array:
@@ -55,7 +101,7 @@ class QuadraticNet:
     """Shapes of a network; calling it with parameters and inputs predicts. Equal networks hash equal.
 
     Parameters: ``W2`` .. ``WL`` (m_l, q_l), the W_{l,j} side by side in the order of J_l; ``log_alpha`` (L-1,);
-    ``constant`` (); ``square_mean`` (d,), E[x^2], which has no gradient.
+    ``constant`` (); ``square_mean`` (d,), E[x^2], which has no gradient; ``linear`` (d,) where F has a linear term.
     """
 
     d: int
@@ -65,18 +111,44 @@ class QuadraticNet:
     """J_2..J_L."""
     truncate: float | None = None
     """B' of the truncated square between layers, or None. The outermost square of a layer's term is always exact."""
+    share_skips: bool = False
+    """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (BFC footnote 4): one matrix, for G_{l-1} + G_{l-3}, in
+    the place of the first of them in J_l."""
 
     def below(self, layer: int) -> QuadraticNet:
         """The network that ends with ``layer``."""
-        return replace(self, widths=self.widths[: layer - 1], skips=self.skips[: layer - 1])
+        kept = self.index(layer) + 1
+        return replace(self, widths=self.widths[:kept], skips=self.skips[:kept])
+
+    def own(self, params: Params) -> Params:
+        """The parameters of this network, of those of one that it is ``below``."""
+        weights = {f"W{layer}": params[f"W{layer}"] for layer in self.layers()}
+        rest = {key: value for key, value in params.items() if not key.startswith("W")}
+        return {**weights, **rest, "log_alpha": params["log_alpha"][: len(self.widths)]}
 
     def layers(self) -> range:
         """2..L."""
         return range(2, len(self.widths) + 2)
 
+    def index(self, layer: int) -> int:
+        """The place of a layer in ``widths``, ``skips`` and ``log_alpha``."""
+        return layer - 2
+
+    def blocks(self, layer: int) -> list[tuple[int, ...]]:
+        """J_l in groups, those that share a matrix W_{l,j} together."""
+        sources = self.skips[self.index(layer)]
+        shared = tuple(j for j in sources if self.share_skips and layer >= 3 and j in (layer - 1, layer - 3))
+        return [shared if j in shared else (j,) for j in sources if j not in shared[1:]]
+
     def fan_ins(self, layer: int) -> list[int]:
-        """dim(G_j) for j in J_l."""
-        return [self.d if j < 2 else self.widths[j - 2] for j in self.skips[layer - 2]]
+        """dim(G_j) for the groups of J_l; their sum is q_l."""
+        sources = [block[0] for block in self.blocks(layer)]
+        return [self.d if j < 2 else self.widths[self.index(j)] for j in sources]
+
+    def reads(self, layer: int, coordinate: int) -> np.ndarray:
+        """Which columns of W_l are weights of x_i or of x_i^2 - E[x_i^2], i = ``coordinate``: booleans (q_l,)."""
+        blocks = zip(self.blocks(layer), self.fan_ins(layer), strict=True)
+        return np.concatenate([(np.arange(dim) == coordinate) & (min(block) < 2) for block, dim in blocks])
 
     def init(self, rng: np.random.Generator, scales: Sequence[float], square_mean: np.ndarray) -> Params:
         """Random parameters: W_{l,j} ~ N(0, 1) * scale_l / sqrt(m_l dim(G_j)), all alpha_l = 1, constant 0."""
@@ -92,7 +164,8 @@ class QuadraticNet:
 
         alpha = jax.numpy.exp(params["log_alpha"])
         pre, _ = self.forward({**params, "square_mean": jax.lax.stop_gradient(params["square_mean"])}, x.T)
-        return params["constant"] + sum(alpha[layer - 2] * (s * s).sum(0) for layer, s in pre.items())
+        out = params["constant"] + sum(alpha[self.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
+        return out + x @ params["linear"] if "linear" in params else out
 
     def forward(self, params: Params, columns: Array) -> tuple[dict[int, Array], dict[int, Array]]:
         """S_l for l = 2..L and G_j for j = 0..L, each (width, m), at points x^T (d, m); all NumPy or all JAX arrays."""
@@ -104,8 +177,8 @@ class QuadraticNet:
         return pre, outputs
 
     def joined(self, outputs: Mapping[int, Array], layer: int) -> Array:
-        """The inputs of a layer, (q_l, m): G_j for j in J_l, one below the other."""
-        parts = [outputs[j] for j in self.skips[layer - 2]]
+        """The inputs of a layer, (q_l, m): G_j for j in J_l, one below the other, those that share a matrix added."""
+        parts = [reduce(add, (outputs[j] for j in block)) for block in self.blocks(layer)]
         return parts[0] if len(parts) == 1 else parts[0].__array_namespace__().concat(parts, axis=0)
 
     def flops(self) -> float:

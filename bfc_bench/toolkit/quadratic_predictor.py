@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.learner import Predictor
+from bfc_bench.learner import Array, Predictor
 from bfc_bench.toolkit.quadratic_net import Params, QuadraticNet
 
 CHUNK = 4096
@@ -18,6 +18,8 @@ CHUNK = 4096
 
 class QuadraticPredictor(Predictor):
     """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with a weight per unit in the place of alpha_l.
+
+    For binary labels the prediction is a margin, F(x) plus a linear term.
 
     The truncated activation is for training: the learned network is truly quadratic (BFC Remark 2.1).
     Letters: m points, m_l width of layer l.
@@ -33,18 +35,20 @@ class QuadraticPredictor(Predictor):
         input_scale: float = 1.0,
         readouts: Mapping[int, np.ndarray] | None = None,
         info: Mapping[str, Any] | None = None,
-        stages: Mapping[str, Predictor] | None = None,
+        stages: Mapping[str, QuadraticPredictor] | None = None,
     ) -> None:
         """``params`` were trained on ``input_scale * x``, with training inputs x (n, d), and labels over ``y_scale``.
 
         ``readouts`` {l: (m_l,)} are signed weights that replace alpha_l in the prediction (not in ``hidden``).
         """
         self._net = replace(net, truncate=None)
-        self._params = {key: np.asarray(value, np.float64) for key, value in params.items()}
+        self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
+        """Parameters in the scaled units of training, float64."""
         self._input_scale = input_scale
-        self.alphas = dict(zip(net.layers(), y_scale * np.exp(self._params["log_alpha"]), strict=True))
+        self.alphas = dict(zip(net.layers(), y_scale * np.exp(self.params["log_alpha"]), strict=True))
         """Output scale of each layer in the units of the labels."""
-        self._constant = y_scale * float(self._params["constant"])
+        self._constant = y_scale * float(self.params["constant"])
+        self._linear = y_scale * input_scale * self.params.get("linear", np.zeros(net.d))
         self._readouts = {
             layer: np.full(width, self.alphas[layer]) for layer, width in zip(net.layers(), net.widths, strict=True)
         }
@@ -57,11 +61,11 @@ class QuadraticPredictor(Predictor):
 
     def pre_activations(self, x: np.ndarray) -> dict[int, np.ndarray]:
         """{l: S_l (m_l, m)} at x (m, d)."""
-        return self._net.forward(self._params, self._input_scale * np.asarray(x, np.float64).T)[0]
+        return self._net.forward(self.params, self._input_scale * np.asarray(x, np.float64).T)[0]
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """F(x), (m,), at x (m, d)."""
-        out = np.full(len(x), self._constant)
+        out = np.asarray(x, np.float64) @ self._linear + self._constant
         for first in range(0, len(x), CHUNK):
             for layer, s in self.pre_activations(x[first : first + CHUNK]).items():
                 out[first : first + CHUNK] += self._readouts[layer] @ (s * s)
@@ -73,9 +77,29 @@ class QuadraticPredictor(Predictor):
         return {f"S{layer}": math.sqrt(self.alphas[layer]) * (s.T @ self._rotations[layer]) for layer, s in pre.items()}
 
     @property
-    def stages(self) -> Mapping[str, Predictor]:
+    def stages(self) -> Mapping[str, QuadraticPredictor]:
         """Earlier states of the network, in the order of training."""
         return self._stages
+
+
+def weight_correlation(before: Array, after: Array) -> float:
+    """Mean over a layer's neurons, the rows w of W and w' of W' (m_l, q_l), of <w/|w|, w'/|w'|> (BFC Figure 9).
+
+    Neurons that are zero have no direction and are left out; 0 where none has one.
+    """
+    sizes = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    cosines = np.sum(before * after, axis=1)[sizes > 0] / sizes[sizes > 0]
+    return float(np.mean(cosines)) if len(cosines) else 0.0
+
+
+def weight_alignment(before: Array, after: Array) -> float:
+    """max_U <U W, W'> / (|W| |W'|) over orthogonal U, of W and W' (m_l, q_l); 0 where one of them is zero.
+
+    Sum(S_l^2) does not change when W_l is rotated, and large learning rates rotate it: this is what the correlation of
+    neurons misses then.
+    """
+    size = np.linalg.norm(before) * np.linalg.norm(after)
+    return float(np.linalg.norm(after @ before.T, "nuc") / size) if size > 0 else 0.0
 
 
 def _principal(s: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import torch
 from bfc_plugins.kernel_ridge import KernelRidge
 
 from bfc_bench.errors import BenchError, UsageError
-from bfc_bench.learner import Context, Data, Failure, Job
+from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.testing import check_learner
+from bfc_bench.toolkit import tangents
 
 LAW = Context(square_mean=np.ones(4))
 SIZES = (5, 40, 90)
@@ -59,6 +62,38 @@ def test_batches_share_a_sample_and_a_kernel_only():
     assert key == KernelRidge(kernel="ntk", ridge=1.0).batch_key(prefix(sample(), 5))
     assert key != KernelRidge(kernel="ntk", depth=2).batch_key(sample())
     assert key != KernelRidge(kernel="ntk").batch_key(sample(seed=1))
+
+
+needs_tangents = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+
+
+@needs_tangents
+@pytest.mark.parametrize("depth", [1, 2])
+def test_compositional_relu_is_nngp(depth):
+    data, test = sample(), sample(300, seed=1).x
+    one, other = (
+        KernelRidge(kernel=kernel, depth=depth, ridge=1e-3).fit(data, LAW).predict(test)
+        for kernel in ("compositional", "nngp")
+    )
+    assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@needs_tangents
+def test_compositional_keeps_the_contract():
+    check_learner(KernelRidge(kernel="compositional", activation="gelu", depth=2, ridge=1e-3))
+
+
+def test_compositional_is_skipped_with_what_to_install(monkeypatch):
+    facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
+    learner = KernelRidge(kernel="compositional")
+    assert learner.batch_key(sample()) != KernelRidge(kernel="compositional", activation="erf").batch_key(sample())
+    monkeypatch.setattr(tangents, "version", absent)
+    assert "pip install" in learner.skip(facts, 100)
+    assert KernelRidge(kernel="ntk").skip(facts, 100) is None
+
+
+def absent(name: str) -> str:
+    raise PackageNotFoundError(name)
 
 
 def test_points_beyond_n_do_not_matter():
@@ -116,7 +151,8 @@ def test_learner_and_predictor_can_be_copied_and_pickled():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kernel": "laplace"}, "kernel must be 'rbf', 'poly', 'ntk' or 'nngp'"),
+        ({"kernel": "laplace"}, "kernel must be 'rbf', 'poly', 'ntk', 'nngp' or 'compositional'"),
+        ({"activation": "tanh"}, "activation must be 'relu', 'erf', 'gelu', 'quadratic', 'sin' or 'sigmoid'"),
         ({"ridge": -1}, "ridge must be greater than or equal to 0"),
         ({"depht": 2}, "Did you mean 'depth'"),
         ({"gamma": 0}, "gamma must be greater than 0"),

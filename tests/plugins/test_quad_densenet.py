@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from bfc_plugins.grow import Grow
 from bfc_plugins.layerwise import Layerwise
 from bfc_plugins.quad_densenet import QuadDenseNet
 
@@ -12,9 +15,11 @@ from bfc_bench.learner import Context, Data, Failure, Job, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.testing import check_learner
+from bfc_bench.toolkit import recipe
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
@@ -65,7 +70,7 @@ def test_heavy_tailed_inputs_are_learned_too():
     assert nmse(fitted, p) <= 1e-3
 
 
-@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise])
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
     a, b = problem(replicate=0), problem(replicate=1)
     jobs = [
@@ -79,7 +84,7 @@ def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
         np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
 
 
-@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise])
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_divergence_is_one_jobs_own(cls):
     p = problem()
     good = job(cls(**SMALL), p, 100)
@@ -148,9 +153,9 @@ def test_layer_with_rate_zero_stays_where_it_started():
             job(QuadDenseNet(**SMALL, lr=1e-30), p, 100),
         ]
     )
-    np.testing.assert_array_equal(frozen._params["W2"], start._params["W2"])
-    assert not np.array_equal(frozen._params["W3"], start._params["W3"])
-    assert not np.array_equal(moved._params["W2"], start._params["W2"])
+    np.testing.assert_array_equal(frozen.params["W2"], start.params["W2"])
+    assert not np.array_equal(frozen.params["W3"], start.params["W3"])
+    assert not np.array_equal(moved.params["W2"], start.params["W2"])
 
 
 def test_checkpoints_are_stages_of_the_same_training():
@@ -164,13 +169,41 @@ def test_checkpoints_are_stages_of_the_same_training():
     )
 
 
-def test_defaults_follow_dimension_and_depth():
-    deep = QuadDenseNet(widths=(20, 12, 8, 8))
-    assert [QuadDenseNet().minibatch(d) for d in (10, 40, 100, 200, 400, 5000)] == [128, 128, 256, 512, 1024, 1024]
-    assert [QuadDenseNet().rate(d) for d in (10, 200)] == [0.01, 0.004]
-    assert (deep.minibatch(20), deep.rate(20)) == (256, 0.003)
-    assert deep.connections == ((1,), (0, 2), (0, 3), (0, 4))
-    assert (QuadDenseNet(optimizer="sgd").minibatch(10), QuadDenseNet(optimizer="sgd").rate(10)) == (64, 1.0)
+def test_options_left_out_come_from_the_recipe_and_given_ones_stay():
+    plain, told = QuadDenseNet(), QuadDenseNet(steps=7, batch_size=3, lr=0.5, init_scale=(0.1, 0.2))
+    for d in (10, 300):
+        assert plain.length(d) == recipe.training_steps(d, 3, "adam")
+        assert plain.minibatch(d) == recipe.minibatch(d, 3, "adam")
+        assert plain.rate(d) == recipe.learning_rate(d, "adam")
+        assert (told.length(d), told.minibatch(d), told.rate(d)) == (7, 3, 0.5)
+    assert plain.scales() == recipe.init_scales(2, "squares")
+    assert told.scales() == (0.1, 0.2)
+    assert QuadDenseNet(init_scale=0.3).scales() == (0.3, 0.3)
+
+
+def test_a_learned_first_layer_reads_the_inputs_and_nothing_reads_their_squares():
+    learner = QuadDenseNet(first="learned", widths=(8, 6, 4))
+    assert learner.connections == ((0,), (2,), (0, 3))
+    assert (learner.depth, QuadDenseNet(widths=(8, 6)).depth) == (3, 3)
+    assert [learner.net(10).fan_ins(layer) for layer in (2, 3, 4)] == [[10], [8], [10, 6]]
+    assert QuadDenseNet(first="learned", widths=(8,)).connections == ((0,),)
+
+
+def test_the_quartic_of_the_talk_is_learned_with_its_features():
+    # x_1^2 + x_2^2 + .3 (x_1^4 + x_2^4): S_2 = (x_1, x_2) and S_3 = sqrt(.3) (x_1^2, x_2^2).
+    rng = stream("quartic")
+    x, test = rng.standard_normal((1000, 10)), rng.standard_normal((5000, 10))
+
+    def quartic(x):
+        return (x[:, :2] ** 2 + 0.3 * x[:, :2] ** 4).sum(1)
+
+    learner = QuadDenseNet(first="learned", widths=(8, 6), steps=2500)
+    fitted = learner.fit(Data(sample="s", n=1000, d=10, x=x, y=quartic(x)), Context(square_mean=np.ones(10)))
+    truth = quartic(test)
+    assert np.mean((fitted.predict(test) - truth) ** 2) <= 1e-5 * np.var(truth)
+    hidden = fitted.hidden(test)
+    assert feature_error(hidden["S2"], test[:, :2]) <= 1e-2
+    assert feature_error(hidden["S3"], np.sqrt(0.3) * test[:, :2] ** 2) <= 1e-2
 
 
 def test_plain_sgd_learns():
@@ -197,10 +230,18 @@ def test_cost_grows_with_what_costs():
         ({"lr": -1.0}, r"lr must be greater than 0. Got -1.0"),
         ({"momentum": 1.0}, r"momentum must be less than 1"),
         ({"optimizer": "lbfgs"}, r"optimizer must be 'adam' or 'sgd'"),
-        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among 0..2"),
+        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among \[0, 1, 2\]"),
+        ({"first": "learned", "skips": [[1], [0, 2]]}, r"J_2 in skips must be distinct layers among \[0\]"),
+        ({"first": "learned", "skips": [[0], [1, 2]]}, r"J_3 in skips must be distinct layers among \[0, 2\]"),
         ({"alphas": [1.0]}, r"alphas must have one number per layer"),
         ({"alphas": [1.0, -0.3]}, r"greater than 0"),
         ({"width": [3]}, r"unknown option 'width'. Did you mean 'widths'"),
+        ({"skips": [[1], [0]]}, r"J_3 in skips must contain the layer below, 2. Got \(0,\)"),
+        ({"skips": [[1]]}, r"skips must have one set J_l per layer, 2 for widths"),
+        ({"alphas": [0.3, 1.0]}, r"alphas must not increase .*Got \(0.3, 1.0\)"),
+        ({"v": 0.0}, r"v must be greater than 0. Got 0.0"),
+        ({"v": -5}, r"v must be greater than 0. Got -5"),
+        ({"share_skips": True, "widths": [6, 4, 2]}, r"share_skips needs layers 3 and 1 in J_4 of skips"),
     ],
 )
 def test_wrong_options_are_named(options, match):
@@ -215,3 +256,59 @@ def test_initial_values_depend_on_the_seed_alone():
     np.testing.assert_array_equal(first, learner.setup(p.train(80), Context(seed=3)).params["W2"])
     assert not np.array_equal(first, learner.setup(p.train(50), Context(seed=4)).params["W2"])
     np.testing.assert_allclose(first, stream(3, "quadratic-net").standard_normal((6, 6)) * 0.6 / 6, rtol=1e-12)
+
+
+@pytest.mark.parametrize("skips", [[[1], [1, 2]], [[0, 1], [0, 2]], [[1], [2]]])
+def test_connections_that_the_theory_excludes_are_allowed_with_a_warning(skips):
+    with pytest.warns(UserWarning, match="quad-densenet: skips: J_. = .* which the theory of the source excludes"):
+        learner = QuadDenseNet.parse({**SMALL, "skips": skips}, "suite: learner")
+    assert learner.connections == tuple(map(tuple, skips))
+
+
+def test_a_learner_may_be_wider_than_the_inputs():
+    p = problem()
+    assert np.isfinite(fit(job(QuadDenseNet(**{**SMALL, "widths": (30, 20)}), p, 100)).predict(p.test_x)).all()
+
+
+def test_shared_skips_are_trained_or_refused():
+    p = problem()
+    narrow = QuadDenseNet(**SMALL, share_skips=True)
+    assert narrow.skip(p.task.facts(6), 100) is None
+    assert "widths[0] to be the input dimension, 7" in narrow.skip(p.task.facts(7), 100)
+    with pytest.raises(UsageError, match=r"quad-densenet: share_skips needs widths\[0\] to be the input dimension, 7"):
+        fit(job(narrow, problem(d=7), 100))
+    for cls in (QuadDenseNet, Layerwise, Grow):
+        fitted = fit(job(cls(**{**SMALL, "steps": 500}, share_skips=True), p, 200))
+        assert fitted.params["W3"].shape == (4, 6)
+        assert nmse(fitted, p) <= 0.5
+
+
+def test_jobs_of_one_batch_share_shapes_and_kind_of_labels_only():
+    train = problem().train(50)
+    same = [QuadDenseNet(**SMALL, **more) for more in ({}, {"lr": 0.1}, {"v": 5.0}, {"alphas": (1.0, 0.3)})]
+    assert len({learner.batch_key(train) for learner in same}) == 1
+    other = [
+        QuadDenseNet(**SMALL, skips=((1,), (0, 2))),
+        QuadDenseNet(**SMALL, skips=((1,), (2, 0))),
+        QuadDenseNet(**SMALL, share_skips=True),
+        QuadDenseNet(**{**SMALL, "widths": (6, 5)}),
+    ]
+    keys = {learner.batch_key(train) for learner in other} | {same[0].batch_key(replace(train, kind="binary"))}
+    assert len(keys) == 5
+
+
+def test_noisy_labels_want_the_square_loss():
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    p = Task("noisy", Uniform(), target, Noise(sd=0.3)).problem(0, 6, 0, 4096)
+    square, weighted = (
+        nmse(fit(job(QuadDenseNet(widths=(10, 6), steps=2000, loss=loss), p, 2000)), p)
+        for loss in ("square", "weighted")
+    )
+    assert square < weighted
+    assert square <= 0.3**2 * 0.2, "most of the noise is averaged out"
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_each_keeps_the_contract(cls):
+    report = check_learner(cls)
+    assert report.ok, report

@@ -125,8 +125,20 @@ SESSIONS = [
 ]
 CLAIMS = [
     {
-        "id": "layerwise", "source": "BFC 1.2, Figure 6", "kind": "beats", "verdict": "supported",
-        "evidence": "joint over layerwise at n = 1000: ratio 1.6e-5 [1.1e-5, 2.4e-5]", "p": 1e-6, "holm_p": 2e-6,
+        "id": "layerwise", "kind": "beats", "source": "BFC 1.2, Figure 6",
+        "statement": "The NMSE of joint is at most 1/100 of that of layerwise (teacher-L3, d = 40, n = 1000).",
+        "verdict": "supported", "estimate": 1.6e-5, "lo": 1.1e-5, "hi": 2.4e-5, "region": "≤ 0.01", "replicates": 5,
+        "p": 1e-6, "holm_p": 2e-6, "note": "",
     },
-    {"id": "agnostic", "source": "BFC Theorem 3", "kind": "reaches", "verdict": "undecided", "p": None},
+    {
+        "id": "agnostic", "kind": "reaches", "source": "BFC Theorem 3",
+        "statement": "The NMSE of joint is at most 1e-9.", "verdict": "undecided", "estimate": np.nan, "lo": np.nan,
+        "hi": np.nan, "region": "≤ 1e-9", "replicates": 0, "p": np.nan, "holm_p": np.nan,
+        "note": "no cells of joint at d = 99",
+    },
+    {
+        "id": "seq-kernel", "kind": "beats", "source": "BFC 3", "statement": "A kernel beats joint.",
+        "verdict": "contradicted", "estimate": 800.0, "lo": 90.0, "hi": float("inf"), "region": "≤ 1", "replicates": 4,
+        "p": 1e-3, "holm_p": 2e-3, "note": "1 of 5 cells of the kernel have no value (1 timeout)",
+    },
 ]  # fmt: skip

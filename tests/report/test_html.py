@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from synthetic import CLAIMS, INJECTION, LAWS, SESSIONS, SUITE, row, rows
 
+from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.report.gallery import Gallery, inline_svg
 from bfc_bench.report.html import flat, write_report
 from bfc_bench.report.style import assign
@@ -88,8 +89,10 @@ def test_every_label_status_reason_and_claim_is_shown(page):
     ):
         assert wanted in text
     for claim in CLAIMS:
-        assert claim["id"] in text
-        assert claim["verdict"] in text
+        for field in ("id", "source", "statement", "verdict", "region", "note"):
+            assert claim[field] in text
+    assert {SIGNS[claim["verdict"]] for claim in CLAIMS} == set(SIGNS.values()) <= {t.strip() for t in page.text}
+    assert {"[1.1e-5, 2.4e-5]", "[90, ∞]"} <= set(page.text)
     assert "bfc-bench run bfc --jobs 2" in text
     assert "Example CPU, 2 cores" in text
 

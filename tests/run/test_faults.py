@@ -2,13 +2,13 @@
 
 import pytest
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import PluginError, read_results, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store import Store
 
 FAULTS = {
     "raise": ("failed", "ZeroDivisionError: one over nothing"),
-    "hang": ("timeout", "2 s"),
+    "hang": ("timeout", "4 s"),
     "exit": ("killed", "exit code 7"),
     "signal": ("killed", "SIGSEGV"),
     "diverge": ("diverged", "loss is NaN at step 12"),
@@ -28,7 +28,7 @@ def ran(faulty, suite_file, tmp_path):
         for name in ("faulty", "together")
         for how in FAULTS
     ]
-    path = suite_file(learner=[{"name": "mean"}, *learners], budget={"cell_seconds": 2})
+    path = suite_file(learner=[{"name": "mean"}, *learners], budget={"cell_seconds": 4})
     session = run_suite(path, store=tmp_path / "store", jobs=2)
     return session, {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
 
@@ -81,3 +81,9 @@ def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suit
     session = run(grid, plugins, tmp_path / "store", executor="serial", listeners=[Listener()])
     assert session.statuses == {"ok": 2}
     assert "listener is broken" in caplog.text
+
+
+def test_a_learner_that_fails_while_a_run_is_planned_is_named(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "unplannable"}])
+    with pytest.raises(PluginError, match=r"learner 'unplannable': cost\(10, 4\) raised KeyError: 'flops'"):
+        run_suite(path, store=tmp_path / "store", executor="serial")

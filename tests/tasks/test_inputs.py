@@ -6,6 +6,7 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.gaussian_dropped import GaussianDropped
 from bfc_bench.tasks.inputs.gaussian_mixture import GaussianMixture
 from bfc_bench.tasks.inputs.gaussian_nonspherical import GaussianNonspherical, equal_row_factor
 from bfc_bench.tasks.inputs.hypercube import Hypercube
@@ -23,6 +24,8 @@ def covariance(law):
         return law.drawn["sigma"] @ law.drawn["sigma"].T
     if isinstance(law.inputs, GaussianMixture):
         return np.mean([sigma @ sigma.T for sigma in law.drawn["sigmas"]], axis=0)
+    if isinstance(law.inputs, GaussianDropped):
+        return (1 - 1 / law.d) * np.eye(law.d)
     return np.eye(law.d)
 
 
@@ -38,6 +41,7 @@ def test_kinds_are_the_names_that_suites_use():
         "uniform",
         "sphere",
         "hypercube",
+        "gaussian-dropped",
         "gaussian-nonspherical",
         "gaussian-mixture",
     }
@@ -110,6 +114,30 @@ def test_mixture_has_the_fourth_moment_of_its_components():
     assert expected > 1.2 * 3 * np.mean([w @ c @ w for c in covariances]) ** 2
 
 
+def test_every_point_lacks_one_coordinate_and_all_coordinates_are_lacked_alike():
+    x = GaussianDropped().law(np.random.default_rng(0), D).sample(np.random.default_rng(1), M)
+    assert np.all(np.sum(x == 0, axis=1) == 1)
+    lacked = np.mean(x == 0, axis=0)
+    assert np.all(np.abs(lacked - 1 / D) < 5 * np.sqrt((1 / D) * (1 - 1 / D) / M))
+    others = x[x[:, 0] == 0, 1:]
+    np.testing.assert_allclose(np.mean(others**4), 3, rtol=0.03)
+
+
+def test_one_lacking_coordinate_of_one_leaves_nothing():
+    assert "d >= 2" in GaussianDropped().check(1)
+    assert GaussianDropped().check(2) is None
+
+
+def test_gaussian_inputs_may_have_a_mean():
+    law = Gaussian(mean=1.5).law(np.random.default_rng(0), D)
+    x = law.sample(np.random.default_rng(1), M)
+    assert np.all(np.abs(x.mean(axis=0) - 1.5) < 5 / np.sqrt(M))
+    np.testing.assert_allclose(law.square_mean, np.full(D, 1 + 1.5**2))
+    np.testing.assert_allclose(np.mean(x**2, axis=0), law.square_mean, rtol=0.03)
+    centred = Gaussian().law(np.random.default_rng(0), D).sample(np.random.default_rng(1), M)
+    np.testing.assert_allclose(x - centred, 1.5)
+
+
 def test_the_sphere_of_one_dimension_is_refused():
     assert "d >= 2" in Sphere().check(1)
     assert Sphere().check(2) is None
@@ -121,6 +149,8 @@ def test_the_sphere_of_one_dimension_is_refused():
         (GaussianNonspherical, {"condition": 0.5}, "condition"),
         (GaussianNonspherical, {"condition": float("nan")}, "condition"),
         (GaussianMixture, {"components": 0}, "components"),
+        (Gaussian, {"mean": float("inf")}, "mean"),
+        (GaussianDropped, {"mean": 1.0}, "'mean'"),
         (Uniform, {"width": 2}, "'width'"),
     ],
 )

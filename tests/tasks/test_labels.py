@@ -1,26 +1,53 @@
-"""Labels: clean and noisy."""
+"""Real labels: clean, noisy, and at a given distance from the target."""
 
 import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.labels import LABELS, Clean, Noise
+from bfc_bench.tasks.base import Rule
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Noise
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import SCALE_POINTS, Task
 
 X = np.random.default_rng(0).standard_normal((100_000, 2))
 VALUES = X[:, 0] ** 2
+LAW = Gaussian().law(np.random.default_rng(0), 2)
+TARGET = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+ADVERSARIAL = Agnostic(opt=0.04, noise="adversarial")
+
+
+def label(labels, x=X, values=VALUES, deviation=3.0, seed=1):
+    drawn = labels.draw(np.random.default_rng(7), LAW, QuadraticDensenet(widths=(2,), alphas=(1.0,)))
+    rule = Rule(labels, LAW, 0.0, deviation, drawn)
+    rng = np.random.default_rng(seed)
+    return rule.label(rng, rule.show(rng, x), values)
+
+
+def problem(labels, inputs=None, replicate=0, test_size=SCALE_POINTS):
+    return Task("t", inputs or Uniform(), TARGET, labels).problem(0, 5, replicate, test_size)
 
 
 def test_kinds():
-    assert {labels.kind for labels in LABELS} == {"clean", "noise"}
-    assert all(labels.label_kind == "real" for labels in LABELS)
+    assert {labels.kind: labels.label_kind for labels in LABELS} == {
+        "agnostic": "real",
+        "clean": "real",
+        "noise": "real",
+        "threshold": "binary",
+    }
 
 
 def test_clean_labels_are_the_target():
-    assert np.array_equal(Clean().label(np.random.default_rng(1), X, VALUES, 3.0), VALUES)
+    assert np.array_equal(label(Clean()), VALUES)
+    p = problem(Clean())
+    assert np.array_equal(p.test_labels, p.test_y)
+    assert p.task.labels.facts == {}
 
 
-def test_noise_is_gaussian_with_its_share_of_the_targets_deviation():
-    noise = Noise(sd=0.5).label(np.random.default_rng(1), X, VALUES, 3.0) - VALUES
+@pytest.mark.parametrize("labels", [Noise(sd=0.5), Agnostic(opt=0.25)], ids=["noise", "agnostic"])
+def test_noise_is_gaussian_with_its_share_of_the_targets_deviation(labels):
+    noise = label(labels) - VALUES
     m = len(noise)
     assert abs(noise.mean()) < 5 * 1.5 / np.sqrt(m)
     assert noise.std() == pytest.approx(1.5, rel=5 / np.sqrt(2 * m))
@@ -29,10 +56,80 @@ def test_noise_is_gaussian_with_its_share_of_the_targets_deviation():
 
 
 def test_no_noise_is_clean():
-    assert np.array_equal(Noise(sd=0).label(np.random.default_rng(1), X, VALUES, 3.0), VALUES)
+    assert np.array_equal(label(Noise(sd=0)), VALUES)
 
 
-@pytest.mark.parametrize("options", [{}, {"sd": -0.1}, {"sd": float("nan")}, {"sd": float("inf")}])
-def test_a_bad_deviation_is_named(options):
-    with pytest.raises(UsageError, match="here: sd "):
-        Noise.parse(options, "here")
+def test_an_adversary_is_bounded_by_the_root_of_opt_and_always_reaches_it():
+    np.testing.assert_allclose(np.abs(label(ADVERSARIAL) - VALUES), np.sqrt(0.04) * 3.0, rtol=1e-9)
+
+
+def test_an_adversary_is_a_function_of_x_alone():
+    again = label(ADVERSARIAL, X[::-1], VALUES[::-1], seed=2)[::-1]
+    assert np.array_equal(label(ADVERSARIAL), again)
+
+
+def test_an_adversary_takes_both_signs_equally_often():
+    above = np.mean(label(ADVERSARIAL) > VALUES)
+    assert abs(above - 0.5) < 5 * 0.5 * np.sqrt(1 / len(X) + 1 / SCALE_POINTS)
+
+
+def test_an_adversary_follows_another_teacher_of_its_replicate():
+    p = problem(ADVERSARIAL)
+    adversary = p.rule.drawn["adversary"](p.test_x)
+    above = p.test_labels > p.test_y
+    assert above.mean() == pytest.approx(0.5, abs=0.05)
+    assert adversary[above].min() >= adversary[~above].max()
+    assert abs(np.corrcoef(adversary, p.test_y)[0, 1]) < 0.9
+    assert not np.array_equal(above, problem(ADVERSARIAL, replicate=1).test_labels > p.test_y)
+
+
+@pytest.mark.parametrize("inputs", [Uniform(), Gaussian()], ids=lambda inputs: inputs.kind)
+@pytest.mark.parametrize("labels", [Noise(sd=0.2), Agnostic(opt=0.04), ADVERSARIAL], ids=["sd", "gaussian", "sign"])
+def test_opt_is_reached_in_training_and_in_testing(labels, inputs):
+    """E(G* - Y)^2 = OPT Var G*, exactly for a sign, else within the error of a chi-squared mean."""
+    p = problem(labels, inputs)
+    train = p.train(SCALE_POINTS)
+    for target, y in ((p.test_y, p.test_labels), (p.teacher(train.x), train.y)):
+        assert np.mean((y - target) ** 2) / p.scale**2 == pytest.approx(0.04, rel=5 * np.sqrt(2 / SCALE_POINTS))
+    assert np.var(p.test_y) == pytest.approx(p.scale**2)
+    assert p.facts({"opt"}) == {"opt": pytest.approx(0.04)}
+
+
+def test_test_labels_have_noise_of_their_own():
+    p = problem(Noise(sd=0.2), test_size=5000)
+    train = p.train(5000)
+    noise = [p.test_labels - p.test_y, train.y - p.teacher(train.x)]
+    assert abs(np.corrcoef(*noise)[0, 1]) < 5 / np.sqrt(5000)
+    assert p.test_labels.shape == p.test_y.shape == (5000,)
+
+
+def test_labels_are_nested():
+    for labels in (Noise(sd=0.2), Agnostic(opt=0.04), ADVERSARIAL):
+        p = problem(labels)
+        assert np.array_equal(p.train(1500).y[:300], problem(labels).train(300).y)
+
+
+def test_teacher_and_points_do_not_depend_on_the_labelling():
+    clean, noisy = problem(Clean()), problem(ADVERSARIAL)
+    assert np.array_equal(clean.test_x, noisy.test_x)
+    assert np.array_equal(clean.test_y, noisy.test_y)
+    assert clean.sample != noisy.sample
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (Noise, {}, "sd is required"),
+        (Noise, {"sd": -0.1}, "sd must be greater than or equal to 0. Got -0.1"),
+        (Noise, {"sd": float("nan")}, "sd must be"),
+        (Noise, {"sd": float("inf")}, "sd must be"),
+        (Agnostic, {}, "opt is required"),
+        (Agnostic, {"opt": 0}, "opt must be greater than 0. Got 0"),
+        (Agnostic, {"opt": float("inf")}, "opt must be a finite number"),
+        (Agnostic, {"opt": 0.1, "noise": "uniform"}, "noise must be 'gaussian' or 'adversarial'. Got 'uniform'"),
+        (Agnostic, {"opt": 0.1, "sd": 1}, "unknown option 'sd'"),
+    ],
+)
+def test_bad_options_are_named_with_their_range(labels, options, message):
+    with pytest.raises(UsageError, match=f"^here: {message}"):
+        labels.parse(options, "here")

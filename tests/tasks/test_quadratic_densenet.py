@@ -10,7 +10,8 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.quadratic_densenet import CHUNK, DensenetTeacher, QuadraticDensenet
+from bfc_bench.tasks.targets.densenet_teacher import CHUNK, DensenetTeacher
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 
 D = 8
 L3 = {"widths": [4, 2], "alphas": [1.0, 0.3]}

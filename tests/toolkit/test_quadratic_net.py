@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
 from bfc_bench.seeds import stream
-from bfc_bench.toolkit.quadratic_net import QuadraticNet, check_skips, default_skips, truncated_square
-from bfc_bench.toolkit.quadratic_predictor import QuadraticPredictor
+from bfc_bench.toolkit.quadratic_net import (
+    QuadraticNet,
+    check_shared_skips,
+    check_skips,
+    default_skips,
+    outside_theory,
+    truncated_square,
+)
+from bfc_bench.toolkit.quadratic_predictor import QuadraticPredictor, weight_alignment, weight_correlation
 
 NETS = [
     QuadraticNet(5, (7,), ((1,),)),
@@ -51,6 +60,34 @@ def test_forward_pass_is_the_papers_formula(net):
         np.testing.assert_allclose(
             net(jax.tree.map(np.float32, params), jax.numpy.asarray(x, np.float32)), expected, rtol=1e-3
         )
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        QuadraticNet(5, (5, 3), ((1,), (2, 0)), share_skips=True),
+        QuadraticNet(4, (4, 4, 4, 2), ((1,), (0, 1, 2), (3, 0, 1), (4, 2)), share_skips=True),
+    ],
+    ids=lambda net: f"L{len(net.widths) + 1}",
+)
+def test_shared_skips_are_two_copies_of_one_matrix(net):
+    params, x = drawn(net)
+    copied = dict(params)
+    for layer in range(3, len(net.widths) + 2):
+        blocks, start = {}, 0
+        for j in net.skips[layer - 2]:
+            twin = layer - 3 if j == layer - 1 else layer - 1
+            if j in (layer - 1, layer - 3) and twin in blocks:
+                blocks[j] = blocks[twin]
+                continue
+            size = net.d if j < 2 else net.widths[j - 2]
+            blocks[j], start = params[f"W{layer}"][:, start : start + size], start + size
+        assert start == params[f"W{layer}"].shape[1], "one matrix less than there are sources"
+        assert blocks[layer - 1] is blocks[layer - 3]
+        copied[f"W{layer}"] = np.concatenate([blocks[j] for j in net.skips[layer - 2]], axis=1)
+    free = replace(net, share_skips=False)
+    expected = [loop(free, copied, point)[0] for point in x]
+    np.testing.assert_allclose(QuadraticPredictor(net, params, x).predict(x), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("net", NETS, ids=lambda net: f"L{len(net.widths) + 1}")
@@ -163,3 +200,51 @@ def test_initial_scale_is_the_one_stated():
 def test_impossible_connections_are_named(skips, match):
     with pytest.raises(ValueError, match=match):
         check_skips(skips, (4, 2))
+
+
+def test_each_layer_must_read_the_one_below():
+    with pytest.raises(ValueError, match=r"J_3 in skips must contain the layer below, 2. Got \(0,\)"):
+        check_skips(((1,), (0,)), (4, 2))
+
+
+def test_what_the_theory_excludes_is_named():
+    assert outside_theory(default_skips(6)) == []
+    assert outside_theory(((1,), (0, 2), (0, 1, 3))) == []
+    assert outside_theory(((0, 1), (2,), (2, 3))) == [
+        "J_2 = [0, 1] contains layer 0",
+        "J_3 = [2] has no skip link",
+        "J_4 = [2, 3] contains layer 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("skips", "widths", "d", "match"),
+    [
+        (((1,), (0, 2)), (4, 2), 5, r"widths\[0\] to be the input dimension, 5.* Got 4"),
+        (((1,), (0, 2), (0, 3)), (5, 5, 2), None, r"layers 3 and 1 in J_4 of skips. Got \(0, 3\)"),
+        (((1,), (0, 2), (1, 3), (2, 4)), (5, 5, 3, 2), None, r"widths\[2\] to be widths\[0\], 5.* Got 3"),
+    ],
+)
+def test_matrices_that_cannot_be_shared_are_named(skips, widths, d, match):
+    with pytest.raises(ValueError, match=match):
+        check_shared_skips(skips, widths, d)
+    check_shared_skips(((1,), (0, 2), (1, 3), (2, 4)), (5, 5, 5, 2), 5)
+    check_shared_skips(((1,), (0, 2)), (4, 2))
+
+
+def test_weight_correlation_is_the_mean_cosine_of_neurons():
+    before = np.array([[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    after = np.array([[5.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
+    assert weight_correlation(before, after) == pytest.approx((1 + np.sqrt(0.5)) / 2)
+    assert weight_correlation(before, 0 * after) == 0.0
+
+
+def test_weight_alignment_does_not_see_rotations_of_neurons():
+    rng = stream("alignment")
+    before, after = rng.standard_normal((2, 6, 4))
+    rotation, _ = np.linalg.qr(rng.standard_normal((6, 6)))
+    assert weight_alignment(before, 2 * rotation @ before) == pytest.approx(1.0)
+    assert weight_alignment(before, rotation @ after) == pytest.approx(weight_alignment(before, after))
+    plain = np.sum(before * after) / np.linalg.norm(before) / np.linalg.norm(after)
+    assert plain < weight_alignment(before, after) < 1.0
+    assert weight_alignment(0 * before, after) == 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bfc_bench.tasks.base import Inputs
 from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.gaussian_dropped import GaussianDropped
 from bfc_bench.tasks.inputs.gaussian_mixture import GaussianMixture
 from bfc_bench.tasks.inputs.gaussian_nonspherical import GaussianNonspherical
 from bfc_bench.tasks.inputs.hypercube import Hypercube
@@ -12,6 +13,7 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 
 INPUTS: tuple[type[Inputs], ...] = (
     Gaussian,
+    GaussianDropped,
     GaussianMixture,
     GaussianNonspherical,
     Hypercube,

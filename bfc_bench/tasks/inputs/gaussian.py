@@ -1,19 +1,27 @@
-"""Standard Gaussian inputs."""
+"""Spherical Gaussian inputs."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 import numpy as np
+from pydantic import FiniteFloat
 
 from bfc_bench.tasks.base import Float, Inputs, Law
 
 
 class Gaussian(Inputs):
-    """x ~ N(0, I). BFC section 5."""
+    """x ~ N(mean, I), mean 0 unless told otherwise. BFC section 5; SLIDES' correction example has E[x_i] = 1."""
 
     kind: ClassVar[str] = "gaussian"
+    mean: FiniteFloat = 0.0
+    """E[x_i], the same for every coordinate."""
 
     def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
         """m independent points, (m, d)."""
-        return rng.standard_normal((m, law.d))
+        x = rng.standard_normal((m, law.d))
+        return x + self.mean if self.mean else x
+
+    def square_mean(self, law: Law) -> Float:
+        """E[x_i^2] = 1 + mean^2, (d,)."""
+        return np.full(law.d, 1 + self.mean**2)

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from bfc_bench.tasks.base import Target
+from bfc_bench.tasks.targets.hard_kernel import HardKernel
+from bfc_bench.tasks.targets.hard_poly import HardPoly
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.targets.slide_correction import SlideCorrection
+from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
+from bfc_bench.tasks.targets.toy_overfit import ToyOverfit
+from bfc_bench.tasks.targets.toy_rich import ToyRich
 
-TARGETS: tuple[type[Target], ...] = (LowrankPoly, QuadraticDensenet)
+TARGETS: tuple[type[Target], ...] = (
+    HardKernel,
+    HardPoly,
+    LowrankPoly,
+    QuadraticDensenet,
+    SlideCorrection,
+    SlideDensenet,
+    SlideQuartic,
+    ToyOverfit,
+    ToyRich,
+)
 """The built-in targets."""

@@ -1,0 +1,22 @@
+"""Side-by-side speed measurements: ``python -m benchmarks [NAME ...] [--quick] [--output FILE.json]``.
+
+One file per question. Each offers ``measure(quick)``, which yields a ``Measurement`` for every line of the table.
+"""
+
+BENCHMARKS = (
+    "ensemble_small",
+    "ensemble_medium",
+    "single_model",
+    "engines",
+    "learning_curve",
+    "kernel_curve",
+    "kernel_matrices",
+    "startup",
+    "overhead",
+    "planning",
+    "smoke",
+)
+"""Modules that need nothing but a CPU, in the order in which they run."""
+
+GPU_BENCHMARKS = ("gpu_ensemble", "gpu_kernels")
+"""Modules that are added where a GPU is."""

@@ -1,0 +1,86 @@
+"""``python -m benchmarks``: measures, prints the table, writes the JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import BENCHMARKS, GPU_BENCHMARKS, machine
+from benchmarks.table import print_table
+from bfc_bench.errors import suggest
+
+EVERY = (*BENCHMARKS, *GPU_BENCHMARKS)
+SECONDS = 900
+"""After so long a benchmark is given up."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0, or 1 when a benchmark could not be measured."""
+    options = _parser().parse_args(arguments)
+    console = Console()
+    gpu = machine.has_gpu()
+    names = options.names or [*BENCHMARKS, *(GPU_BENCHMARKS if gpu else ())]
+    report: dict[str, Any] = {
+        "machine": machine.describe(),
+        "load_before": machine.load(),
+        "quick": options.quick,
+        "started_at": time.time(),
+        "results": [],
+        "failures": {},
+        "notes": [] if gpu else ["no GPU: GPU lines not measured"],
+    }
+    for name in names:
+        with console.status(f"measuring {name}"):
+            results, failure = measure(name, options.quick)
+        report["results"] += results
+        if failure:
+            report["failures"][name] = failure
+    report["load_after"] = machine.load()
+    report["seconds"] = time.time() - report["started_at"]
+    print_table(report, console)
+    if options.output:
+        options.output.write_text(json.dumps(report, indent=1) + "\n")
+    return 1 if report["failures"] else 0
+
+
+def measure(name: str, quick: bool) -> tuple[list[dict[str, Any]], str]:
+    """The lines of one benchmark, measured in a fresh process with one thread, and why some are missing, or nothing."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "lines.json")
+        file.touch()
+        command = [sys.executable, "-m", "benchmarks.worker", name, str(file), *(["--quick"] if quick else [])]
+        try:
+            process = subprocess.run(
+                command, env=machine.one_thread(), timeout=SECONDS, capture_output=True, text=True, check=False
+            )
+            failure = "" if process.returncode == 0 else process.stderr.strip()[-2000:] or "it ended without a word"
+        except subprocess.TimeoutExpired:
+            failure = f"it did not end within {SECONDS} s"
+        return [json.loads(line) for line in file.read_text().splitlines()], failure
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed against named opponents.")
+    parser.add_argument("names", metavar="NAME", nargs="*", type=_known, help=f"{', '.join(EVERY)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="smaller and fewer measurements, to see that all works")
+    parser.add_argument("--output", metavar="FILE.json", type=Path, help="write the table here too")
+    return parser
+
+
+def _known(name: str) -> str:
+    if name not in EVERY:
+        raise argparse.ArgumentTypeError(f"unknown benchmark {name!r}.{suggest(name, EVERY)}")
+    return name
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,32 @@
+"""Other engines for an ensemble on a CPU, against ours: a compiled loop that trains one member after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from benchmarks import stacked
+from benchmarks.measurement import Measurement, interleave
+from benchmarks.networks import MEDIUM, SMALL, geometric_mean, same_loss
+
+COUNT = 32
+
+
+def measure(quick: bool) -> Iterator[Measurement]:
+    """S and M, E=32: 8 and 32 members advancing together in our compiled loop, and stacked PyTorch."""
+    for size, full in ((SMALL, 1000), (MEDIUM, 50)):
+        steps = full // 10 if quick else full
+        members = size.members(COUNT)
+        alone = partial(size.compiled, members, steps)
+        others: dict[str, Callable[[], list[float]]] = {
+            "the same loop, 8 members at a time": partial(size.compiled, members, steps, lanes=8),
+            "the same loop, all 32 at a time": partial(size.compiled, members, steps, lanes=COUNT),
+            "PyTorch, bmm by hand, fused Adam": partial(stacked.train, size.net, members, steps, size.batch_size),
+        }
+        for name, other in others.items():
+            pairs = interleave(alone, other, 2 if quick else 5)
+            same_loss(*map(geometric_mean, pairs.results))
+            scale = 1e3 / (COUNT * steps)
+            yield pairs.measurement(
+                f"{size.name}, E={COUNT}: one at a time", name, "ms/step", ours_scale=scale, theirs_scale=scale
+            )

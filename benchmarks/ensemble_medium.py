@@ -1,0 +1,12 @@
+"""An ensemble of 32 networks of medium size against the eager loop."""
+
+from collections.abc import Iterator
+
+from benchmarks.measurement import Measurement
+from benchmarks.networks import MEDIUM
+from benchmarks.training import against_eager
+
+
+def measure(quick: bool) -> Iterator[Measurement]:
+    """M, E=32."""
+    yield against_eager(MEDIUM, 32, steps=10 if quick else 100, pairs=2 if quick else 5, goal=2)

@@ -1,0 +1,12 @@
+"""An ensemble of 32 small networks against the eager loop."""
+
+from collections.abc import Iterator
+
+from benchmarks.measurement import Measurement
+from benchmarks.networks import SMALL
+from benchmarks.training import against_eager
+
+
+def measure(quick: bool) -> Iterator[Measurement]:
+    """S, E=32."""
+    yield against_eager(SMALL, 32, steps=200 if quick else 1000, pairs=2 if quick else 5, goal=15)

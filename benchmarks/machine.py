@@ -1,0 +1,37 @@
+"""The machine that a table was measured on, and one thread for everything on it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from bfc_bench.executors.processes import ONE_THREAD
+from bfc_bench.run.provenance import provenance
+from bfc_bench.toolkit.precision import resolve_device
+
+KEPT = ("packages", "python", "platform", "processor", "cores", "git")
+
+
+def one_thread() -> dict[str, str]:
+    """The environment of a process whose numerical libraries, XLA included, use one thread."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()
+    return {**os.environ, **ONE_THREAD, "XLA_FLAGS": flags, "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+def has_gpu() -> bool:
+    """Whether torch or jax can compute on a GPU here."""
+    return resolve_device("auto") == "cuda"
+
+
+def describe() -> dict[str, Any]:
+    """Processor, cores, versions and commit, as plain data."""
+    facts = provenance("cpu", "benchmarks", 1)
+    return {key: facts[key] for key in KEPT}
+
+
+def load() -> float | None:
+    """Processes that wanted a core in the last minute, per core; 1 is busy. None where the system does not tell."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except OSError:
+        return None

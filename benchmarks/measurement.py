@@ -1,0 +1,118 @@
+"""What is measured, and how: calls interleaved A B A B, a ratio per pair, and the median with least and greatest."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+Clock = Callable[[], float]
+
+own_cpu: Clock = time.process_time
+"""CPU seconds of this process, all threads."""
+
+
+def children_cpu() -> float:
+    """CPU seconds of child processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def all_cpu() -> float:
+    """CPU seconds of this process and of its ended children."""
+    return own_cpu() + children_cpu()
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, least and greatest of a few values."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of ``values``."""
+        return cls(median(values), min(values), max(values))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One line of the table. Times are per ``unit``; a ratio is the opponent's time over ours."""
+
+    what: str
+    unit: str
+    ours: Spread
+    count: int
+    """Pairs, or repetitions where there is no opponent."""
+    opponent: str = ""
+    theirs: Spread | None = None
+    ratio: Spread | None = None
+    goal: float | None = None
+    """What the median ratio must reach; without an opponent, what our median must not exceed."""
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None where there is none."""
+        if self.goal is None:
+            return None
+        return self.ours.median <= self.goal if self.ratio is None else self.ratio.median >= self.goal
+
+    def record(self) -> dict[str, Any]:
+        """The line as plain data."""
+        return {**asdict(self), "met": self.met}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Times of ours and of the opponent, call by call, in the clock's unit."""
+
+    ours: Sequence[float]
+    theirs: Sequence[float]
+    results: tuple[Any, Any]
+    """What the last call of each returned."""
+
+    def measurement(
+        self,
+        what: str,
+        opponent: str,
+        unit: str,
+        *,
+        goal: float | None = None,
+        ours_scale: float = 1.0,
+        theirs_scale: float = 1.0,
+        note: str = "",
+    ) -> Measurement:
+        """The line; the scales turn the time of a call into the time per ``unit``."""
+        ours, theirs = ([t * s for t in times] for times, s in ((self.ours, ours_scale), (self.theirs, theirs_scale)))
+        ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
+        return Measurement(
+            what, unit, Spread.of(ours), len(ratios), opponent, Spread.of(theirs), Spread.of(ratios), goal, note
+        )
+
+
+def timed(call: Callable[[], object], clock: Clock = own_cpu) -> float:
+    """What ``call`` adds to ``clock``."""
+    start = clock()
+    call()
+    return clock() - start
+
+
+def interleave(
+    ours: Callable[[], Any], theirs: Callable[[], Any], pairs: int, *, clock: Clock = own_cpu, warm: bool = True
+) -> Pairs:
+    """Call both in turn ``pairs`` times, after one call of each that does not count when ``warm``."""
+    times: tuple[list[float], list[float]] = ([], [])
+    results: list[Any] = [None, None]
+    for counts in [False] * warm + [True] * pairs:
+        for side, call in enumerate((ours, theirs)):
+            start = clock()
+            results[side] = call()
+            if counts:
+                times[side].append(clock() - start)
+    return Pairs(*times, (results[0], results[1]))

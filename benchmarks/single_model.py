@@ -1,0 +1,13 @@
+"""One model alone, of any size, against the eager loop: never slower."""
+
+from collections.abc import Iterator
+
+from benchmarks.measurement import Measurement
+from benchmarks.networks import LARGE, MEDIUM, SMALL, TINY
+from benchmarks.training import against_eager
+
+
+def measure(quick: bool) -> Iterator[Measurement]:
+    """XS, S, M and L, E=1."""
+    for size, steps in ((TINY, 2000), (SMALL, 1500), (MEDIUM, 250), (LARGE, 40)):
+        yield against_eager(size, 1, steps=steps // 10 if quick else steps, pairs=2 if quick else 7, goal=1)

@@ -1,0 +1,156 @@
+"""What all kinds of claims share: their common fields, and the way from evidence to a verdict."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from bfc_bench.analysis.claims.measures import Point, locate
+from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, decide, exp, short
+from bfc_bench.config import Settings
+from bfc_bench.results import Row
+from bfc_bench.suite import Size
+
+METRICS: dict[str, str] = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed NMSE",
+    "error_rate": "error rate",
+    "train_nmse": "training NMSE",
+    "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
+}
+"""What claims are made about, with its name in a sentence; ``feature_errors.LAYER`` beside them."""
+
+
+def _metric(value: str) -> str:
+    head, dot, layer = value.partition(".")
+    if value in METRICS or (head == "feature_errors" and dot and layer):
+        return value
+    raise ValueError(f"must be {', '.join(METRICS)} or feature_errors.LAYER, such as feature_errors.S2")
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Metric: TypeAlias = Annotated[str, AfterValidator(_metric)]
+Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
+"""One name, or a list of them."""
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Claim(Settings):
+    """One statement about the results of a suite. A predictor is named ``LABEL``, or ``LABEL/STAGE`` for a stage."""
+
+    kind: ClassVar[str]
+    id: str
+    source: str = ""
+
+    @property
+    @abstractmethod
+    def predictors(self) -> tuple[str, ...]:
+        """Names of the predictors that the claim is about."""
+
+    @property
+    @abstractmethod
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that the claim is about."""
+
+    @abstractmethod
+    def judge(self, rows: Sequence[Row]) -> Verdict:
+        """The verdict on a suite's rows, at most one per (task, d, label, n, replicate)."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the learners that the claim is about."""
+        return tuple(dict.fromkeys(name.partition("/")[0] for name in self.predictors))
+
+    def verdict(
+        self, statement: str, region: Region, found: Mapping[str, Evidence] | Evidence, *, log: bool
+    ) -> Verdict:
+        """The verdict on one quantity, or on the largest of several by name, which must stay below a bound.
+
+        ``region`` is in the units of the statement; with ``log`` the evidence is about the logarithm.
+        """
+        pieces = [("", found)] if isinstance(found, Evidence) else list(found.items())
+        finding = decide(region.log() if log else region, pieces)
+        numbers = (finding.estimate, finding.lo, finding.hi)
+        estimate, lo, hi = map(exp, numbers) if log else numbers
+        return Verdict(
+            self.id, self.kind, self.source, statement, finding.verdict, estimate, lo, hi, str(region),
+            finding.replicates, finding.p, note=finding.note,
+        )  # fmt: skip
+
+
+class PointClaim(Claim):
+    """A claim about one metric at one (task, d, n)."""
+
+    task: str
+    d: Size | None = None
+    """The largest by default."""
+    n: Size | None = None
+    """The largest by default."""
+    metric: Metric = "nmse"
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The task."""
+        return (self.task,)
+
+    def at(self, rows: Sequence[Row]) -> Point:
+        """The point, with the largest d and n of the rows filled in."""
+        return locate(rows, self.task, self.labels, self.d, self.n)
+
+    @property
+    def quantity(self) -> str:
+        """The metric in words."""
+        return in_words(self.metric)
+
+
+class Bounded(Claim):
+    """A claim that a quantity is ``at_most`` one number, ``at_least`` another, or both."""
+
+    at_most: Finite | None = None
+    at_least: Finite | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Bounded:
+        if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
+            raise ValueError(f"at_most must be at least at_least. Got {self.at_most} and {self.at_least}")
+        return self
+
+    @property
+    def region(self) -> Region:
+        """The values that the claim allows."""
+        lo = -math.inf if self.at_least is None else self.at_least
+        return Region(lo, math.inf if self.at_most is None else self.at_most)
+
+    @property
+    def bound(self) -> str:
+        """The region in words."""
+        parts = [f"at least {short(self.at_least)}"] if self.at_least is not None else []
+        parts += [f"at most {short(self.at_most)}"] if self.at_most is not None else []
+        return " and ".join(parts)
+
+
+def in_words(metric: str) -> str:
+    """``NMSE``, ``feature error of S2``."""
+    return METRICS.get(metric) or f"feature error of {metric.removeprefix('feature_errors.')}"
+
+
+def share(factor: float) -> str:
+    """``1/factor of`` in words: nothing for 1."""
+    if factor == 1:
+        return ""
+    return f"1/{short(factor)} of " if factor > 1 else f"{short(1 / factor)} times "
+
+
+def that_of(names: Sequence[str]) -> str:
+    """``that of a``, ``that of each of a, b and c``."""
+    if len(names) == 1:
+        return f"that of {names[0]}"
+    return f"that of each of {', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,142 @@
+"""The evidence that rows hold: values of named predictors at one point of the grid, their ratios, and ratios of N*."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing
+from bfc_bench.analysis.curves import Curve, curves, floor
+from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.results import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where something is measured; None stands for what no row tells."""
+
+    task: str
+    d: int | None
+    n: int | None
+
+    def __str__(self) -> str:
+        return ", ".join([self.task, *([self.size] if self.size else [])])
+
+    @property
+    def size(self) -> str:
+        """``d = 20, n = 400``, what is known of it."""
+        return ", ".join(f"{name} = {value}" for name, value in (("d", self.d), ("n", self.n)) if value)
+
+
+def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None) -> Point:
+    """The point that a claim names, d and n being the largest of the labels' rows where they are not given."""
+    here = [row for row in rows if row.task == task and row.label in labels and d in (None, row.d)]
+    d = d or max((row.d for row in here), default=None)
+    return Point(task, d, n or max((row.n for row in here if row.d == d), default=None))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One predictor's metric at one point, by replicate."""
+
+    name: str
+    log_values: Mapping[int, float] = field(default_factory=dict)
+    floored: bool = False
+    """Some values are at the metric's floor: bounds on what they would be."""
+    failed: int = 0
+    """Cells that were tried and gave no value."""
+    problem: str = ""
+    """Which cells have no value, and why."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The problem, where there is one."""
+        return (self.problem,) * bool(self.problem)
+
+
+def sample(rows: Iterable[Row], name: str, metric: str, at: Point) -> Sample:
+    """The values of ``LABEL`` or ``LABEL/STAGE`` at a point."""
+    label, _, stage = name.partition("/")
+    here = [row for row in rows if (row.label, row.task, row.d, row.n) == (label, at.task, at.d, at.n)]
+    if not here:
+        return Sample(name, problem=f"no cells of {label} on {at}")
+    found = curves(here, metric, stage or None)
+    if not found:
+        stages = list(dict.fromkeys(known for row in here for known in row.stages))
+        hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
+        return Sample(name, problem=f"{name} has no {metric} on {at}{hint}")
+    (curve,) = found
+    log_values = {
+        replicate: float(value)
+        for replicate, value in zip(curve.replicates, curve.log_values[:, 0], strict=True)
+        if not math.isnan(value)
+    }
+    floored = any(value <= math.log(floor(metric)) for value in log_values.values())
+    missing = len(curve.replicates) - len(log_values)
+    problem = ""
+    if missing:
+        why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
+        problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
+    return Sample(name, log_values, floored, int(curve.failures[0]), problem)
+
+
+def mean_of(a: Sample) -> Evidence:
+    """The mean log value. A failed cell may be any amount worse, a value at the floor any amount better."""
+    if not a.log_values:
+        return nothing(a.problem)
+    return evidence(a.log_values.values(), open_below=a.floored, open_above=a.failed > 0, notes=a.notes)
+
+
+def ratio_of(a: Sample, b: Sample) -> Evidence:
+    """The mean of log(a / b) over the replicates that both have."""
+    for side in (a, b):
+        if not side.log_values:
+            return nothing(side.problem)
+    pairs = sorted(a.log_values.keys() & b.log_values.keys())
+    return evidence(
+        (a.log_values[r] - b.log_values[r] for r in pairs),
+        open_below=a.floored or b.failed > 0,
+        open_above=b.floored or a.failed > 0,
+        notes=(*a.notes, *b.notes),
+    )
+
+
+def crossing_ratio(
+    a: Sequence[Crossing], b: Sequence[Crossing], notes: Sequence[str] = (), failed: tuple[bool, bool] = (False, False)
+) -> Evidence:
+    """The mean of log(N*_a / N*_b), a bound in the place of what is censored, which leaves that side open.
+
+    ``failed``: whether cells of a and of b gave no value, so that their N* may be any amount larger.
+    """
+    bounds_b = {crossing.replicate: crossing.log_bounds for crossing in b}
+    values, below, above, unknown = [], 0, 0, 0
+    for crossing in a:
+        if crossing.replicate in bounds_b:
+            (lo_a, hi_a), (lo_b, hi_b) = crossing.log_bounds, bounds_b[crossing.replicate]
+            lo, hi = lo_a - hi_b, hi_a - lo_b
+            below, above = below + math.isinf(lo), above + math.isinf(hi)
+            if math.isinf(lo) and math.isinf(hi):
+                unknown += 1
+            else:
+                values.append(hi if math.isinf(lo) else lo)
+    censored = [f"{below + above - unknown} of {len(values) + unknown} replicates are censored"] * bool(below or above)
+    return evidence(
+        values, open_below=below > 0 or failed[1], open_above=above > 0 or failed[0], notes=(*notes, *censored)
+    )
+
+
+def label_curves(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:
+    """The curves of ``LABEL`` or ``LABEL/STAGE`` on a task, one per d, those without any value left out."""
+    label, _, stage = name.partition("/")
+    mine = [row for row in rows if row.label == label and row.task == task and d in (None, row.d)]
+    return [curve for curve in curves(mine, metric, stage or None) if any(i.count for i in curve.intervals)]
+
+
+def failures(found: Iterable[Curve]) -> tuple[str, ...]:
+    """A note on the cells of curves that failed, where any did."""
+    counts = Counter({curve.name: 0 for curve in found})
+    for curve in found:
+        counts[curve.name] += int(curve.failures.sum())
+    return tuple(f"failed cells of {name}: {count}" for name, count in counts.items() if count)

@@ -1,0 +1,42 @@
+"""``reaches``: the metric of one predictor at one point is at most, or at least, a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import model_validator
+
+from bfc_bench.analysis.claims.base import Bounded, PointClaim
+from bfc_bench.analysis.claims.measures import mean_of, sample
+from bfc_bench.analysis.claims.verdict import Verdict
+from bfc_bench.results import Row
+
+
+class Reaches(PointClaim, Bounded):
+    """The geometric mean over replicates of the metric, at (task, d, n), is within the bounds."""
+
+    kind: ClassVar[str] = "reaches"
+    label: str
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Reaches:
+        for name in ("at_most", "at_least"):
+            bound = getattr(self, name)
+            if bound is not None and not bound > 0:
+                raise ValueError(f"{name} must be positive. Got {bound}")
+        if self.at_most is None and self.at_least is None:
+            raise ValueError("at_most or at_least is required and missing")
+        return self
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The one."""
+        return (self.label,)
+
+    def judge(self, rows: Sequence[Row]) -> Verdict:
+        """From the t-interval of the mean log metric."""
+        at = self.at(rows)
+        found = mean_of(sample(rows, self.label, self.metric, at))
+        statement = f"The {self.quantity} of {self.label} is {self.bound} ({at})."
+        return self.verdict(statement, self.region, found, log=True)

@@ -1,0 +1,222 @@
+"""From evidence to a verdict: where a 95 % interval lies with respect to the region that a claim names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from scipy import stats
+
+from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
+
+Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
+
+MIN_REPLICATES = 3
+"""Fewer give no verdict."""
+
+SIGNS: dict[str, str] = {"supported": "\N{CHECK MARK}", "contradicted": "\N{BALLOT X}", "undecided": "?"}
+"""A sign per verdict that tells it apart without colours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The values that a claim allows, ends included."""
+
+    lo: float = -math.inf
+    hi: float = math.inf
+
+    def log(self) -> Region:
+        """The region of the logarithm of a positive quantity."""
+        return Region(*(math.log(x) if x > 0 else -math.inf for x in (self.lo, self.hi)))
+
+    def holds(self, lo: float, hi: float) -> bool:
+        """Whether [lo, hi] lies inside."""
+        return self.lo <= lo and hi <= self.hi
+
+    def excludes(self, lo: float, hi: float) -> bool:
+        """Whether [lo, hi] lies outside, touching nothing."""
+        return hi < self.lo or lo > self.hi
+
+    def __str__(self) -> str:
+        """``≤ 0.01``, ``≥ 2``, ``= 1`` or ``in [0.909, 1.1]``."""
+        if self.lo == self.hi:
+            return f"= {short(self.lo)}"
+        if math.isinf(self.lo) or math.isinf(self.hi):
+            return f"≤ {short(self.hi)}" if math.isinf(self.lo) else f"≥ {short(self.lo)}"
+        return f"in [{short(self.lo)}, {short(self.hi)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A mean over replicates with its standard error; a side is open where some values are bounds only."""
+
+    mean: float
+    error: float
+    degrees: float
+    """Of freedom, of Student's t."""
+    count: int
+    """Replicates used."""
+    open_below: bool = False
+    """Some values are upper bounds: the truth may be any amount lower, so no lower bound exists."""
+    open_above: bool = False
+    notes: tuple[str, ...] = ()
+    refused: str = ""
+    """Why there is no interval; empty where there is one."""
+
+    def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """The interval; infinite where a side is open, on both where the evidence is refused."""
+        if self.refused:
+            return -math.inf, math.inf
+        half = t_quantile(self.degrees, confidence) * self.error
+        return (-math.inf if self.open_below else self.mean - half, math.inf if self.open_above else self.mean + half)
+
+    def p_inside(self, region: Region) -> float:
+        """The significance at which the interval just lies inside the region; 1 where none does."""
+        below = self._p(self.mean - region.lo, self.open_below) if math.isfinite(region.lo) else 0.0
+        above = self._p(region.hi - self.mean, self.open_above) if math.isfinite(region.hi) else 0.0
+        return 1.0 if self.refused else max(below, above)
+
+    def p_outside(self, region: Region) -> float:
+        """The significance at which the interval just lies outside the region; 1 where none does."""
+        below = self._p(region.lo - self.mean, self.open_above)
+        above = self._p(self.mean - region.hi, self.open_below)
+        return 1.0 if self.refused else min(below, above)
+
+    def _p(self, distance: float, is_open: bool) -> float:
+        """Two-sided p of a mean that is ``distance`` beyond a bound; 1 where it is not beyond."""
+        if is_open or not distance > 0:
+            return 1.0
+        return float(2 * stats.t.sf(distance / self.error, self.degrees)) if self.error > 0 else 0.0
+
+
+def evidence(
+    values: Iterable[float], *, open_below: bool = False, open_above: bool = False, notes: Sequence[str] = ()
+) -> Evidence:
+    """What R replicates, one value each, say of their mean. Refused below 3 replicates and where all are equal."""
+    x = np.array(list(values), dtype=float)
+    mean = float(x.mean()) if x.size else math.nan
+    error = float(x.std(ddof=1)) / math.sqrt(x.size) if x.size > 1 else math.nan
+    refused = ""
+    if x.size < MIN_REPLICATES:
+        refused = f"{x.size} replicates have a value; at least {MIN_REPLICATES} are needed"
+    elif error <= 1e-12 * abs(mean):
+        refused = "zero variance: the value is the same in every replicate, so no interval exists"
+    return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused)
+
+
+def nothing(reason: str) -> Evidence:
+    """No evidence, and why."""
+    return Evidence(math.nan, math.nan, math.nan, 0, refused=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the results say of one claim."""
+
+    id: str
+    kind: str
+    source: str
+    statement: str
+    """The claim as a sentence, made from its fields."""
+    verdict: Word
+    estimate: float
+    lo: float
+    """Of the 95 % interval; -inf (0 for a ratio or an error) and inf where censored or failed cells leave it open."""
+    hi: float
+    region: str
+    """What the claim says of the estimate."""
+    replicates: int
+    """Values used, the fewest of those compared."""
+    p: float
+    """Two-sided, of the estimate being beyond the nearest end of the region by chance; at most .05 where decided."""
+    holm_p: float = math.nan
+    """``p`` adjusted for all claims judged together."""
+    note: str = ""
+    """Why it is undecided, and what to know of the evidence."""
+
+    @property
+    def sign(self) -> str:
+        """A sign that tells the verdict without colours."""
+        return SIGNS[self.verdict]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as a flat record; numbers that do not exist are nan, ends that are open infinite."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The numbers of a verdict."""
+
+    verdict: Word
+    estimate: float
+    lo: float
+    hi: float
+    replicates: int
+    p: float
+    note: str
+
+
+def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
+    """Supported where the 95 % interval lies inside the region, contradicted where it lies outside, else undecided.
+
+    ``found`` names each piece of evidence. Of k > 1 pieces the largest quantity is judged, against a region that is
+    bounded above only. Its interval ends at the largest upper end, and begins at the largest lower end of intervals of
+    confidence 1 - .05 / k: the truth exceeds the former or stays below the latter with probability .025 at most each.
+    """
+    pieces = [piece for _, piece in found]
+    usable = [(name, piece) for name, piece in found if not piece.refused]
+    notes = [*_refusals(found), *dict.fromkeys(note for piece in pieces for note in piece.notes)]
+    if not usable:
+        known = [piece.mean for piece in pieces if not math.isnan(piece.mean)]
+        estimate = max(known, default=math.nan)
+        return Finding("undecided", estimate, math.nan, math.nan, min(p.count for p in pieces), math.nan, _join(notes))
+    k = len(pieces)
+    name, largest = max(usable, key=lambda item: item[1].mean)
+    lo = max(piece.bounds(1 - (1 - CONFIDENCE) / k)[0] for piece in pieces)
+    hi = max(piece.bounds()[1] for piece in pieces)
+    inside = max(piece.p_inside(region) for piece in pieces)
+    outside = min(1.0, k * min(piece.p_outside(region) for piece in pieces))
+    verdict: Word = "undecided"
+    if region.holds(lo, hi):
+        verdict = "supported"
+    elif region.excludes(lo, hi):
+        verdict = "contradicted"
+    elif region.lo == region.hi:
+        notes.append("equality without a tolerance can only be contradicted")
+    elif math.isfinite(lo) and math.isfinite(hi):
+        notes.append("the interval reaches across the bound; more replicates would narrow it")
+    if k > 1:
+        notes.insert(0, f"nearest: {name}")
+    # Without any variance there is no test.
+    p = math.nan if any(piece.error == 0 for piece in pieces) else min(inside, outside)
+    return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes))
+
+
+def _refusals(found: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
+    """Why there is no interval, with the names that it is true of where it is not true of all."""
+    reasons: dict[str, list[str]] = {}
+    for name, piece in found:
+        if piece.refused:
+            reasons.setdefault(piece.refused, []).append(name)
+    for reason, names in reasons.items():
+        said = len(names) == len(found) or all(name in reason for name in names)
+        yield reason if said else f"{', '.join(names)}: {reason}"
+
+
+def short(x: float) -> str:
+    """Three digits, without zeros that say nothing: ``0.01``, ``1e-5``."""
+    return re.sub(r"e([+-])0*", lambda match: "e" + match[1].strip("+"), f"{x:.3g}")
+
+
+def exp(x: float) -> float:
+    """e^x, inf where that is beyond float64."""
+    return math.inf if x > 709 else math.exp(x)
+
+
+def _join(notes: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(notes))

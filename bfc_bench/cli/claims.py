@@ -1,0 +1,80 @@
+"""``bfc-bench claims``: a verdict per claim of a suite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, print_json
+
+if TYPE_CHECKING:
+    from bfc_bench.analysis.claims import Verdict
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("claims")(claims)
+
+
+def claims(
+    suite: SuiteArgument,
+    format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
+    store: StoreOption = STORE,
+) -> None:
+    """Judge the claims of a suite: supported, contradicted or undecided, with the numbers.
+
+    Exit code 0 whatever the verdicts are.
+    """
+    from bfc_bench.api import judge_claims
+    from bfc_bench.errors import UsageError
+
+    if format not in ("table", "json"):
+        raise UsageError(f"--format must be table or json. Got {format!r}.")
+    verdicts = judge_claims(suite, store=store)
+    if format == "json":
+        print_json([verdict.as_dict() for verdict in verdicts])
+    elif verdicts:
+        _print_table(verdicts)
+    else:
+        typer.echo(f"{suite} declares no claim; see docs/claims.md.")
+
+
+def _print_table(verdicts: list[Verdict]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from bfc_bench.analysis.claims import expected_errors
+    from bfc_bench.analysis.claims.verdict import Word
+    from bfc_bench.report.tables import number, with_interval
+
+    colours: dict[Word, str] = {"supported": "green", "contradicted": "red", "undecided": "dim"}
+    table = Table("verdict", "claim", "statement", "estimate [95 %]", "claimed", "R", "p", "Holm p", box=None)
+    table.header_style, table.padding = "bold", (0, 2, 1, 0)
+    for verdict in verdicts:
+        statement = Text(verdict.statement)
+        if verdict.note:
+            statement.append(f"\n{verdict.note}", style="dim")
+        name = Text(verdict.id)
+        if verdict.source:
+            name.append(f"\n{verdict.source}", style="dim")
+        table.add_row(
+            Text(f"{verdict.sign} {verdict.verdict}", style=colours[verdict.verdict], no_wrap=True),
+            name,
+            statement,
+            Text(with_interval(verdict.estimate, verdict.lo, verdict.hi)),
+            Text(verdict.region),
+            str(verdict.replicates),
+            number(verdict.p),
+            number(verdict.holm_p),
+        )
+    console = Console()
+    if not console.is_terminal:
+        console.width = 200
+    console.print(table)
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    words = ", ".join(f"{counts[word]} {word}" for word in colours)
+    console.print(f"{len(verdicts)} claims: {words}.", highlight=False)
+    console.print(expected_errors(verdicts), highlight=False, soft_wrap=True)

@@ -1,0 +1,52 @@
+"""Labels at a given distance from the target: agnostic learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from bfc_bench.tasks.base import Float, Labels, Law, Rule, Target
+
+PROBES = 16384
+"""Points on which the adversary's median is found when it is drawn."""
+
+
+class Agnostic(Labels):
+    """E(G* - Y)^2 = OPT, with OPT = ``opt`` Var G*. BFC Theorem 3 (lines 333-348) and B.4 (lines 1069-1083).
+
+    A learner is to reach E(F - Y)^2 <= (1 + gamma) OPT + eps^2.
+
+    ``noise = "gaussian"``: Y = G* + e with e ~ N(0, OPT) independent of x.
+    ``noise = "adversarial"``: Y = G* + sqrt(OPT) s(x), where s is the sign of another teacher of the target's family,
+    less its median: bounded by sqrt(OPT) and a function of x alone. It is of the target's own complexity, so a learner
+    of such targets follows it in part, and its distance from G* does not fall to 0 with more points.
+    """
+
+    kind: ClassVar[str] = "agnostic"
+    opt: Annotated[FiniteFloat, Field(gt=0)]
+    """OPT / Var G*."""
+    noise: Literal["gaussian", "adversarial"] = "gaussian"
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """``opt``."""
+        return {"opt": self.opt}
+
+    def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
+        """The ``adversary`` and its ``median``, where there is one."""
+        if self.noise == "gaussian":
+            return {}
+        adversary = target.draw(rng, law)
+        return {"adversary": adversary, "median": float(np.median(adversary(law.sample(rng, PROBES))))}
+
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+        """The target values with their perturbation, (m,)."""
+        size = sqrt(self.opt) * rule.deviation
+        if self.noise == "gaussian":
+            return values + size * rng.standard_normal(len(values))
+        above = rule.drawn["adversary"](seen) > rule.drawn["median"]
+        return values + size * np.where(above, 1.0, -1.0)

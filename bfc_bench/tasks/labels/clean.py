@@ -1,0 +1,19 @@
+"""Labels without noise."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from bfc_bench.tasks.base import Float, Labels, Rule
+
+
+class Clean(Labels):
+    """y = G*(x)."""
+
+    kind: ClassVar[str] = "clean"
+
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+        """The target values, (m,)."""
+        return values

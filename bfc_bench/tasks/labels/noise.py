@@ -1,0 +1,27 @@
+"""Labels with independent noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from bfc_bench.tasks.base import Float, Labels, Rule
+
+
+class Noise(Labels):
+    """y = G*(x) + e with Gaussian e, independent of x, whose standard deviation is ``sd`` times the target's."""
+
+    kind: ClassVar[str] = "noise"
+    sd: Annotated[FiniteFloat, Field(ge=0)]
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """``opt`` = sd^2."""
+        return {"opt": self.sd**2}
+
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+        """The noisy target values, (m,)."""
+        return values + self.sd * rule.deviation * rng.standard_normal(len(values))

@@ -1,0 +1,65 @@
+"""Binary labels: on which side of a linear threshold the target is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from bfc_bench.learner import LabelKind
+from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Rule, Target
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.orthonormal import orthonormal_rows
+
+
+class Threshold(Labels):
+    """y = sgn(x_0 + G*(x)) in {-1, +1}, for Var G* = 1 and x_0 ~ N(-E G*, 1). BFC 3.2 and Theorem 4 (lines 398-445).
+
+    The learner sees x_0 too, d + 1 columns in all.
+
+    ``form = "coordinate"``: it sees (x_0, x) and knows that column 0 is added to G* before the sign is taken.
+    ``form = "direction"``: y = sgn(w.z + G*(P z) - E G*) for z ~ N(0, I) in d + 1 dimensions, an unknown direction w of
+    norm 1, and P z the d coordinates of z orthogonal to w in a random basis (SLIDES, 1{<w,x> + G(P x) >= 0}). G* is
+    centred here, since a mean of w.z would tell w. Squares of z are no squares of P z: the target should be one that
+    does not build on x_i^2, such as ``slide-densenet``.
+    """
+
+    kind: ClassVar[str] = "threshold"
+    label_kind: ClassVar[LabelKind] = "binary"
+    unit_variance: ClassVar[bool] = True
+    columns: ClassVar[int] = 1
+    form: Literal["coordinate", "direction"] = "coordinate"
+
+    @property
+    def margin_column(self) -> int | None:
+        """Column 0 for ``coordinate``, unknown for ``direction``."""
+        return 0 if self.form == "coordinate" else None
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """A direction is hidden only where all directions look alike."""
+        if self.form == "direction" and not (isinstance(inputs, Gaussian) and inputs.mean == 0):
+            return "form = 'direction' needs gaussian inputs of mean 0; take them or form = 'coordinate'"
+        return None
+
+    def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
+        """A random ``basis``, (d + 1, d + 1), whose first row is w; none for ``coordinate``."""
+        return {"basis": orthonormal_rows(rng, law.d + 1, law.d + 1)} if self.form == "direction" else {}
+
+    def show(self, rng: np.random.Generator, x: Float, rule: Rule) -> Float:
+        """(x_0, x), or z, (m, d + 1)."""
+        extra = rng.standard_normal((len(x), 1))
+        if self.form == "coordinate":
+            return np.hstack([extra - rule.mean, x])
+        seen: Float = np.hstack([extra, x]) @ rule.drawn["basis"]
+        return seen
+
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+        """-1.0 or +1.0, (m,)."""
+        offset = seen[:, 0] if self.form == "coordinate" else seen @ rule.drawn["basis"][0] - rule.mean
+        return np.where(offset + values >= 0, 1.0, -1.0)
+
+    def square_mean(self, rule: Rule) -> Float:
+        """E[x_i^2] of the columns seen, (d + 1,)."""
+        first = 1 + rule.mean**2 if self.form == "coordinate" else 1.0
+        return np.concatenate([[first], rule.law.square_mean])

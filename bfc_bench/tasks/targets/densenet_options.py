@@ -1,0 +1,43 @@
+"""What the options of DenseNet targets have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo
+
+from bfc_bench.tasks.base import Inputs
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+
+
+def _falls(values: tuple[float, ...]) -> tuple[float, ...]:
+    if not values:
+        raise ValueError("must have an entry per layer, one at least")
+    if any(after > before for before, after in pairwise(values)):
+        raise ValueError("must not increase from one layer to the next")
+    return values
+
+
+Widths: TypeAlias = Annotated[tuple[PositiveInt, ...], AfterValidator(_falls)]
+"""Layer widths, not increasing."""
+Alphas: TypeAlias = Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], AfterValidator(_falls)]
+"""Layer scales alpha_l, positive, not increasing. The information gap is a strict decrease."""
+
+
+def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
+    """Raise ``ValueError`` unless there are as many values as ``widths``."""
+    widths = info.data.get("widths")
+    if widths is not None and len(values) != len(widths):
+        raise ValueError(f"must have one entry per width, {len(widths)} in all")
+
+
+def too_wide(widths: Sequence[int], d: int) -> str | None:
+    """Why no orthonormal rows of the first width exist in d dimensions, or None."""
+    return f"widths[0] = {widths[0]} is above the input dimension {d}" if widths[0] > d else None
+
+
+def constant_squares(inputs: Inputs) -> str | None:
+    """Why a target of the squares x_i^2 does not go with an input law, or None."""
+    return "x^2 is constant on hypercube inputs, so that G_1 = 0" if isinstance(inputs, Hypercube) else None

@@ -1,0 +1,107 @@
+"""Quadratic DenseNets as target functions: the network with its weights, and how random ones are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+import numpy as np
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.base import Float, Law, Teacher
+from bfc_bench.tasks.orthonormal import orthonormal_rows
+
+CHUNK = 8192
+"""Points evaluated at a time, which bounds the memory of a teacher."""
+PROBES = 16384
+"""Points on which the size of a contribution is measured when a teacher is drawn."""
+
+
+class DensenetTeacher(Teacher):
+    """G*(x) for given weights, in float64.
+
+    ``weights[l-2][j]`` is W_{l,j}, (k_l, k_j) with k_0 = k_1 = d; ``square_mean``, (d,), is taken off x^2 in G_1;
+    ``readouts[l-2]``, (k_l,), is w_l in sum_l alpha_l w_l . G_l, all 1 unless given.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[Mapping[int, Float]],
+        alphas: Sequence[float],
+        square_mean: Float,
+        readouts: Sequence[Float] | None = None,
+    ) -> None:
+        self.weights, self.alphas, self.square_mean = weights, alphas, square_mean
+        widths = [next(iter(layer.values())).shape[0] for layer in weights]
+        self.readouts = [np.ones(width) for width in widths] if readouts is None else readouts
+        self.facts = {"alphas": list(alphas), "widths": widths, "skips": [list(layer) for layer in weights]}
+
+    def __call__(self, x: Float) -> Float:
+        """G*(x), (m,), for x (m, d)."""
+        return np.concatenate([self._value(chunk) for chunk in _chunks(x)])
+
+    def hidden(self, x: Float) -> Mapping[str, Float]:
+        """sqrt(alpha_l) S_l(x), {"S2": (m, k_2), ...}."""
+        parts = [self._layers(chunk) for chunk in _chunks(x)]
+        layers = [np.concatenate(layer) for layer in zip(*parts, strict=True)]
+        return {f"S{i}": sqrt(alpha) * s for i, (alpha, s) in enumerate(zip(self.alphas, layers, strict=True), start=2)}
+
+    def _value(self, x: Float) -> Float:
+        terms = zip(self.alphas, self._layers(x), self.readouts, strict=True)
+        total: Float = sum(alpha * (s**2 @ readout) for alpha, s, readout in terms)
+        return total
+
+    def _layers(self, x: Float) -> list[Float]:
+        """S_2, ..., S_L at x."""
+        features, layers = _first_features(x, self.square_mean), []
+        for weights in self.weights:
+            layers.append(_weighted_sum(weights, features))
+            features.append(layers[-1] ** 2)
+        return layers
+
+
+def draw_weights(
+    rng: np.random.Generator, law: Law, widths: Sequence[int], skips: Sequence[Sequence[int]], kind: str
+) -> list[dict[int, Float]]:
+    """W_{l,j} for l = 2, 3, ... and j in J_l: random orthonormal rows times one number, as ``QuadraticDensenet`` says.
+
+    Raises ``UsageError`` naming the target's ``kind`` when a contribution is constant under the law.
+    """
+    weights: list[dict[int, Float]] = []
+    features = _first_features(law.sample(rng, PROBES), law.square_mean)
+    for layer, (width, below) in enumerate(zip(widths, skips, strict=True), start=2):
+        weights.append({})
+        for j in below:
+            w = orthonormal_rows(rng, width, features[j].shape[1])
+            deviation = sqrt(np.mean(np.var(features[j] @ w.T, axis=0)))
+            if not deviation > 1e-12:
+                raise UsageError(
+                    f"target {kind!r}: the contribution of G_{j} to S_{layer} is constant under "
+                    f"{law.inputs.kind!r} inputs in {law.d} dimensions. Take other inputs or drop {j} from skips."
+                )
+            weights[-1][j] = w / (deviation * sqrt(len(below)))
+        features.append(_weighted_sum(weights[-1], features) ** 2)
+    return weights
+
+
+def widest_skips(depth: int) -> list[list[int]]:
+    """J_2, ..., J_L with every link that the index rule of BFC line 170 allows: J_l = {0, ..., l-3} and l-1."""
+    return [[*range(layer - 2), layer - 1] for layer in range(2, depth + 1)]
+
+
+def _chunks(x: Float) -> list[Float]:
+    """x in pieces of at most ``CHUNK`` rows, at least one piece."""
+    return [x[start : start + CHUNK] for start in range(0, max(len(x), 1), CHUNK)]
+
+
+def _first_features(x: Float, square_mean: Float) -> list[Float]:
+    """G_0 and G_1."""
+    centred = x**2
+    centred -= square_mean
+    return [x, centred]
+
+
+def _weighted_sum(weights: Mapping[int, Float], features: Sequence[Float]) -> Float:
+    """S_l = sum_j W_{l,j} G_j, (m, k_l)."""
+    total: Float = sum(features[j] @ w.T for j, w in weights.items())
+    return total

@@ -1,0 +1,58 @@
+"""The hard instance for kernels and for prescribed features."""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import ClassVar
+
+import numpy as np
+
+from bfc_bench.tasks.base import Float, Inputs, Law, Target
+from bfc_bench.tasks.targets.densenet_options import Alphas, constant_squares
+from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
+
+
+class HardKernel(Target):
+    """A DenseNet of width 1 on sparse random sums. BFC Theorems I.1 and I.3 (lines 2574-2663).
+
+    W_{l,0} and W_{l,1} are independent, uniform on S_p = {w: p = 2^{L-1} entries 1/sqrt(p), the others 0}; every other
+    W_{l,j} is 1. J_l is as large as the index rule allows, and J_2 = {0, 1}, which the proof uses: so G* contains
+    ``alpha_L top_coefficient`` prod_{i in S} x_i, S the support of W_{2,0}, and no other product of p different
+    coordinates. Kernels with N <= C(d, p)/1000 points, and linear regression on as many features, miss that term.
+    """
+
+    kind: ClassVar[str] = "hard-kernel"
+    alphas: Alphas
+    """alpha_2, ..., alpha_L, positive, not increasing; the theorems have alpha_L < .1."""
+
+    @property
+    def sparsity(self) -> int:
+        """p = 2^{L-1}."""
+        return int(2 ** len(self.alphas))
+
+    def check(self, d: int) -> str | None:
+        """The support needs p coordinates."""
+        p = self.sparsity
+        return f"hard-kernel with {len(self.alphas)} alphas needs d >= {p}, not {d}" if d < p else None
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """G_1 = x^2 - E[x^2] must not vanish."""
+        return constant_squares(inputs)
+
+    def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
+        """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""
+        p = self.sparsity
+        _, *above = widest_skips(len(self.alphas) + 1)
+        weights = [
+            {j: self._row(rng, law.d) if j < 2 else np.ones((1, 1)) for j in skips} for skips in ([0, 1], *above)
+        ]
+        teacher = DensenetTeacher(weights, self.alphas, law.square_mean)
+        support = np.flatnonzero(weights[0][0]).tolist()
+        teacher.facts = {**teacher.facts, "support": support, "top_coefficient": factorial(p) / p ** (p / 2)}
+        return teacher
+
+    def _row(self, rng: np.random.Generator, d: int) -> Float:
+        """A uniform element of S_p, (1, d)."""
+        row = np.zeros((1, d))
+        row[0, rng.choice(d, size=self.sparsity, replace=False)] = self.sparsity**-0.5
+        return row

@@ -1,0 +1,27 @@
+"""What the toy examples on given squares x_i^2 share."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import ValidationInfo, field_validator
+
+from bfc_bench.tasks.base import Float, Law
+from bfc_bench.tasks.targets.toy import Toy
+
+
+class SquaresToy(Toy):
+    """A toy whose first layer is x_i^2 as the paper writes it, or x_i^2 - E[x_i^2], the G_1 of its section 2."""
+
+    centred: bool = False
+    """Whether x_i^2 stands for x_i^2 - E[x_i^2], which puts the toy exactly into the concept class of section 2."""
+
+    @field_validator("centred")
+    @classmethod
+    def _centred_squares_are_of_inputs(cls, centred: bool, info: ValidationInfo) -> bool:
+        if centred and info.data.get("rotate"):
+            raise ValueError("must be false where rotate = true, since G_1 is made of the squared inputs")
+        return centred
+
+    def offset(self, law: Law) -> Float:
+        """What the squares are taken less of, (coordinates,)."""
+        return law.square_mean[: self.coordinates] if self.centred else np.zeros(self.coordinates)

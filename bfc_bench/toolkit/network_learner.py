@@ -1,0 +1,197 @@
+"""What the learners that train an ordinary network share: options, scales, training as an ensemble, prediction.
+
+Shapes: n and m points, d input dimension, p network inputs (d, or 2 d with squares).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
+
+import numpy as np
+from pydantic import Field
+
+from bfc_bench.errors import Diverged
+from bfc_bench.learner import Array, Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.seeds import stream
+from bfc_bench.toolkit.features import square_mean, with_squares
+
+if TYPE_CHECKING:
+    from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
+
+Params: TypeAlias = dict[str, Any]
+
+PROGRAM_BYTES = 150e6
+"""Compiler and runtime of JAX, the floor of a fit's memory."""
+CHUNK = 1024
+"""Points predicted together, so that the layers stay in cache."""
+
+
+class Network(ABC):
+    """Shapes of a network. Subclasses are frozen dataclasses: equal networks hash equal and share a program."""
+
+    @abstractmethod
+    def init(self, rng: np.random.Generator) -> Params:
+        """Random parameters, for inputs of about unit variance."""
+
+    @abstractmethod
+    def __call__(self, params: Params, z: Array) -> Array:
+        """F(z), (m,), at z (m, p); parameters and inputs are all NumPy or all JAX."""
+
+    @abstractmethod
+    def flops(self) -> float:
+        """Floating-point operations at one point."""
+
+    @abstractmethod
+    def units(self) -> int:
+        """Numbers kept at one point for the gradient."""
+
+
+class NetworkLearner(Learner):
+    """A network trained by Adam on minibatches: linear warm-up, then a cosine to 0.
+
+    Inputs are divided by the root of the mean E[x_i^2]. Real labels are divided by the 90th percentile of
+    |y - median(y)|; binary ones are fitted by their cross entropy log(1 + exp(-y F)).
+    """
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"})
+    )
+
+    with_squares: bool = True
+    """Whether the input is (x, x^2 - E x^2) or x."""
+    steps: Annotated[int, Field(ge=1)] = 4000
+    batch_size: Annotated[int, Field(ge=1)] = 256
+    lr: Annotated[float, Field(gt=0)] = 3e-3
+    """Peak learning rate."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """A step of rate r also takes the share r ``weight_decay`` off every parameter."""
+    clip: Annotated[float, Field(gt=0)] = 1.0
+    """Bound on the norm of the gradient."""
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of the steps in which ``lr`` rises."""
+    loss: Literal["weighted", "square"] = "weighted"
+    """Of real labels, scaled: ``weighted`` = (F - y)^2 / (1 + y^2), for clean ones; ``square`` = (F - y)^2, for noisy
+    ones."""
+
+    @abstractmethod
+    def network(self, p: int) -> Network:
+        """The network on p inputs."""
+
+    def batch_key(self, train: Outline) -> Hashable:
+        """What is compiled. Seed, sample, n, learning rate, weight decay and clip may differ in a batch."""
+        network = self.network(self._inputs(train.d))
+        return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Train on the n points. Raises ``Diverged`` when a gradient or the final loss is not finite."""
+        (fitted,) = self.fit_batch([Job(self, train, ctx)])
+        if isinstance(fitted, Failure):
+            raise Diverged(fitted.reason)
+        return fitted
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
+        from bfc_bench.toolkit.ensemble import train
+
+        setups = [_Setup.of(job) for job in jobs]
+        first = setups[0]
+        recipe = first.recipe(jobs[0].train)
+        results = train(recipe, [setup.member() for setup in setups], first.learner.steps, device=jobs[0].ctx.device)
+        return [setup.outcome(result) for setup, result in zip(setups, results, strict=True)]
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""
+        network, padded = self.network(self._inputs(d)), max(1024, 2 * n)
+        return Cost(
+            flops=3.0 * network.flops() * (self.batch_size * self.steps + n / 3),
+            bytes=PROGRAM_BYTES
+            + 12.0 * padded * self._inputs(d)
+            + 4.0 * network.units() * (padded + 4 * self.batch_size),
+        )
+
+    def _inputs(self, d: int) -> int:
+        return 2 * d if self.with_squares else d
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The units in which a network sees a task."""
+
+    square_mean: np.ndarray
+    """E[x_i^2], (d,)."""
+    squares: bool
+    y: float
+    """What labels are divided by."""
+
+    def inputs(self, x: np.ndarray) -> np.ndarray:
+        """Network inputs (m, p) at x (m, d)."""
+        factor = 1.0 / math.sqrt(float(np.mean(self.square_mean)) or 1.0)
+        x = factor * np.asarray(x, np.float64)
+        return cast("np.ndarray", with_squares(x, factor**2 * self.square_mean)) if self.squares else x
+
+
+class NetworkPredictor(Predictor):
+    """A trained network, evaluated in float64 on the host."""
+
+    def __init__(self, network: Network, params: Params, scales: Scales, info: Mapping[str, Any]) -> None:
+        self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
+        self.network, self.scales, self.info = network, scales, info
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """F(x), (m,), at x (m, d)."""
+        parts = [self.network(self.params, self.scales.inputs(x[i : i + CHUNK])) for i in range(0, len(x), CHUNK)]
+        return self.scales.y * np.concatenate([*parts, np.empty(0)])
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """A fit about to start."""
+
+    learner: NetworkLearner
+    network: Network
+    scales: Scales
+    z: np.ndarray
+    y: np.ndarray
+    seed: int
+
+    @classmethod
+    def of(cls, job: Job) -> _Setup:
+        learner, train = cast("NetworkLearner", job.learner), job.train
+        x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
+        spread = 1.0 if train.kind == "binary" else float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
+        scales = Scales(square_mean(x, job.ctx), learner.with_squares, spread)
+        z = scales.inputs(x)
+        return cls(learner, learner.network(z.shape[1]), scales, z, y / spread, job.ctx.seed)
+
+    def recipe(self, train: Outline) -> Recipe:
+        """What is compiled."""
+        from bfc_bench.toolkit import ensemble
+
+        losses = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}
+        loss = ensemble.cross_entropy_loss if train.kind == "binary" else losses[self.learner.loss]
+        schedule = ensemble.WarmupCosine(self.learner.warmup)
+        return ensemble.Recipe(self.network, self.learner.batch_size, loss, schedule=schedule)
+
+    def member(self) -> Member:
+        """The model to train."""
+        from bfc_bench.toolkit.ensemble import Member
+
+        learner = self.learner
+        params = self.network.init(stream(self.seed, learner.name))
+        decay, clip = learner.weight_decay, learner.clip
+        return Member(params, self.z, self.y, self.seed, learner.lr, clip=clip, weight_decay=decay)
+
+    def outcome(self, result: Trained) -> Predictor | Failure:
+        """The trained network in the units of the data."""
+        if not result.finite:
+            return Failure(
+                "diverged",
+                f"{self.learner.name}: a gradient or the loss was not finite in training (final loss "
+                f"{result.loss:.3g}, lr {self.learner.lr:.3g}). Use a smaller lr or clip.",
+            )
+        return NetworkPredictor(self.network, result.params, self.scales, {"final_loss": result.loss})

@@ -1,0 +1,203 @@
+"""The verbs ``claims`` and ``compare``, and where else verdicts appear: report, MLflow, Python."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bfc_bench
+from bfc_bench.cli.app import run
+from bfc_bench.results import Row
+from bfc_bench.seeds import stream
+from bfc_bench.store import Store
+from bfc_bench.suite import read_suite
+
+LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
+CLAIM = {"id": "separation", "source": "Theorem 1", "kind": "beats", "label": "joint", "task": "t"}
+CLAIMS = [
+    {**CLAIM, "against": ["kernel", "twin"], "factor": 100},
+    {"id": "reverse", "kind": "beats", "label": "kernel", "against": "joint", "task": "t"},
+    {"id": "equal", "kind": "unchanged", "before": "kernel", "after": "twin", "task": "t", "tolerance": 0.001},
+]
+
+
+@pytest.fixture
+def held(suite_file, tmp_path):
+    """A suite file, and a store that holds its results: three learners, four replicates at n = 10 and 20."""
+
+    def make(claims=tuple(CLAIMS), name="tiny", labels=LABELS):
+        learners = [{"name": "kernel-ridge", "label": label} for label in labels]
+        path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
+        store = Store(tmp_path / "store", write=True)
+        store.begin_session(f"session-{name}", name, 1, read_suite(path).definition(), {"packages": {}})
+        store.define(name, 1, {"t": "x"}, dict.fromkeys(labels, "y"))
+        rows = [
+            Row(
+                cell=f"{name}-{label}-{n}-{r}", suite=name, suite_version=1, task="t", learner="kernel-ridge",
+                label=label, options={}, d=4, n=n, replicate=r, status="ok",
+                nmse=float(level * np.exp(stream("verbs", label, n, r).standard_normal() / 5)), finished_at=1.7e9 + n,
+            )
+            for label, level in labels.items() for n in (10, 20) for r in range(4)
+        ]  # fmt: skip
+        store.put([(row, "x", "y", "") for row in rows])
+        store.close()
+        return path, tmp_path / "store"
+
+    return make
+
+
+def answer(capsys, *arguments):
+    code = run([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return out
+
+
+def test_claims_are_judged_and_the_exit_code_is_0_whatever_they_say(held, capsys):
+    path, store = held()
+    found = json.loads(answer(capsys, "claims", path, "--store", store, "--format", "json"))
+    assert [(v["id"], v["verdict"]) for v in found] == [
+        ("separation", "supported"),
+        ("reverse", "contradicted"),
+        ("equal", "undecided"),
+    ]
+    separation = found[0]
+    assert separation["hi"] < 0.01
+    assert separation["estimate"] == pytest.approx(1e-5, rel=0.5)
+    assert separation["p"] <= separation["holm_p"] <= 0.05
+    assert separation["statement"] == (
+        "The NMSE of joint is at most 1/100 of that of each of kernel and twin (t, d = 4, n = 20)."
+    )
+
+
+def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, capsys):
+    path, store = held()
+    text = answer(capsys, "claims", path, "--store", store)
+    for shown in ("✓ supported", "✗ contradicted", "? undecided", "separation", "Theorem 1", "≤ 0.01", "Holm p"):
+        assert shown in text
+    assert "3 claims: 1 supported, 1 contradicted, 1 undecided." in text
+    assert "of 3 expect up to .05 x 3 = 0.15 to be wrong" in text
+
+
+def test_a_new_claim_is_judged_without_a_new_run(held, suite_file, capsys):
+    path, store = held(claims=())
+    assert "declares no claim" in answer(capsys, "claims", path, "--store", store)
+    assert json.loads(answer(capsys, "claims", path, "--store", store, "--format", "json")) == []
+    learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
+    path = suite_file("tiny", learner=learners, replicates=4, claim=CLAIMS[:1])
+    assert "✓ supported" in answer(capsys, "claims", path, "--store", store)
+
+
+def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, capsys):
+    path, store = held()
+    path.unlink()
+    assert "✗ contradicted" in answer(capsys, "claims", "tiny", "--store", store)
+
+
+def test_python_gives_the_same_verdicts(held):
+    path, store = held()
+    assert [v.verdict for v in bfc_bench.judge_claims(path, store=store)] == ["supported", "contradicted", "undecided"]
+
+
+def test_the_report_shows_verdicts_with_their_numbers(held, capsys, tmp_path):
+    path, store = held()
+    answer(capsys, "report", path, "--store", store, "--output", tmp_path / "out")
+    page = " ".join((tmp_path / "out" / "report.html").read_text().split())
+    for sign, word in (("✓", "supported"), ("✗", "contradicted"), ("?", "undecided")):
+        assert f'<span class="badge {word}"><i aria-hidden="true">{sign}</i> {word}</span>' in page
+    assert "The NMSE of joint is at most 1/100 of that of each of kernel and twin (t, d = 4, n = 20)." in page
+    assert "Theorem 1" in page
+    assert "expect up to .05 x 3" in page
+
+
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+def test_mlflow_has_the_verdicts_as_note_and_table(held, capsys, tmp_path):
+    from mlflow import MlflowClient
+
+    path, store = held()
+    answer(capsys, "report", path, "--store", store)
+    answer(capsys, "sync", path, "--store", store)
+    client = MlflowClient(f"sqlite:///{store / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("bfc/tiny@1")
+    (report,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'report'")
+    note = report.data.tags["mlflow.note.content"]
+    assert "| separation | ✓ supported |" in note
+    assert "| reverse | ✗ contradicted |" in note
+    table = client.download_artifacts(report.info.run_id, "tables/claims.json", tmp_path)
+    with open(table) as file:
+        logged = json.load(file)
+    assert [row[logged["columns"].index("id")] for row in logged["data"]] == ["separation", "reverse", "equal"]
+
+
+def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
+    from bfc_bench.analysis.claims import Verdict
+    from bfc_bench.cli.report import _note
+
+    verdicts = [
+        Verdict(f"claim-{i}", "beats", "s|" * 30, "", "supported", 0.1, 0.05, 0.2, "≤ 0.5", 5, 0.01)
+        for i in range(400)
+    ]  # fmt: skip
+    note = _note("Report.", verdicts)
+    assert len(note) < 5000
+    lines = note.count("| claim-")
+    assert 0 < lines < 400
+    assert f"{400 - lines} more in `tables/claims.json`" in note
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "beat"}, "claim 'separation': unknown kind 'beat'. Did you mean 'beats'?"),
+        ({"against": "kernle"}, "claim 'separation': unknown learner label 'kernle'. Did you mean 'kernel'?"),
+        ({"task": "tt"}, "claim 'separation': unknown task 'tt'. Did you mean 't'?"),
+        ({"factr": 2}, "claim 'separation': unknown option 'factr'. Did you mean 'factor'?"),
+    ],
+)
+def test_a_wrong_claim_stops_every_verb_with_exit_code_2(change, message, suite_file, held, capsys):
+    _, store = held()
+    learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
+    path = suite_file("tiny", learner=learners, claim=[{**CLAIMS[0], **change}])
+    for verb in ("plan", "run", "claims", "report"):
+        assert run([verb, str(path), "--store", str(store)]) == 2
+        assert f"tiny.toml: {message}" in capsys.readouterr().err
+
+
+def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(held, capsys):
+    _, store = held()
+    found = json.loads(answer(capsys, "compare", "joint", "kernel", "--store", store, "--format", "json"))
+    assert [(r["task"], r["d"], r["n"], r["pairs"], r["verdict"]) for r in found] == [
+        ("t", 4, 10, 4, "joint lower"),
+        ("t", 4, 20, 4, "joint lower"),
+    ]
+    assert all(r["lo"] < r["ratio"] < r["hi"] < 1e-4 for r in found)
+    text = answer(capsys, "compare", "kernel", "twin", "--store", store)
+    assert text.count("no difference shown") == 2
+    assert "kernel / twin [95 %]" in text
+
+
+def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):
+    held()
+    path, store = held(name="other")
+    assert run(["compare", "joint", "kernel", "--store", str(store)]) == 2
+    assert "--suite is required" in capsys.readouterr().err
+    assert "joint lower" in answer(capsys, "compare", "joint", "kernel", "--suite", path, "--store", store)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["joint", "kernal"], "the results have no label 'kernal'. Did you mean 'kernel'?"),
+        (["joint", "kernel", "--task", "tt"], "--task: the results have no task 'tt'. Did you mean 't'?"),
+        (["joint", "kernel", "--d", "5"], "--d: the results have no d '5'. Known: 4."),
+        (["joint", "kernel", "--metric", "nsme"], "metric must be a column of the results. Got 'nsme'"),
+        (["joint", "kernel", "--metric", "error_rate"], "have no error_rate at the same task, d and n"),
+        (["joint/layer2", "kernel"], "'joint/layer2' and 'kernel' have no nmse"),
+        (["joint", "joint"], "A and B must differ"),
+        (["joint", "kernel", "--format", "xml"], "--format must be table or json. Got 'xml'"),
+        (["joint", "kernel", "--suite", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
+    ],
+)
+def test_compare_names_what_is_wrong(arguments, message, held, capsys):
+    _, store = held()
+    assert run(["compare", *arguments, "--store", str(store)]) == 2
+    assert message in capsys.readouterr().err

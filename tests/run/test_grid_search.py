@@ -1,0 +1,32 @@
+"""Output scales and connections are chosen by grid search (BFC footnotes 9 and 15), like any other option."""
+
+from __future__ import annotations
+
+from bfc_bench import read_results, run_suite
+
+TASK = {
+    "name": "teacher-L4",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]},
+    "d": [4],
+    "n": [200, 250],
+}
+SKIPS = [[[1], [0, 2], [0, 3]], [[1], [0, 2], [0, 1, 3]]]
+
+
+def test_alphas_and_skips_are_searched_together(suite_file, tmp_path):
+    useless = [1.0, 1e-9, 1e-9]
+    learner = {
+        "name": "quad-densenet",
+        "options": {"widths": [6, 4, 3], "steps": 600, "batch_size": 64},
+        "tune": {"alphas": [useless, [1.0, 0.5, 0.25]], "skips": SKIPS},
+    }
+    path = suite_file(learner=[learner], task=[TASK])
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    rows = read_results(path, store=tmp_path / "store")
+    assert [row.status for row in rows] == ["ok", "ok"], [row.reason for row in rows]
+    for row in rows:
+        assert row.chosen["candidates"] == 4
+        assert row.chosen["tuned"]["alphas"] == [1.0, 0.5, 0.25]
+        assert row.chosen["tuned"]["skips"] in SKIPS
+        assert row.chosen["validation_error"] < 0.3

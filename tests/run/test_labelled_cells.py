@@ -1,0 +1,90 @@
+"""Cells on noisy and on binary labels: what is measured, and what a learner is told."""
+
+import json
+
+import pytest
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.run.resolve import Cell
+from bfc_bench.run.work import Batch, Common, LearnerSpec, Work
+
+INPUTS = {"kind": "gaussian"}
+TASK = {
+    "name": "t",
+    "inputs": INPUTS,
+    "target": {"kind": "lowrank-poly", "degree": 1, "form": "monomial"},
+    "d": [4],
+    "n": [400],
+}
+
+
+def rows(suite_file, tmp_path, labels, learner):
+    path = suite_file(learner=[learner], task=[{**TASK, "labels": labels}], test_size=16384)
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    return read_results(path, store=tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"kind": "noise", "sd": 0.5},
+        {"kind": "agnostic", "opt": 0.25},
+        {"kind": "agnostic", "opt": 0.25, "noise": "adversarial"},
+    ],
+    ids=["noise", "gaussian", "adversarial"],
+)
+def test_noisy_labels_are_measured_beside_the_clean_error(faulty, suite_file, tmp_path, labels):
+    (row,) = rows(suite_file, tmp_path, labels, {"name": "linear-ridge", "options": {"ridge": 1e-6}, "tune": {}})
+    assert row.status == "ok", row.reason
+    measured = row.chosen["measured"]
+    assert measured["opt"] == pytest.approx(0.25, rel=0.05)
+    if labels.get("noise") == "adversarial":
+        # A linear adversary pulls a linear learner off the target and below OPT.
+        assert row.nmse > 0.05
+        assert measured["label_nmse"] < 0.98 * measured["opt"]
+    else:
+        assert row.nmse < 0.02
+        # The cross term 2 E (F - G*)(G* - Y) has a deviation of at most 2 sqrt(.02 * .25 / 16384).
+        assert measured["label_nmse"] == pytest.approx(measured["opt"] + row.nmse, abs=0.01)
+
+
+def test_clean_labels_have_no_opt(faulty, suite_file, tmp_path):
+    (row,) = rows(suite_file, tmp_path, {"kind": "clean"}, {"name": "linear-ridge", "tune": {}})
+    assert row.status == "ok", row.reason
+    assert "measured" not in row.chosen
+
+
+@pytest.mark.parametrize("form", ["coordinate", "direction"])
+def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, tmp_path, form):
+    """The margin x_0 + G* is linear here, so a linear learner gets nearly all signs right."""
+    learner = {"name": "kernel-ridge", "options": {"kernel": "poly", "degree": 1, "with_squares": False}}
+    (row,) = rows(suite_file, tmp_path, {"kind": "threshold", "form": form}, learner)
+    assert row.status == "ok", row.reason
+    assert row.d == 4
+    assert row.nmse is None
+    assert row.error_rate < 0.05
+
+
+@pytest.mark.parametrize(
+    ("labels", "column"),
+    [
+        ({"kind": "threshold"}, 0),
+        ({"kind": "threshold", "form": "direction"}, None),
+        ({"kind": "clean"}, None),
+    ],
+    ids=["coordinate", "direction", "clean"],
+)
+def test_a_learner_is_told_the_column_of_the_offset(labels, column):
+    task = {"name": "t", "inputs": INPUTS, "target": TASK["target"], "labels": labels, "unlabeled": 30}
+    batch = Batch(
+        Common("s", 1, 0, 200, "cpu", 60.0, 10**9, ""),
+        {"t": json.dumps(task)},
+        {"kernel-ridge": LearnerSpec("kernel-ridge", "{}", (), ())},
+        (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
+    )
+    work = Work.prepare(batch, cell)
+    told = work.context(work.learner)
+    assert told.margin_column == column
+    d = work.train().d
+    assert d == work.train().x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)
+    assert d == (4 if labels["kind"] == "clean" else 5)

@@ -1,0 +1,151 @@
+"""The hard instances of the lower bounds: their weights, degrees and the term that is hard."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.targets.hard_kernel import HardKernel
+from bfc_bench.tasks.targets.hard_poly import HardPoly
+
+D = 10
+ALPHAS = (1.0, 0.3, 0.09)
+
+
+def draw(target, d=D, seed=0):
+    law = Gaussian().law(np.random.default_rng(seed), d)
+    return law, target.draw(np.random.default_rng(seed + 1), law)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_first_weights_are_in_s_p_and_the_others_are_one(depth):
+    p = 2 ** (depth - 1)
+    _, teacher = draw(HardKernel(alphas=ALPHAS[: depth - 1]))
+    for weights in teacher.weights:
+        for j, w in weights.items():
+            if j < 2:
+                assert w.shape == (1, D)
+                assert np.count_nonzero(w) == p
+                np.testing.assert_allclose(w[w != 0], 1 / np.sqrt(p))
+            else:
+                np.testing.assert_array_equal(w, [[1.0]])
+    assert [list(weights) for weights in teacher.weights] == [[0, 1], [0, 2], [0, 1, 3]][: depth - 1]
+    assert teacher.facts["widths"] == [1] * (depth - 1)
+    assert teacher.facts["support"] == np.flatnonzero(teacher.weights[0][0]).tolist()
+
+
+def test_supports_are_uniform_and_independent():
+    law = Gaussian().law(np.random.default_rng(0), 5)
+    rng = np.random.default_rng(1)
+    teachers = [HardKernel(alphas=(1.0,)).draw(rng, law) for _ in range(2000)]
+    rows = [[tuple(np.flatnonzero(t.weights[0][j])) for t in teachers] for j in (0, 1)]
+    for sets in rows:
+        counts = np.array([sets.count(chosen) for chosen in set(sets)])
+        assert len(counts) == comb(5, 2)
+        assert np.all(np.abs(counts - 200) < 5 * np.sqrt(200))
+    equal = np.mean([a == b for a, b in zip(*rows, strict=True)])
+    assert abs(equal - 0.1) < 5 * np.sqrt(0.1 * 0.9 / 2000)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_the_hard_term_is_the_only_product_of_p_signs(depth):
+    """Fourier coefficients over the signs of x at given |x|: alpha_L p! p^{-p/2} prod |x_i| on the support, else 0."""
+    p, d = 2 ** (depth - 1), 6
+    _, teacher = draw(HardKernel(alphas=ALPHAS[: depth - 1]), d=d)
+    size = np.abs(np.random.default_rng(3).standard_normal(d))
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * d)).reshape(d, -1).T
+    values = teacher(signs * size)
+    subsets = [np.flatnonzero(bits) for bits in (signs > 0) if bits.sum() == p]
+    assert len(subsets) == comb(d, p)
+    for subset in subsets:
+        coefficient = np.mean(values * np.prod(signs[:, subset], axis=1))
+        hard = subset.tolist() == teacher.facts["support"]
+        expected = ALPHAS[depth - 2] * teacher.facts["top_coefficient"] * np.prod(size[subset]) if hard else 0.0
+        assert coefficient == pytest.approx(expected, abs=1e-10 * np.abs(values).max())
+
+
+def power(law, teacher, depth):
+    """The degree of a teacher along a line, from its finite differences."""
+    rng = np.random.default_rng(5)
+    start, direction = rng.standard_normal(law.d), rng.standard_normal(law.d)
+    degree = 2**depth
+    line = teacher(start + np.linspace(-3, 3, degree + 2)[:, None] * direction)
+    top = np.min(np.abs(np.diff(line, degree)))
+    return degree if np.max(np.abs(np.diff(line, degree + 1))) < 1e-7 * top else None
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("make", [HardKernel, HardPoly, lambda alphas: HardPoly(alphas=alphas, theorem="I.7")])
+def test_the_degree_is_two_to_the_depth(make, depth):
+    assert power(*draw(make(alphas=ALPHAS[: depth - 1])), depth) == 2**depth
+
+
+@pytest.mark.parametrize("target", [HardKernel(alphas=ALPHAS), HardPoly(alphas=ALPHAS)], ids=lambda t: t.kind)
+def test_hidden_features_give_back_the_target(target):
+    law, teacher = draw(target)
+    x = law.sample(np.random.default_rng(9), 50)
+    hidden = teacher.hidden(x)
+    assert [s.shape[1] for s in hidden.values()] == teacher.facts["widths"]
+    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), teacher(x), rtol=1e-10)
+    assert teacher.facts["alphas"] == list(ALPHAS)
+
+
+def test_the_wide_instance_is_its_formula():
+    law, teacher = draw(HardPoly(alphas=(1.0, 0.5, 0.25)))
+    x = law.sample(np.random.default_rng(9), 20)
+    g1 = x**2 - 1
+    s3 = (x.sum(axis=1) + (g1**2).sum(axis=1)) / np.sqrt(D)
+    s4 = (x.sum(axis=1) + g1.sum(axis=1)) / np.sqrt(D) + s3**2
+    np.testing.assert_allclose(teacher(x), (g1**2).sum(axis=1) + 0.5 * s3**2 + 0.25 * s4**2, rtol=1e-10)
+    assert teacher.facts["widths"] == [D, 1, 1]
+
+
+def test_the_narrow_instance_is_its_formula():
+    law, teacher = draw(HardPoly(alphas=(1.0, 0.5, 0.25), theorem="I.7"))
+    x = law.sample(np.random.default_rng(9), 20)
+    first, second = x.sum(axis=1) / np.sqrt(D), (x**2 - 1).sum(axis=1) / np.sqrt(D)
+    s3 = first + second**2
+    s4 = first + second + s3**2
+    np.testing.assert_allclose(teacher(x), second**2 + 0.5 * s3**2 + 0.25 * s4**2, rtol=1e-10)
+    assert teacher.facts["widths"] == [1, 1, 1]
+
+
+def test_the_wide_instance_on_gaussian_inputs_has_its_closed_moments():
+    """L = 2: G* = sum (x_i^2 - 1)^2, of mean 2 d and variance d (E(x^2 - 1)^4 - 4) = 56 d."""
+    law, teacher = draw(HardPoly(alphas=(1.0,)))
+    values = teacher(law.sample(np.random.default_rng(9), 200_000))
+    assert values.mean() == pytest.approx(2 * D, abs=5 * values.std() / np.sqrt(200_000))
+    assert np.var(values) == pytest.approx(56 * D, rel=0.06)
+
+
+def test_what_a_dimension_must_hold():
+    target = HardKernel(alphas=ALPHAS)
+    assert "hard-kernel with 3 alphas needs d >= 8, not 7" in target.check(7)
+    assert target.check(8) is None
+    for hard in (target, HardPoly(alphas=ALPHAS)):
+        assert "hypercube" in hard.check_inputs(Hypercube())
+        assert hard.check_inputs(Gaussian()) is None
+
+
+@pytest.mark.parametrize("target", [HardKernel, HardPoly])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alphas": []}, "alphas must have an entry per layer"),
+        ({"alphas": [0.1, 1]}, "alphas must not increase"),
+        ({"alphas": [1, -0.1]}, r"alphas\[1\] must be greater than 0. Got -0.1"),
+        ({}, "alphas is required"),
+        ({"alphas": [1], "k": 1}, "unknown option 'k'"),
+    ],
+)
+def test_bad_options_name_their_field_and_range(target, options, message):
+    with pytest.raises(UsageError, match=f"^here: {message}"):
+        target.parse(options, "here")
+
+
+def test_there_are_two_theorems():
+    with pytest.raises(UsageError, match=r"^here: theorem must be 'I.6' or 'I.7'. Got 'I.1'"):
+        HardPoly.parse({"alphas": [1.0], "theorem": "I.1"}, "here")

@@ -1,0 +1,92 @@
+"""The teacher of the talk: definition, degree, signs, hidden features."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+
+D = 8
+L3 = {"widths": [4, 3, 2], "alphas": [1.0, 0.5, 0.25]}
+
+
+def draw(options=L3, seed=0):
+    law = Gaussian().law(np.random.default_rng(seed), D)
+    return law, SlideDensenet.parse(options, "test").draw(np.random.default_rng(seed + 1), law)
+
+
+def test_a_teacher_follows_the_definition_of_the_talk():
+    law, teacher = draw()
+    x = law.sample(np.random.default_rng(9), 20)
+    w1, w2, w3 = teacher.weights
+    g1 = (x @ w1[0].T) ** 2
+    g2 = (x @ w2[0].T + g1 @ w2[2].T) ** 2
+    g3 = (x @ w3[0].T + g1 @ w3[2].T + g2 @ w3[3].T) ** 2
+    signs = [np.array(readout) for readout in teacher.facts["readouts"]]
+    by_definition = sum(a * g @ w for a, g, w in zip(L3["alphas"], (g1, g2, g3), signs, strict=True))
+    np.testing.assert_allclose(teacher(x), by_definition, rtol=1e-10)
+    assert [sorted(layer) for layer in teacher.weights] == [[0], [0, 2], [0, 2, 3]]
+    assert (teacher.facts["widths"], teacher.facts["alphas"]) == ([4, 3, 2], [1.0, 0.5, 0.25])
+    assert teacher.facts["skips"] == [[0], [0, 2], [0, 2, 3]]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_degree_is_two_to_the_depth(depth):
+    _, teacher = draw({"widths": [4, 2, 2][:depth], "alphas": [1, 0.5, 0.25][:depth]})
+    rng = np.random.default_rng(5)
+    start, direction = rng.standard_normal(D), rng.standard_normal(D)
+    line = teacher(start + np.linspace(-3, 3, 2**depth + 2)[:, None] * direction)
+    top = np.min(np.abs(np.diff(line, 2**depth)))
+    assert top > 1e-3 * np.max(np.abs(line))
+    assert np.max(np.abs(np.diff(line, 2**depth + 1))) < 1e-8 * top
+
+
+def test_signs_are_drawn_or_positive():
+    _, teacher = draw({"widths": [8, 8, 8], "alphas": [1, 1, 1]})
+    signs = np.concatenate(teacher.facts["readouts"])
+    assert set(signs) == {-1.0, 1.0}
+    _, positive = draw({**L3, "signs": "positive"})
+    assert set(np.concatenate(positive.facts["readouts"])) == {1.0}
+
+
+@pytest.mark.parametrize("signs", ["random", "positive"])
+def test_hidden_features_give_back_the_target_with_their_signs(signs):
+    law, teacher = draw({**L3, "signs": signs})
+    x = law.sample(np.random.default_rng(9), 100)
+    hidden = teacher.hidden(x)
+    assert {name: s.shape for name, s in hidden.items()} == {"S2": (100, 4), "S3": (100, 3), "S4": (100, 2)}
+    terms = [s**2 @ np.array(w) for s, w in zip(hidden.values(), teacher.facts["readouts"], strict=True)]
+    np.testing.assert_allclose(np.sum(terms, axis=0), teacher(x), rtol=1e-10)
+    np.testing.assert_allclose(hidden["S2"], x @ teacher.weights[0][0].T)
+
+
+def test_the_first_layer_has_unit_deviation_on_gaussian_inputs():
+    _, teacher = draw()
+    w = teacher.weights[0][0]
+    np.testing.assert_allclose(w @ w.T, np.eye(4), atol=0.05)
+
+
+def test_it_exists_on_the_hypercube_but_not_with_more_directions_than_inputs():
+    target = SlideDensenet.parse(L3, "test")
+    assert target.check_inputs(Hypercube()) is None
+    assert "widths[0] = 4" in target.check(3)
+    assert target.check(4) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"widths": []}, "widths must have an entry per layer"),
+        ({"widths": [2, 3, 2]}, "widths must not increase"),
+        ({"alphas": [0.3, 1.0, 1.0]}, "alphas must not increase"),
+        ({"alphas": [1.0]}, "alphas must have one entry per width, 3"),
+        ({"alphas": [1.0, 0.5, 0.0]}, r"alphas\[2\] must be greater than 0"),
+        ({"signs": "negative"}, "signs must be 'random' or 'positive'. Got 'negative'"),
+        ({"skips": [[0]]}, "unknown option 'skips'"),
+    ],
+)
+def test_bad_options_name_their_field_and_range(change, message):
+    with pytest.raises(UsageError, match=f"^here: {message}"):
+        SlideDensenet.parse({**L3, **change}, "here")

@@ -1,0 +1,187 @@
+"""Binary labels: the law of the offset, what the learner sees, unit variance, probabilities of the signs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.seeds import BLOCK
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean, Threshold
+from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+from bfc_bench.tasks.task import SCALE_POINTS, Task
+
+D, M = 5, 2 * SCALE_POINTS
+COORDINATE = Task("c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Threshold(), unlabeled=40)
+SLIDE = SlideDensenet(widths=(3, 2), alphas=(1.0, 0.3), signs="positive")
+DIRECTION = Task("d", Gaussian(), SLIDE, Threshold(form="direction"), unlabeled=40)
+BOTH = pytest.mark.parametrize("task", [COORDINATE, DIRECTION], ids=["coordinate", "direction"])
+
+
+def problem(task, test_size=M):
+    return task.problem(0, D, 0, test_size)
+
+
+def inner(p):
+    """x_0 and the target's inputs x behind the test points."""
+    if p.task.labels.form == "coordinate":
+        return p.test_x[:, 0], p.test_x[:, 1:]
+    behind = p.test_x @ p.rule.drawn["basis"].T
+    return behind[:, 0] - p.rule.mean, behind[:, 1:]
+
+
+@BOTH
+def test_all_that_a_learner_sees_has_one_column_more(task):
+    p = problem(task, 300)
+    assert task.facts(D).d == p.outline(10).d == p.train(10).d == D + 1
+    assert p.train(10).x.shape == (10, D + 1)
+    assert p.test_x.shape == (300, D + 1)
+    assert p.unlabeled.shape == (40, D + 1)
+    assert p.square_mean.shape == (D + 1,)
+    assert p.d == D
+    assert p.outline(10).kind == p.train(10).kind == "binary"
+
+
+@BOTH
+def test_the_label_is_the_sign_of_offset_plus_target(task):
+    p = problem(task)
+    offset, x = inner(p)
+    margin = offset + p.teacher(x)
+    clear = np.abs(margin) > 1e-9
+    assert np.array_equal(p.test_y[clear], np.sign(margin[clear]))
+    assert np.array_equal(p.test_labels, p.test_y)
+    assert set(np.unique(p.test_y)) == {-1.0, 1.0}
+
+
+@BOTH
+def test_the_target_has_unit_variance_and_the_offset_takes_off_its_mean(task):
+    p = problem(task, SCALE_POINTS)
+    offset, x = inner(p)
+    values = p.teacher(x)
+    assert values.std() == pytest.approx(1, rel=1e-9)
+    assert p.scale == pytest.approx(1, rel=1e-9)
+    assert p.rule.mean == pytest.approx(values.mean(), rel=1e-9)
+    assert abs(offset.mean() + values.mean()) < 5 / np.sqrt(SCALE_POINTS)
+    assert offset.std() == pytest.approx(1, rel=5 / np.sqrt(2 * SCALE_POINTS))
+    assert abs(np.corrcoef(offset, values)[0, 1]) < 5 / np.sqrt(SCALE_POINTS)
+
+
+@BOTH
+def test_square_mean_is_that_of_the_columns_seen(task):
+    p = problem(task)
+    squares = p.test_x**2
+    assert np.all(np.abs(squares.mean(axis=0) - p.square_mean) < 5 * squares.std(axis=0) / np.sqrt(M))
+    if task is COORDINATE:
+        assert p.square_mean[0] == pytest.approx(1 + p.rule.mean**2)
+
+
+@BOTH
+def test_how_often_labels_are_positive(task):
+    """P(x_0 + G* > 0 | x) = Phi(G*(x) - E G*)."""
+    from scipy.stats import norm
+
+    p = problem(task)
+    _, x = inner(p)
+    chance = norm.cdf(p.teacher(x) - p.rule.mean)
+    assert abs(np.mean(p.test_y > 0) - chance.mean()) < 5 * 0.5 / np.sqrt(M)
+    for low, high in ((0, 0.3), (0.3, 0.6), (0.6, 1)):
+        within = (chance >= low) & (chance < high)
+        assert within.sum() > 100
+        assert abs(np.mean(p.test_y[within] > 0) - chance[within].mean()) < 5 * 0.5 / np.sqrt(within.sum())
+
+
+def test_the_offset_alone_errs_as_two_gaussians_do():
+    """For Gaussian G* of variance 1, independent of x_0: P(sgn(x_0 + E G*) is wrong) = atan(1)/pi = 1/4."""
+    task = replace(COORDINATE, inputs=Gaussian(), target=LowrankPoly(degree=1, form="monomial"))
+    p = problem(task)
+    wrong = np.mean(np.sign(p.test_x[:, 0]) != p.test_y)
+    assert wrong == pytest.approx(0.25, abs=5 * 0.44 / np.sqrt(M))
+
+
+def test_a_coordinate_is_told_and_a_direction_is_not():
+    assert COORDINATE.labels.margin_column == 0
+    assert DIRECTION.labels.margin_column is None
+
+
+def test_inputs_seen_around_a_direction_are_spherical():
+    p = problem(DIRECTION)
+    basis = p.rule.drawn["basis"]
+    np.testing.assert_allclose(basis @ basis.T, np.eye(D + 1), atol=1e-12)
+    assert np.all(np.abs(p.test_x.mean(axis=0)) < 5 / np.sqrt(M))
+    np.testing.assert_allclose(p.test_x.T @ p.test_x / M, np.eye(D + 1), atol=8 / np.sqrt(M))
+    assert np.max(np.abs(basis[0])) < 0.99
+    assert not np.allclose(basis, DIRECTION.problem(0, D, 1, 10).rule.drawn["basis"])
+
+
+@BOTH
+def test_smaller_samples_are_bitwise_prefixes(task):
+    whole, n = problem(task).train(2 * BLOCK + 3), BLOCK + 1
+    part = problem(task).train(n)
+    assert np.array_equal(part.x, whole.x[:n])
+    assert np.array_equal(part.y, whole.y[:n])
+
+
+def test_the_inputs_behind_are_those_of_the_regression_task():
+    regression = replace(COORDINATE, labels=Clean())
+    binary, real = problem(COORDINATE, 100), problem(regression, 100)
+    assert np.array_equal(binary.test_x[:, 1:], real.test_x)
+    assert np.array_equal(binary.train(50).x[:, 1:], real.train(50).x)
+    factor = binary.teacher(real.test_x) / real.test_y
+    np.testing.assert_allclose(factor, factor[0], rtol=1e-12)
+
+
+@BOTH
+def test_hidden_features_and_alphas_follow_the_unit_variance(task):
+    p = problem(task, 2 * BLOCK + 5)
+    _, x = inner(p)
+    hidden = p.test_hidden
+    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), p.teacher(x), rtol=1e-9)
+    assert {layer: s.shape for layer, s in hidden.items()} == {"S2": (2 * BLOCK + 5, 3), "S3": (2 * BLOCK + 5, 2)}
+    drawn = p.teacher.teacher
+    np.testing.assert_allclose(p.facts({"alphas"})["alphas"], p.teacher.factor * np.array(drawn.facts["alphas"]))
+
+
+def test_test_hidden_is_the_teachers_at_the_test_points():
+    p = problem(replace(COORDINATE, labels=Clean()), BLOCK + 7)
+    for layer, s in p.teacher.hidden(p.test_x).items():
+        np.testing.assert_allclose(p.test_hidden[layer], s, rtol=1e-12)
+
+
+def test_training_test_and_unlabeled_points_are_different_points():
+    p = problem(COORDINATE, 100)
+    offsets = np.concatenate([p.train(100).x[:, 0], p.test_x[:, 0], p.unlabeled[:, 0]])
+    assert len(np.unique(offsets)) == 240
+
+
+@pytest.mark.parametrize("inputs", [Uniform(), Sphere(), Gaussian(mean=1.0)], ids=lambda inputs: inputs.kind)
+def test_a_direction_needs_spherical_gaussian_inputs(inputs):
+    task = replace(DIRECTION, inputs=inputs)
+    with pytest.raises(UsageError, match="task 'd': form = 'direction' needs gaussian inputs of mean 0"):
+        problem(task)
+    assert replace(task, labels=Threshold()).check(D) is None
+
+
+def test_a_constant_target_has_no_unit_variance():
+    class Constant(LowrankPoly):
+        def draw(self, rng, law):
+            return lambda x: np.ones(len(x))
+
+    with pytest.raises(UsageError, match="task 'c': the target is constant"):
+        problem(replace(COORDINATE, target=Constant(degree=1, form="monomial"))).train(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"form": "rotated"}, "form must be 'coordinate' or 'direction'. Got 'rotated'"),
+        ({"column": 0}, "unknown option 'column'"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(UsageError, match=f"^here: {message}"):
+        Threshold.parse(options, "here")

@@ -1,0 +1,149 @@
+"""The toy examples against their formulas."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.targets.slide_correction import SlideCorrection
+from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
+from bfc_bench.tasks.targets.toy_overfit import ToyOverfit
+from bfc_bench.tasks.targets.toy_rich import ToyRich
+
+D = 7
+TOYS = [ToyOverfit, ToyRich, SlideQuartic, SlideCorrection]
+
+
+def overfit(x, a, q):
+    inside = q[0] ** 2 + 2 * q[1] ** 2
+    return inside + a * (inside + q[2]) ** 2
+
+
+def rich(x, a, q):
+    return q[0] ** 2 + q[1] ** 2 + a * ((q[0] ** 2 + x[2]) ** 2 + (q[1] ** 2 + x[3]) ** 2)
+
+
+def quartic(x, a, q):
+    return q[0] + q[1] + a * (q[0] ** 2 + q[1] ** 2)
+
+
+def correction(x, a, q):
+    return q[0] + q[1] + a * ((q[0] + x[2]) ** 2 + (q[1] + x[3]) ** 2)
+
+
+FORMULAS = list(zip(TOYS, [overfit, rich, quartic, correction], [0.1, 0.3, 0.3, 0.3], strict=True))
+
+
+def draw(target, d=D, inputs=None, seed=0):
+    law = (inputs or Gaussian()).law(np.random.default_rng(seed), d)
+    return law.sample(np.random.default_rng(seed + 1), 500), target.draw(np.random.default_rng(seed + 2), law)
+
+
+@pytest.mark.parametrize(("toy", "formula", "alpha"), FORMULAS)
+def test_toys_are_their_formulas(toy, formula, alpha):
+    x, teacher = draw(toy())
+    np.testing.assert_allclose(teacher(x), formula(x.T, alpha, x.T**2), rtol=1e-10)
+    _, other = draw(toy(alpha=0.7))
+    np.testing.assert_allclose(other(x), formula(x.T, 0.7, x.T**2), rtol=1e-10)
+    assert teacher.facts["alphas"] == [1.0, alpha]
+
+
+@pytest.mark.parametrize(("toy", "formula", "alpha"), FORMULAS[:2])
+def test_centred_toys_have_centred_squares_in_the_place_of_squares(toy, formula, alpha):
+    for inputs in (Gaussian(), Gaussian(mean=0.5), Uniform()):
+        x, teacher = draw(toy(centred=True), inputs=inputs)
+        squares = x.T**2 - (1 + getattr(inputs, "mean", 0) ** 2)
+        np.testing.assert_allclose(teacher(x), formula(x.T, alpha, squares), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("toy", "formula", "alpha"), FORMULAS)
+def test_rotated_toys_are_their_formulas_in_an_orthonormal_basis(toy, formula, alpha):
+    x, teacher = draw(toy(rotate=True))
+    basis = teacher.basis
+    np.testing.assert_allclose(basis @ basis.T, np.eye(toy.coordinates), atol=1e-12)
+    assert np.max(np.abs(basis)) < 0.999
+    z = basis @ x.T
+    np.testing.assert_allclose(teacher(x), formula(z, alpha, z**2), rtol=1e-9)
+    assert not np.allclose(teacher.basis, draw(toy(rotate=True), seed=5)[1].basis)
+
+
+@pytest.mark.parametrize("toy", TOYS)
+@pytest.mark.parametrize("rotate", [False, True])
+def test_hidden_features_give_back_the_target(toy, rotate):
+    x, teacher = draw(toy(rotate=rotate))
+    hidden = teacher.hidden(x)
+    assert [s.shape[1] for s in hidden.values()] == teacher.facts["widths"]
+    assert list(hidden) == ["S2", "S3"]
+    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), teacher(x), rtol=1e-10)
+
+
+def test_hidden_features_are_those_of_the_text():
+    x, teacher = draw(ToyOverfit())
+    a, b, c = x.T[:3] ** 2
+    np.testing.assert_allclose(teacher.hidden(x)["S2"].T, [a, np.sqrt(2) * b])
+    np.testing.assert_allclose(teacher.hidden(x)["S3"].T, [np.sqrt(0.1) * (a**2 + 2 * b**2 + c)])
+    x, teacher = draw(SlideCorrection())
+    np.testing.assert_allclose(teacher.hidden(x)["S2"], x[:, :2])
+    np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.3) * (x[:, :2] ** 2 + x[:, 2:4]))
+
+
+@pytest.mark.parametrize(
+    ("toy", "skips"),
+    [
+        (ToyOverfit, [[1], [1, 2]]),
+        (ToyRich, [[1], [0, 2]]),
+        (SlideQuartic, [[0], [2]]),
+        (SlideCorrection, [[0], [0, 2]]),
+    ],
+)
+def test_skips_are_those_of_the_text(toy, skips):
+    assert draw(toy())[1].facts["skips"] == skips
+
+
+def test_moments_of_the_quartic_on_gaussian_inputs():
+    """E = 2 (1 + 3 a); Var = 2 Var(x^2 + a x^4) = 2 (2 + 24 a + 96 a^2)."""
+    law = Gaussian().law(np.random.default_rng(0), 2)
+    values = SlideQuartic(alpha=0.3).draw(np.random.default_rng(1), law)(law.sample(np.random.default_rng(2), 400_000))
+    assert values.mean() == pytest.approx(2 * (1 + 3 * 0.3), abs=5 * values.std() / np.sqrt(len(values)))
+    assert np.var(values) == pytest.approx(2 * (2 + 24 * 0.3 + 96 * 0.3**2), rel=0.05)
+
+
+def test_only_inputs_with_a_mean_make_the_first_layer_overfit():
+    """E[G He] for the product (x_1 - m)(x_3 - m): 2 alpha E[x_1^2 x_3 ...] = 4 alpha m for mean m (Stein's lemma)."""
+    for mean in (0.0, 1.0):
+        law = Gaussian(mean=mean).law(np.random.default_rng(0), 4)
+        x = law.sample(np.random.default_rng(1), 400_000)
+        values = SlideCorrection().draw(np.random.default_rng(2), law)(x)
+        product = values * (x[:, 0] - mean) * (x[:, 2] - mean)
+        assert abs(product.mean() - 4 * 0.3 * mean) < 5 * product.std() / np.sqrt(len(x))
+
+
+@pytest.mark.parametrize("toy", TOYS)
+def test_toys_need_their_coordinates_and_squares_that_vary(toy):
+    assert f"{toy.kind} needs d >= {toy.coordinates}" in toy().check(toy.coordinates - 1)
+    assert toy().check(toy.coordinates) is None
+    assert "hypercube" in toy().check_inputs(Hypercube())
+    assert toy(rotate=True).check_inputs(Hypercube()) is None
+
+
+@pytest.mark.parametrize("toy", TOYS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 0}, "alpha must be greater than 0. Got 0"),
+        ({"alpha": float("nan")}, "alpha must be"),
+        ({"rotate": "often"}, "rotate must be a valid boolean"),
+        ({"beta": 1}, "unknown option 'beta'"),
+    ],
+)
+def test_bad_options_name_their_field_and_range(toy, options, message):
+    with pytest.raises(UsageError, match=f"^here: {message}"):
+        toy.parse(options, "here")
+
+
+@pytest.mark.parametrize("toy", [ToyOverfit, ToyRich])
+def test_centred_squares_are_squares_of_inputs(toy):
+    with pytest.raises(UsageError, match=r"^here: centred must be false where rotate = true.* Got True"):
+        toy.parse({"rotate": True, "centred": True}, "here")

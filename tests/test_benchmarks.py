@@ -1,0 +1,139 @@
+"""The measuring command: that it measures, prints and writes what it says. Nothing depends on how fast anything is."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import BENCHMARKS, GPU_BENCHMARKS
+from benchmarks.measurement import Measurement, Spread, interleave
+
+ROOT = Path(__file__).parents[1]
+
+
+def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The JSON file and the printed table of a quick run."""
+    file = tmp_path_factory.mktemp("benchmarks") / "report.json"
+    run = command("benchmarks", "startup", "ensemble_medium", "--quick", "--output", file)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return file, run.stdout
+
+
+def test_every_benchmark_is_a_file_and_every_file_that_measures_is_listed() -> None:
+    measuring = {path.stem for path in ROOT.glob("benchmarks/*.py") if "def measure(quick: bool" in path.read_text()}
+    assert measuring == {*BENCHMARKS, *GPU_BENCHMARKS}
+
+
+def test_the_report_holds_machine_versions_load_and_lines(report: tuple[Path, str]) -> None:
+    found = json.loads(report[0].read_text())
+    assert found["quick"] is True
+    assert not found["failures"]
+    assert {"processor", "cores", "python", "packages", "git"} <= set(found["machine"])
+    assert {"load_before", "load_after", "seconds", "started_at", "notes"} <= set(found)
+    assert {line["benchmark"] for line in found["results"]} == {"startup", "ensemble_medium"}
+    for line in found["results"]:
+        assert line["ours"]["low"] <= line["ours"]["median"] <= line["ours"]["high"]
+        assert line["ours"]["low"] > 0
+        assert line["count"] >= 1
+        assert line["met"] is None, "a quick measurement judges no goal"
+
+
+def test_a_line_with_an_opponent_has_its_ratio(report: tuple[Path, str]) -> None:
+    lines = json.loads(report[0].read_text())["results"]
+    (line,) = [line for line in lines if line["benchmark"] == "ensemble_medium"]
+    assert line["opponent"] == "eager PyTorch loop"
+    assert line["theirs"]["high"] / line["ours"]["low"] >= line["ratio"]["high"] >= line["ratio"]["low"] > 0
+
+
+def test_the_table_names_what_was_measured_and_the_machine(report: tuple[Path, str]) -> None:
+    found = json.loads(report[0].read_text())
+    for text in ("bfc-bench --help", "M, E=32, float32", "eager PyTorch loop", found["machine"]["processor"], "Quick"):
+        assert text in report[1]
+
+
+def test_compare_shows_lines_of_either_report_and_what_differs(report: tuple[Path, str], tmp_path: Path) -> None:
+    other = json.loads(report[0].read_text())
+    other["machine"]["processor"] = "a different processor"
+    dropped = other["results"].pop(0)
+    other["results"][0]["ours"]["median"] *= 2
+    second = tmp_path / "second.json"
+    second.write_text(json.dumps(other))
+    run = command("benchmarks.compare", report[0], second)
+    assert run.returncode == 0, run.stderr
+    assert dropped["what"] in run.stdout
+    assert " 0.50 " in run.stdout
+    assert "| a different processor" in run.stdout
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    run = command("benchmarks", "startupp")
+    assert run.returncode == 2
+    assert "startup" in run.stderr
+
+
+def test_a_benchmark_that_breaks_is_named_and_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks.__main__ import measure
+
+    monkeypatch.chdir(ROOT)
+    lines, failure = measure("no_such_module", True)
+    assert lines == []
+    assert "no_such_module" in failure
+
+
+def test_calls_are_interleaved_and_the_ratio_is_that_of_pairs() -> None:
+    now, calls = [0.0], []
+
+    def taking(name: str, seconds: list[float]) -> Callable[[], str]:
+        remaining = iter(seconds)
+
+        def call() -> str:
+            calls.append(name)
+            now[0] += next(remaining)
+            return name
+
+        return call
+
+    pairs = interleave(taking("a", [9, 1, 2, 4]), taking("b", [9, 3, 2, 40]), 3, clock=lambda: now[0])
+    line = pairs.measurement("x", "b", "ms", goal=3, ours_scale=1e3, theirs_scale=1e3)
+    assert calls == ["a", "b"] * 4
+    assert pairs.results == ("a", "b")
+    assert line.ratio == Spread(3.0, 1.0, 10.0)
+    assert line.ours == Spread(2000.0, 1000.0, 4000.0)
+    assert line.met
+
+
+@pytest.mark.parametrize(("goal", "met"), [(None, None), (2.0, True), (0.5, False)])
+def test_without_an_opponent_the_goal_is_an_upper_bound(goal: float | None, met: bool | None) -> None:
+    assert Measurement("x", "s", Spread(1.0, 1.0, 1.0), 1, goal=goal).met is met
+
+
+@pytest.mark.parametrize(("size", "steps"), [("TINY", 300), ("MEDIUM", 60)])
+def test_the_opponents_train_as_well_as_the_engine(size: str, steps: int) -> None:
+    pytest.importorskip("torch")
+    from benchmarks import networks, stacked
+
+    network: Any = getattr(networks, size)
+    members = network.members(3)
+    start = networks.geometric_mean(network.eager(members, 1))
+    losses = [
+        networks.geometric_mean(found)
+        for found in (
+            network.compiled(members, steps),
+            network.eager(members, steps),
+            stacked.train(network.net, members, steps, network.batch_size),
+        )
+    ]
+    assert max(losses) < 0.5 * start
+    assert math.log(max(losses) / min(losses)) < 0.7
