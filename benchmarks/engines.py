@@ -14,7 +14,7 @@ COUNT = 32
 
 def measure(quick: bool) -> Iterator[Measurement]:
     """S and M, E=32: 8 and 32 members advancing together in our compiled loop, and stacked PyTorch."""
-    for size, full in ((SMALL, 1000), (MEDIUM, 50)):
+    for size, full in ((SMALL, 600), (MEDIUM, 40)):
         steps = full // 10 if quick else full
         members = size.members(COUNT)
         alone = partial(size.compiled, members, steps)
@@ -24,7 +24,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
             "PyTorch, bmm by hand, fused Adam": partial(stacked.train, size.net, members, steps, size.batch_size),
         }
         for name, other in others.items():
-            pairs = interleave(alone, other, 2 if quick else 5)
+            pairs = interleave(alone, other, 2 if quick else 4)
             same_loss(*map(geometric_mean, pairs.results))
             scale = 1e3 / (COUNT * steps)
             yield pairs.measurement(

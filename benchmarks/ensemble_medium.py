@@ -9,4 +9,4 @@ from benchmarks.training import against_eager
 
 def measure(quick: bool) -> Iterator[Measurement]:
     """M, E=32."""
-    yield against_eager(MEDIUM, 32, steps=10 if quick else 100, pairs=2 if quick else 5, goal=2)
+    yield against_eager(MEDIUM, 32, steps=10 if quick else 60, pairs=2 if quick else 5, goal=2)

@@ -9,4 +9,4 @@ from benchmarks.training import against_eager
 
 def measure(quick: bool) -> Iterator[Measurement]:
     """S, E=32."""
-    yield against_eager(SMALL, 32, steps=200 if quick else 1000, pairs=2 if quick else 5, goal=15)
+    yield against_eager(SMALL, 32, steps=200 if quick else 600, pairs=2 if quick else 5, goal=15)

@@ -30,7 +30,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
     Teachers with samples of their own, as in a suite, and teachers on one sample, which scikit-learn fits together.
     """
-    largest, teachers = (200, 2) if quick else (1000, 8)
+    largest, teachers = (200, 2) if quick else (500, 8)
     sizes = [int(n) for n in np.linspace(largest / 20, largest, 20)]
     plugins = load_plugins()
     problems = teacher_problems(plugins, DIMENSION, teachers)

@@ -31,7 +31,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
             ours, theirs = _ours(name, depth, x.astype(dtype)), _neural_tangents(name, depth, x.astype(dtype))
             unit = depth + 1 if name == "ntk" else 1
             np.testing.assert_allclose(unit * ours().numpy(), np.asarray(theirs()), atol=TOLERANCE[dtype] * unit * 3)
-            yield interleave(ours, theirs, 2 if quick else 5).measurement(
+            yield interleave(ours, theirs, 2 if quick else 4).measurement(
                 f"{name.upper()}, n={n}, {depth} hidden layer{'s' * (depth > 1)}, {dtype}",
                 "neural-tangents, jitted, warm",
                 "s",

@@ -9,5 +9,5 @@ from benchmarks.training import against_eager
 
 def measure(quick: bool) -> Iterator[Measurement]:
     """XS, S, M and L, E=1."""
-    for size, steps in ((TINY, 2000), (SMALL, 1500), (MEDIUM, 250), (LARGE, 40)):
-        yield against_eager(size, 1, steps=steps // 10 if quick else steps, pairs=2 if quick else 7, goal=1)
+    for size, steps in ((TINY, 1500), (SMALL, 1000), (MEDIUM, 200), (LARGE, 40)):
+        yield against_eager(size, 1, steps=steps // 10 if quick else steps, pairs=2 if quick else 5, goal=1)

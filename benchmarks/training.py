@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.measurement import Measurement, interleave
 from benchmarks.networks import EAGER, Size, geometric_mean, same_loss
 
-EAGER_MODELS = 8
+EAGER_MODELS = 3
 """Models that the eager loop trains of a larger ensemble: one after another, its time is proportional to the number."""
 
 

@@ -13,6 +13,7 @@ from bfc_plugins.random_features import RandomFeatures
 from bfc_plugins.relu_mlp import ReluMlp
 from bfc_plugins.sequential_kernel import SequentialKernel
 from bfc_plugins.sklearn_estimator import SklearnEstimator
+from bfc_plugins.wkr_densenet import WkrDenseNet
 
 from bfc_bench import Learner, hookimpl
 
@@ -30,6 +31,7 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
         ReluMlp,
         SequentialKernel,
         SklearnEstimator,
+        WkrDenseNet,
     ):
         register(learner)
 

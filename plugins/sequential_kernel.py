@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from bfc_plugins.kernel_ridge import KernelPredictor, KernelRidge, group
@@ -15,8 +15,7 @@ from bfc_bench.learner import Array, Context, Cost, Failure, Job, Predictor, Tas
 if TYPE_CHECKING:
     from torch import Tensor
 
-Feature: TypeAlias = "Callable[[Tensor], Tensor]"
-"""Features (m, q) of inputs z (m, p)."""
+    from bfc_bench.toolkit.feature_steps import Feature, Spectral, Step
 
 
 class SequentialKernel(KernelRidge):
@@ -82,56 +81,7 @@ class SequentialKernel(KernelRidge):
         """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""
         one = super().cost(n, d)
         between = (self.features != "predictions") + (self.features != "spectral") * self.folds
-        return Cost(flops=one.flops * (self.rounds + (self.rounds - 1) * between), bytes=self.rounds * one.bytes)
-
-
-@dataclass(frozen=True)
-class Spectral:
-    """The features u.z and (u.z)^2."""
-
-    directions: Tensor
-    """(p, r)."""
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """(m, 2 r) at z (m, p)."""
-        import torch
-
-        along = z @ self.directions
-        return torch.cat([along, along**2], dim=1)
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """The feature f(z)."""
-
-    regression: Predictor
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """(m, 1) at z (m, p)."""
-        values: Tensor = self.regression.predict(z).unsqueeze(1)
-        return values
-
-
-@dataclass(frozen=True)
-class Step:
-    """From one round's inputs to the next one's."""
-
-    sources: tuple[Feature, ...]
-    """Functions of z (m, p) that give features (m, q_1), (m, q_2), ...; q in all."""
-    mean: Tensor
-    """Of the features, (q,)."""
-    factor: Tensor
-    """That gives them their standard deviation, (q,)."""
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """(m, p + q) at z (m, p)."""
-        return self.extend(z, [source(z) for source in self.sources])
-
-    def extend(self, z: Tensor, features: Sequence[Tensor]) -> Tensor:
-        """The same where the features' values are known."""
-        import torch
-
-        return torch.cat([z, (torch.cat([*features], dim=1) - self.mean) * self.factor], dim=1)
+        return Cost(flops=one.flops * (self.rounds + (self.rounds - 1) * between), bytes=one.bytes)
 
 
 @dataclass(frozen=True)
@@ -197,16 +147,14 @@ class _State:
 
     def begin_round(self, sources: Sequence[Feature], features: Sequence[Tensor]) -> None:
         """Add ``sources``, whose values at the training points are ``features``, to the inputs."""
-        import torch
+        from bfc_bench.toolkit.feature_steps import Step
 
         options, train, ctx = self.options, self.regression.train, self.regression.ctx
-        values = torch.cat([*features], dim=1)
-        spread = values.std(0, correction=0)
-        step = Step(tuple(sources), values.mean(0), options.scale / torch.where(spread > 0, spread, 1.0))
+        step = Step.standardised(sources, features, options.scale)
         z = step.extend(train.x, features)
         # Inputs now depend on n and on the ridge, so that this sample is no other one's prefix.
         sample = f"{train.sample}/n={train.n},ridge={options.ridge}"
-        law = np.concatenate([ctx.square_mean, np.full(values.shape[1], options.scale**2)])
+        law = np.concatenate([ctx.square_mean, np.full(z.shape[1] - train.d, options.scale**2)])
         self.steps.append(step)
         self.regression = replace(
             self.regression,
@@ -223,6 +171,8 @@ class _State:
 
 def _add_features(states: Sequence[_State]) -> None:
     """Give every state the inputs of its next round."""
+    from bfc_bench.toolkit.feature_steps import Predicted
+
     which = states[0].options.features if states else ""
     spectral = _spectral(states) if which in ("spectral", "both") else [None] * len(states)
     predicted = _out_of_fold(states) if which in ("predictions", "both") else [None] * len(states)
@@ -240,6 +190,7 @@ def _add_features(states: Sequence[_State]) -> None:
 
 def _spectral(states: Sequence[_State]) -> list[Spectral]:
     """Eigenvectors of the last round's quadratic form."""
+    from bfc_bench.toolkit.feature_steps import Spectral
     from bfc_bench.toolkit.quadratic_form import leading_directions, quadratic_forms
 
     found: dict[_State, Spectral] = {}

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import BENCHMARKS, GPU_BENCHMARKS
-from benchmarks.measurement import Measurement, Spread, interleave
-
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks import BENCHMARKS, GPU_BENCHMARKS  # noqa: E402
+from benchmarks.measurement import Measurement, Spread, interleave  # noqa: E402
 
 
 def command(*arguments: object) -> "subprocess.CompletedProcess[str]":

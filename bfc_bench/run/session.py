@@ -61,7 +61,7 @@ def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "",
         provenance=session,
     )
     statuses = store.statuses(suite.name, suite.version) if store else {}
-    missing = [cell for cell in grid.cells() if statuses.get(cell.id) != "ok"]
+    missing = any(statuses.get(cell.id) != "ok" for cell in grid.cells())
     history = store.rows(suite.name, suite.version) if store and missing else []
     return make_plan(grid, common, statuses, history, retry_failed=retry_failed)
 

@@ -138,7 +138,7 @@ def train(
     if not members:
         return []
     layout = Layout.of(members[0].params)
-    length = max(MIN_POINTS, 1 << (max(len(member.y) for member in members) - 1).bit_length())
+    length = padded_length(max(len(member.y) for member in members))
     where = prepare_jax(device)
     lanes = lanes or (1 if device == "cpu" else _gpu_lanes(members, length))
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
@@ -196,12 +196,6 @@ def _gpu_lanes(members: Sequence[Member], length: int) -> int:
 def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree, dict[str, Any]]:
     """Initial states (parameters, two moments, finite), and all that members are trained with: leaves (E, ...)."""
 
-    def pad(leaf: np.ndarray) -> np.ndarray:
-        # NaN, so that a point beyond a member's n could not be used unnoticed.
-        padded = np.full((length, *leaf.shape[1:]), np.nan, np.float32)
-        padded[: len(leaf)] = leaf
-        return padded
-
     def stack(values: list[Any], dtype: Any = np.float32) -> np.ndarray:
         return np.stack(values).astype(dtype, copy=False)
 
@@ -213,9 +207,9 @@ def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree,
             [np.full(start.shape[1], member.lr * rate, np.float32) for member, rate in zip(members, rates, strict=True)]
         ),
         "inputs": jax.tree.map(
-            lambda *leaves: stack([pad(leaf) for leaf in leaves]), *[member.inputs for member in members]
+            lambda *leaves: stack([padded(leaf, length) for leaf in leaves]), *[member.inputs for member in members]
         ),
-        "y": stack([pad(member.y) for member in members]),
+        "y": stack([padded(member.y, length) for member in members]),
         "n": stack([len(member.y) for member in members], np.int32),
         "seed": stack([member.seed for member in members], np.uint32),
         "stream": stack([member.stream for member in members], np.uint32),
@@ -270,7 +264,7 @@ def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: 
 
     def step(t: Array, state: Tree) -> Tree:
         params, first, second, finite = state
-        rows = _minibatch(jax.random.fold_in(key, t), recipe.batch_size, n)
+        rows = minibatch(jax.random.fold_in(key, t), recipe.batch_size, n)
         inputs, y = jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"]))
         gradient = jax.grad(lambda p: jnp.mean(losses(p, inputs, y)))(params)
         gradient = jnp.where(lr > 0, gradient, 0.0)
@@ -292,7 +286,19 @@ def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: 
     return state, jnp.sum(jnp.where(jnp.arange(len(points)) < n, points, 0.0)) / n
 
 
-def _minibatch(key: Array, size: int, n: Array) -> Array:
+def padded_length(n: int) -> int:
+    """The length that a sample of n points is padded to."""
+    return max(MIN_POINTS, 1 << (n - 1).bit_length())
+
+
+def padded(leaf: np.ndarray, length: int) -> np.ndarray:
+    """``leaf`` (n, ...) as float32 (length, ...), with NaN, so that a point beyond n could not be used unnoticed."""
+    points = np.full((length, *leaf.shape[1:]), np.nan, np.float32)
+    points[: len(leaf)] = leaf
+    return points
+
+
+def minibatch(key: Array, size: int, n: Array) -> Array:
     """``size`` indices in [0, n), with replacement, that depend on ``key`` and n alone."""
     uniform = jax.random.uniform(key, (size,))
     return jnp.minimum((uniform * n).astype(jnp.int32), n - 1)

@@ -55,7 +55,7 @@ class QuadraticPredictor(Predictor):
         self._readouts |= {
             layer: y_scale * np.asarray(weights, np.float64) for layer, weights in (readouts or {}).items()
         }
-        self._rotations = {layer: _principal(s) for layer, s in self.pre_activations(x).items()}
+        self._rotations = {layer: principal_directions(s) for layer, s in self.pre_activations(x).items()}
         self.info = info or {}
         self._stages = stages or {}
 
@@ -102,7 +102,7 @@ def weight_alignment(before: Array, after: Array) -> float:
     return float(np.linalg.norm(after @ before.T, "nuc") / size) if size > 0 else 0.0
 
 
-def _principal(s: np.ndarray) -> np.ndarray:
+def principal_directions(s: np.ndarray) -> np.ndarray:
     """Orthogonal U (m_l, m_l): principal directions of pre-activations S (m_l, n), largest first.
 
     With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G. The

@@ -1,9 +1,9 @@
 """The default recipe for training a quadratic DenseNet, as functions of input dimension d, depth L and optimiser.
 
-Rates above 0.8 / d leave noise in the small eigenvalues of W^T W, so the learning rate falls as 1 / d from
-``REFERENCE_D`` on. The minibatch grows in proportion to d against the noise of the gradient, and the number of steps
-as sqrt(d) against the lower rate. No rule depends on the number of samples n: where the map in ``docs/recipes.md``
-fails at small n, training error is small and only more samples help.
+Adam's rates above 0.8 / d leave noise in the small eigenvalues of W^T W, so the learning rate falls as 1 / d from 80
+on. The minibatch grows in proportion to d against the noise of the gradient, and the number of steps as sqrt(d) from
+20 on. No rule depends on the number of samples n: below a learner's threshold training error vanishes and only more
+samples help, above it the same recipe holds (``docs/recipes.md``).
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from typing import Literal, TypeAlias
 Optimizer: TypeAlias = Literal["adam", "sgd"]
 First: TypeAlias = Literal["squares", "learned"]
 
-REFERENCE_D = 80
-"""Input dimension up to which learning rate and number of steps are constant."""
+CONSTANT_RATE_D = 80
+"""Input dimension up to which the learning rate is constant."""
+CONSTANT_STEPS_D = 20
+"""Input dimension up to which the number of steps is constant."""
 
 
 def learning_rate(d: int, optimizer: Optimizer) -> float:
     """Peak learning rate: .01 for Adam, 1 for SGD; as 1 / d from 80 on."""
-    return (1.0 if optimizer == "sgd" else 1e-2) * min(1.0, REFERENCE_D / d)
+    return (1.0 if optimizer == "sgd" else 1e-2) * min(1.0, CONSTANT_RATE_D / d)
 
 
 def minibatch(d: int, depth: int, optimizer: Optimizer) -> int:
     """The power of two nearest 2.5 d, within 128 (256 for L >= 5) and 1024; half of it for SGD."""
-    size = int(min(max(2 ** round(math.log2(2.5 * d)), 256 if depth >= 5 else 128), 1024))
+    size = int(min(max(2.0 ** round(math.log2(2.5 * d)), 256 if depth >= 5 else 128), 1024))
     return size // 2 if optimizer == "sgd" else size
 
 
 def training_steps(d: int, depth: int, optimizer: Optimizer) -> int:
-    """3000 steps, 8000 for SGD, and twice as many for each layer above three; as sqrt(d) from 80 on."""
+    """3000 steps, 8000 for SGD, and twice as many for each layer above three; as sqrt(d) from 20 on."""
     base = 8000 if optimizer == "sgd" else 3000
-    return round(base * 2 ** max(0, depth - 3) * math.sqrt(max(1.0, d / REFERENCE_D)))
+    return round(base * 2.0 ** max(0, depth - 3) * math.sqrt(max(1.0, d / CONSTANT_STEPS_D)))
 
 
 def gradient_clip(optimizer: Optimizer) -> float:

@@ -52,6 +52,18 @@ def wait_for_rows(store, suite, count, process):
     pytest.fail("the run made no rows")
 
 
+def processes_of(group):
+    listed = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False)
+    return listed.stdout.split()
+
+
+def wait_until(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def slow_suite(faulty, suite_file):
     return suite_file(
@@ -92,18 +104,6 @@ def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, star
     assert numbers(rows) == numbers(read_results(slow_suite, store=undisturbed))
 
 
-def processes_of(group):
-    listed = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False)
-    return listed.stdout.split()
-
-
-def wait_until(condition, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.05)
-
-
 def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path, start):
     process = start(
         "run", slow_suite, "--store", tmp_path / "s", "--no-mlflow", "--set", "learner.slow.options.seconds=90"
@@ -126,12 +126,15 @@ def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench, start)
 
 def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
-    process = start("run", slow_suite, "--store", store, "--jobs", 1, "--no-mlflow")
-    wait_for_rows(store, "tiny", 1, process)
+    longer = ("--set", "learner.slow.options.seconds=120")
+    process = start("run", slow_suite, "--store", store, "--no-mlflow", *longer)
+    wait_until(lambda: len(processes_of(process.pid)) >= 3)
     second = bench("run", slow_suite, "--store", store, "--no-mlflow")
     assert second.returncode == 1
     assert f"in use by another bfc-bench (process {process.pid})" in second.stderr
-    assert process.wait(timeout=60) == 0
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert bench("run", slow_suite, "--store", store, "--no-mlflow").returncode == 0
     assert len(Store(store).rows("tiny", 1)) == 20
 
 

@@ -72,7 +72,7 @@ def test_seed_and_stream_each_change_the_minibatches():
 
 @pytest.mark.parametrize("n", [1, 5, 1000])
 def test_minibatches_cover_exactly_the_first_n_points(n):
-    rows = np.asarray(ensemble._minibatch(jax.random.key(0), 64 * n, n))
+    rows = np.asarray(ensemble.minibatch(jax.random.key(0), 64 * n, n))
     assert rows.min() >= 0
     assert set(rows) == set(range(n))
 
@@ -148,7 +148,7 @@ def test_steps_equal_a_numpy_reference(optimizer):
     recipe = Recipe(linear, 8, weighted_square_loss, optimizer, WarmupCosine(0.25))
     (result,) = train(recipe, [one], STEPS)
     key = jax.random.fold_in(jax.random.key(5), 2)
-    rows = [np.asarray(ensemble._minibatch(jax.random.fold_in(key, t), 8, 37)) for t in range(STEPS)]
+    rows = [np.asarray(ensemble.minibatch(jax.random.fold_in(key, t), 8, 37)) for t in range(STEPS)]
 
     def gradient_at(t, v):
         a, b = x[rows[t]], y[rows[t]]

@@ -1,0 +1,103 @@
+"""When the parts of the re-parameterised DenseNet join training (BFC Algorithm 1, lines 5-11)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PLATEAU_CHECKS = 5
+PLATEAU_RATIO = 0.9
+"""The objective has stopped falling when its least value of the last checks is above this share of the one before."""
+PROGRESS_RATIO = 0.8
+"""Only a layer that has brought the objective below this share of its first value has learned anything yet."""
+
+
+def joining_order(depth: int) -> list[str]:
+    """``["K2", "W3", "K3", ..., "WL", "KL"]``: what joins after W_2, one by one."""
+    return [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
+
+
+class LayerSchedule(ABC):
+    """Decides one by one what joins next; nothing overtakes."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.waiting = joining_order(depth)
+
+    def due(self, step: int, objective: float) -> str | None:
+        """What joins at this check, or None. At most one part joins per check, because each changes the objective."""
+        return self.waiting.pop(0) if self.waiting and self.ready(self.waiting[0], step, objective) else None
+
+    @abstractmethod
+    def ready(self, part: str, step: int, objective: float) -> bool:
+        """Whether the next part joins."""
+
+
+class StepSchedule(LayerSchedule):
+    """Every part at a step given for it."""
+
+    def __init__(self, steps: Mapping[str, int]) -> None:
+        """``steps`` by part, in the order of ``joining_order``."""
+        super().__init__(1 + (len(steps) + 1) // 2)
+        self._steps = steps
+
+    def ready(self, part: str, step: int, objective: float) -> bool:
+        """Whether its step has come."""
+        return step >= self._steps[part]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Constants of the tests, for an objective in units of the variance of y and alphas relative to alpha_2."""
+
+    distill: float
+    """c_1: Thres_{l,nabla} = c_1 rho^{l-2} alpha_{l+1}^2, for l < L."""
+    distill_decay: float
+    """rho."""
+    join: float
+    """c_2: Thres_{l,Delta} = c_2 alpha_l^2."""
+    last: float
+    """Thres_{L,nabla} is this times alpha_L^2."""
+
+
+class ThresholdSchedule(LayerSchedule):
+    """W_l joins when Obj <= Thres_{l,Delta}, K_l when Obj <= Thres_{l,nabla}.
+
+    ``alphas`` are alpha_2..alpha_L, or None to estimate them: then K_l, l < L, joins when the objective stops falling,
+    and alpha_{l+1}^2 is taken to be twice the value at which it does. What is left there is what the layers above l add
+    to the target, which is of the order of alpha_{l+1}^2 by the information gap; a constant factor does not matter
+    (BFC footnote 15).
+    """
+
+    def __init__(self, depth: int, thresholds: Thresholds, alphas: tuple[float, ...] | None) -> None:
+        super().__init__(depth)
+        self._thresholds = thresholds
+        self._estimated = alphas is None
+        self._history: list[float] = []
+        self.alphas = {2: 1.0} if alphas is None else dict(enumerate([a / alphas[0] for a in alphas], start=2))
+        """alpha_l / alpha_2, as far as known."""
+
+    def ready(self, part: str, step: int, objective: float) -> bool:
+        """Whether its test holds; estimates alpha_{l+1} where K_l is next."""
+        layer = int(part[1:])
+        if part.startswith("W"):
+            self._history = []
+            return objective <= self._thresholds.join * self.alphas[layer] ** 2
+        if layer == self.depth:
+            return objective <= self._thresholds.last * self.alphas[layer] ** 2
+        if self._estimated:
+            self._history.append(objective)
+            if not self._stopped():
+                return False
+            self.alphas[layer + 1] = (2.0 * min(self._history)) ** 0.5
+            return True
+        decay = self._thresholds.distill_decay ** (layer - 2)
+        return objective <= self._thresholds.distill * decay * self.alphas[layer + 1] ** 2
+
+    def _stopped(self) -> bool:
+        before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]
+        if len(before) <= PLATEAU_CHECKS:
+            return False
+        started = min(self._history) < PROGRESS_RATIO * self._history[0]
+        return started and min(recent) > PLATEAU_RATIO * min(before)
