@@ -68,8 +68,8 @@ class WkrDenseNet(Learner):
     """k_l is the number of singular values that are at least this share of the largest."""
     expansion: Count = 3
     """R_l has this times C(k_l + 1, 2) rows."""
-    feature_moment: Positive = 2.0
-    """R_l is scaled so that sigma(R_l S_l) has this second moment, beside 1 for x: the scale of the features fed up."""
+    feature_moment: Positive = 1.0
+    """R_l is scaled so that sigma(R_l S_l) has this second moment. x has 1."""
     truncate: Positive | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
     schedule: Literal["threshold", "steps"] = "threshold"
@@ -107,10 +107,12 @@ class WkrDenseNet(Learner):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     clip: Positive = 0.5
     """Bound on the global gradient norm."""
-    clip_eps: Positive = 2.0
-    noise: NotNegative = 3e-3
+    clip_eps: Positive = 4.0
+    """The bound is also at most this times eps_0: else one point of a heavy tail undoes what small errors have won."""
+    noise: NotNegative = 3e-4
     """Standard deviation of the noise per step and entry of W_l, over its learning rate."""
     max_steps: Count = 20_000
+    """Training ends at the first check after so many steps, whatever eps_0 is then."""
     check_every: Count = 100
     """Steps between two looks at the objective."""
 
@@ -165,8 +167,8 @@ class WkrDenseNet(Learner):
         return ThresholdSchedule(self.depth, thresholds, alphas)
 
     def oracle(self) -> frozenset[str]:
-        """``alphas`` when the options ask for them."""
-        return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
+        """``alphas`` when the thresholds ask for them."""
+        return frozenset({"alphas"}) if self.alphas == "oracle" and self.schedule == "threshold" else frozenset()
 
     def batch_key(self, train: Outline) -> Hashable:
         """What is compiled, and the steps between two checks. On a CPU jobs run one after another all the same."""
@@ -272,7 +274,7 @@ class _Run:
         """Lines 6-9: learning rate, weight decay, and for K_l the distilling regularisers."""
         layer = int(part[1:])
         self.joined[part] = self.step
-        self.training.rates[part] = self.learner.rate(self.net.d, layer)
+        self.training.rates[part] = self.learner.rate(self.net.d, layer) * self.net.live(self.training.fixed, layer)
         if part.startswith("W"):
             self.training.lambdas[layer - 2, 3] = self.learner.decay * self.eps**2
         else:
@@ -291,9 +293,10 @@ class _Run:
         if layer < learner.depth:
             rows = learner.expansion * math.comb(k + 1, 2)
             expansion = stream(self.seed, learner.name, "R", layer).standard_normal((rows, k))
-            moment_fed = float(np.mean((expansion @ kernel @ feed) ** 4))
-            self.training.fixed[f"R{layer}"] = np.zeros((self.net.expansion, self.net.rank))
-            self.training.fixed[f"R{layer}"][:rows, :k] = (learner.feature_moment / moment_fed) ** 0.25 * expansion
+            fourth = float(np.mean((expansion @ kernel @ feed) ** 4)) or 1.0
+            padded = np.zeros((self.net.expansion, self.net.rank))
+            padded[:rows, :k] = (learner.feature_moment / fourth) ** 0.25 * expansion
+            self.training.fixed[f"R{layer}"] = padded
 
     def _predictor(self, **extras: Any) -> DistilledPredictor:
         params: Params = {**self.training.params, **self.training.fixed}

@@ -59,6 +59,11 @@ class DistilledNet:
         """Which inputs of a layer come from layer l-1: booleans (q_l,). The others carry the index ◁ in the paper."""
         return np.asarray(np.repeat(self.skips[layer - 2], self.fan_ins(layer)) == layer - 1)
 
+    def live(self, params: Params, layer: int) -> np.ndarray:
+        """Which inputs of a layer are not padding: booleans (q_l,)."""
+        parts = [np.ones(self.d, bool) if j < 2 else params[f"R{j}"].any(axis=1) for j in self.skips[layer - 2]]
+        return np.concatenate(parts)
+
     def zeros(self) -> Params:
         """The trained parameters at zero, where Algorithm 1 starts."""
         params: Params = {"constant": np.zeros(())}
