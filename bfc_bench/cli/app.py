@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from types import FrameType
+from typing import TextIO
 
 import typer
 
@@ -30,7 +32,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage or bad suite, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = app(args=arguments, standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = app(args=arguments, standalone_mode=False)
     except BenchError as error:
         return _complain(str(error), error.exit_code)
     except typer.Exit as exit:
@@ -50,6 +54,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _complain(message: str, code: int) -> int:
     print(f"bfc-bench: {message}", file=sys.stderr)
     return code
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(f"bfc-bench: warning: {message}", file=sys.stderr)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,5 +1,7 @@
 """Bad input: exit code 2, one message with file, key, range and nearest valid name, and nothing written."""
 
+import warnings
+
 import pytest
 
 BROKEN = {
@@ -10,6 +12,10 @@ BROKEN = {
     ("learner.quad-densenet.options.widths=[]",): ["widths", "at least 1 item", "Got []"],
     ("learner.quad-densenet.options.lr='fast'",): ["lr", "valid number", "Got 'fast'"],
     ("learner.quad-densenet.options.optimizer='adan'",): ["optimizer", "'adam' or 'sgd'", "Got 'adan'"],
+    ("learner.quad-densenet.options.v=0",): ["v", "greater than 0", "Got 0"],
+    ("learner.quad-densenet.options.skips=[[1], [0]]",): ["skips", "J_3", "must contain the layer below, 2"],
+    ("learner.quad-densenet.options.alphas=[0.3, 1.0]",): ["alphas must not increase", "(0.3, 1.0)"],
+    ("learner.layerwise-sum.name='sequential-kernel'", "learner.layerwise-sum.options={rounds=0}"): ["rounds", "Got 0"],
     ("learner.quad-densenet.tune={lrr=[0.1]}",): ["tune: unknown option 'lrr'", "Did you mean 'lr'"],
     ("learner.quad-densenet.tune={lr=[]}",): ["tune.lr", "at least 1 item"],
     ("learner.quad-densenet.tasks=['teacher']",): ["unknown task 'teacher'", "Did you mean 'teacher-L3'?"],
@@ -52,6 +58,18 @@ def test_a_wrong_value_names_its_place_and_the_range(changes, capsys, tmp_path):
     for expected in BROKEN[changes]:
         assert expected in message, message
     assert not store.exists()
+
+
+def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code = run(
+            ["plan", "smoke", "--store", str(tmp_path), "--set", "learner.quad-densenet.options.skips=[[1], [2]]"]
+        )
+    assert code == 0
+    assert "bfc-bench: warning: quad-densenet: skips: J_3 = [2] has no skip link" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
