@@ -94,7 +94,7 @@ class WkrDenseNet(Learner):
     """lambda_6 / eps_0^2 when a layer joins; it is quartered whenever eps_0 is halved."""
     eps_start: Positive = 4.0
     """First target error eps_0, halved when Obj < eps_0^2 / 4."""
-    eps: Positive = 0.0025
+    eps: Positive = 0.00125
     """Training ends when eps_0 is below."""
     loss: Literal["weighted", "square"] = "weighted"
     """``weighted`` = (F - y)^2 / (1 + t^2), t = (y - median) / (1.48 MAD), for clean labels; ``square`` = (F - y)^2

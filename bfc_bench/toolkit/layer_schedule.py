@@ -67,7 +67,8 @@ class ThresholdSchedule(LayerSchedule):
     ``alphas`` are alpha_2..alpha_L, or None to estimate them: then K_l, l < L, joins when the objective stops falling,
     and alpha_{l+1}^2 is taken to be twice the value at which it does. What is left there is what the layers above l add
     to the target, which is of the order of alpha_{l+1}^2 by the information gap; a constant factor does not matter
-    (BFC footnote 15).
+    (BFC footnote 15). The estimate knows nothing of the regulariser that K_l then adds to the objective, and may be out
+    of reach where layer l + 1 is worth little: so W_l also joins when the objective stops falling above it.
     """
 
     def __init__(self, depth: int, thresholds: Thresholds, alphas: tuple[float, ...] | None) -> None:
@@ -81,23 +82,25 @@ class ThresholdSchedule(LayerSchedule):
     def ready(self, part: str, step: int, objective: float) -> bool:
         """Whether its test holds; estimates alpha_{l+1} where K_l is next."""
         layer = int(part[1:])
+        self._history.append(objective)
         if part.startswith("W"):
-            self._history = []
-            return objective <= self._thresholds.join * self.alphas[layer] ** 2
+            joins = objective <= self._thresholds.join * self.alphas[layer] ** 2
+            if joins or (self._estimated and self._stopped()):
+                self._history = []
+                return True
+            return False
         if layer == self.depth:
             return objective <= self._thresholds.last * self.alphas[layer] ** 2
         if self._estimated:
-            self._history.append(objective)
-            if not self._stopped():
+            started = min(self._history) < PROGRESS_RATIO * self._history[0]
+            if not (started and self._stopped()):
                 return False
             self.alphas[layer + 1] = (2.0 * min(self._history)) ** 0.5
+            self._history = []
             return True
         decay = self._thresholds.distill_decay ** (layer - 2)
         return objective <= self._thresholds.distill * decay * self.alphas[layer + 1] ** 2
 
     def _stopped(self) -> bool:
         before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]
-        if len(before) <= PLATEAU_CHECKS:
-            return False
-        started = min(self._history) < PROGRESS_RATIO * self._history[0]
-        return started and min(recent) > PLATEAU_RATIO * min(before)
+        return len(before) > PLATEAU_CHECKS and min(recent) > PLATEAU_RATIO * min(before)

@@ -62,6 +62,18 @@ def test_alpha_is_estimated_where_the_objective_stops_falling():
     assert schedule.due(step + 4, 0.0003) == "K3"
 
 
+@pytest.mark.parametrize("alphas", [None, (1.0, 0.1)])
+def test_a_threshold_out_of_reach_is_waited_for_only_where_it_is_no_estimate(alphas):
+    schedule = ThresholdSchedule(3, THRESHOLDS, alphas)
+    while schedule.waiting[0] == "K2":
+        for objective in falls(1.0, 0.01, 12, 20):
+            if schedule.due(0, objective):
+                break
+    # The regulariser of K_2 keeps the objective above alpha_3^2.
+    above = [schedule.due(0, objective) for objective in falls(1.0, 0.5, 12, 20)]
+    assert ("W3" in above) == (alphas is None)
+
+
 def test_a_layer_that_has_learned_nothing_yet_has_not_stopped():
     schedule = ThresholdSchedule(3, THRESHOLDS, None)
     assert [schedule.due(step, 1.0) for step in range(50)] == [None] * 50
