@@ -111,7 +111,7 @@ class WkrDenseNet(Learner):
     """The bound is also at most this times eps_0: else one point of a heavy tail undoes what small errors have won."""
     noise: NotNegative = 3e-4
     """Standard deviation of the noise per step and entry of W_l, over its learning rate."""
-    max_steps: Count = 20_000
+    max_steps: Count = 40_000
     """Training ends at the first check after so many steps, whatever eps_0 is then."""
     check_every: Count = 100
     """Steps between two looks at the objective."""
