@@ -49,9 +49,9 @@ class Layerwise(StagewiseLearner):
         """A fit before its first stage."""
         return _Freezing(self, setup)
 
-    def facts(self, d: int, predictor: QuadraticPredictor) -> dict[str, Any]:
+    def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
         """What ``Predictor.info`` says of every fit, with the read-out."""
-        return {**super().facts(d, predictor), "readout": self.readout}
+        return {**super().facts(setup, predictor), "readout": self.readout}
 
 
 def top_layer(params: Params, inputs: Params) -> Array:

@@ -41,7 +41,8 @@ class QuadDenseNet(QuadraticLearner):
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
         members = [a.member(s, s.params, s.rates, s.x) for a, s in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net
-        recipe, steps = first.recipe(net, net.d, jobs[0].train.kind), first.length(net.d)
+        kind = jobs[0].train.kind
+        recipe, steps = first.recipe(net, net.d, kind), first.length(net.d, kind)
         results = train(recipe, members, steps, device=jobs[0].ctx.device, checkpoints=first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
@@ -51,6 +52,6 @@ class QuadDenseNet(QuadraticLearner):
     def _predictor(self, setup: Setup, result: Trained) -> Predictor:
         stages = {f"step{step}": setup.predictor(setup.net, params) for step, params in result.checkpoints.items()}
         predictor = setup.predictor(setup.net, result.params, stages=stages)
-        facts = self.facts(setup.net.d, predictor)
+        facts = self.facts(setup, predictor)
         predictor.info = {**facts, "final_loss": result.loss, **setup.corrections(predictor)}
         return predictor

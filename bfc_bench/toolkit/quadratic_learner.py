@@ -144,9 +144,9 @@ class QuadraticLearner(Learner):
         """``lr`` with its default filled in."""
         return self.lr or default.learning_rate(d, self.optimizer)
 
-    def length(self, d: int) -> int:
+    def length(self, d: int, kind: LabelKind = "real") -> int:
         """``steps`` with its default filled in."""
-        return self.steps or default.training_steps(d, self.depth, self.optimizer)
+        return self.steps or default.training_steps(d, self.depth, self.optimizer, kind)
 
     def scales(self) -> tuple[float, ...]:
         """``init_scale`` of each trained layer with its default filled in."""
@@ -182,12 +182,13 @@ class QuadraticLearner(Learner):
         weights = {f"W{layer}": factor for layer, factor in enumerate(factors, start=2)}
         return {**weights, "constant": 1.0, "log_alpha": float(self.alphas == "learned"), "square_mean": 0.0}
 
-    def facts(self, d: int, predictor: QuadraticPredictor) -> dict[str, Any]:
+    def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
         """What ``Predictor.info`` says of every fit."""
+        d = setup.net.d
         return {
             "alphas": [float(alpha) for alpha in predictor.alphas.values()],
             "oracle": sorted(self.oracle()),
-            "steps": self.length(d),
+            "steps": self.length(d, setup.kind),
             "lr": self.rate(d),
             "batch_size": self.minibatch(d),
         }
@@ -212,7 +213,7 @@ class QuadraticLearner(Learner):
         if train.kind == "binary":
             params, rates = with_linear_term(net, params, rates, ctx.margin_column, input_scale)
             y, y_scale = self.v * y, 1.0
-        return Setup(net, params, input_scale * x, y / y_scale, y_scale, input_scale, ctx.seed, rates)
+        return Setup(net, params, input_scale * x, y / y_scale, y_scale, input_scale, ctx.seed, train.kind, rates)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Weights cannot be shared between layers of different widths."""
@@ -242,7 +243,7 @@ class QuadraticLearner(Learner):
 
     def batch_key(self, train: Outline) -> Hashable:
         """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""
-        shapes = (self.net(train.d), self.length(train.d), self.minibatch(train.d))
+        shapes = (self.net(train.d), self.length(train.d, train.kind), self.minibatch(train.d))
         return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind)
 
     def fit(self, train: Data, ctx: Context) -> Predictor:

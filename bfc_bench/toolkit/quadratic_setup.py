@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bfc_bench.learner import LabelKind
 from bfc_bench.toolkit.quadratic_net import Params, QuadraticNet
 from bfc_bench.toolkit.quadratic_predictor import QuadraticPredictor, weight_alignment, weight_correlation
 
@@ -24,6 +25,7 @@ class Setup:
     y_scale: float
     input_scale: float
     seed: int
+    kind: LabelKind
     rates: Params
     """Factors of the learning rate, like ``params``; 0 for what is not trained."""
 

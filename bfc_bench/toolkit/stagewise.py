@@ -41,7 +41,7 @@ class StagewiseLearner(QuadraticLearner):
             recipe = first.recipe(fits[0].model(layer), net.d, jobs[0].train.kind)
             alive = [fit for fit in fits if fit.failure is None]
             members = [fit.member(layer) for fit in alive]
-            results = train(recipe, members, first.length(net.d), device=jobs[0].ctx.device)
+            results = train(recipe, members, first.length(net.d, jobs[0].train.kind), device=jobs[0].ctx.device)
             for fit, result in zip(alive, results, strict=True):
                 if result.finite:
                     fit.finish(layer, result.params, result.loss)
@@ -91,7 +91,7 @@ class Growth(ABC):
         """The whole network, which knows the stages it went through."""
         net, losses = self.setup.net, {"final_loss": self.losses[-1], "stage_losses": self.losses}
         final = self._predictor(net.layers()[-1], stages=self.stages)
-        final.info = {**self.learner.facts(net.d, final), **losses, **self.setup.corrections(final)}
+        final.info = {**self.learner.facts(self.setup, final), **losses, **self.setup.corrections(final)}
         return final
 
     def _predictor(self, layer: int, **extras: Any) -> QuadraticPredictor:
