@@ -8,6 +8,7 @@ BENCHMARKS = (
     "ensemble_medium",
     "single_model",
     "engines",
+    "full_batch",
     "learning_curve",
     "kernel_curve",
     "kernel_matrices",

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import BENCHMARKS, GPU_BENCHMARKS, machine
-from benchmarks.table import print_table
+from benchmarks.table import markdown, print_table
 from bfc_bench.errors import suggest
 
 EVERY = (*BENCHMARKS, *GPU_BENCHMARKS)
@@ -27,12 +27,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0, or 1 when a benchmark could not be measured."""
     options = _parser().parse_args(arguments)
     console = Console()
+    report = json.loads(options.read.read_text()) if options.read else _measured(options.names, options.quick, console)
+    if options.markdown:
+        print(markdown(report))
+    else:
+        print_table(report, console)
+    if options.output:
+        options.output.write_text(json.dumps(report, indent=1) + "\n")
+    return 1 if report["failures"] else 0
+
+
+def _measured(names: Sequence[str], quick: bool, console: Console) -> dict[str, Any]:
+    """The report of the benchmarks called ``names``, or of all that can be measured here."""
     gpu = machine.has_gpu()
-    names = options.names or [*BENCHMARKS, *(GPU_BENCHMARKS if gpu else ())]
+    names = names or [*BENCHMARKS, *(GPU_BENCHMARKS if gpu else ())]
     report: dict[str, Any] = {
         "machine": machine.describe(),
         "load_before": machine.load(),
-        "quick": options.quick,
+        "quick": quick,
         "started_at": time.time(),
         "results": [],
         "failures": {},
@@ -40,16 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     for name in names:
         with console.status(f"measuring {name}"):
-            results, failure = measure(name, options.quick)
+            results, failure = measure(name, quick)
         report["results"] += results
         if failure:
             report["failures"][name] = failure
     report["load_after"] = machine.load()
     report["seconds"] = time.time() - report["started_at"]
-    print_table(report, console)
-    if options.output:
-        options.output.write_text(json.dumps(report, indent=1) + "\n")
-    return 1 if report["failures"] else 0
+    return report
 
 
 def measure(name: str, quick: bool) -> tuple[list[dict[str, Any]], str]:
@@ -72,7 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed against named opponents.")
     parser.add_argument("names", metavar="NAME", nargs="*", type=_known, help=f"{', '.join(EVERY)}; all by default")
     parser.add_argument("--quick", action="store_true", help="smaller and fewer measurements, to see that all works")
-    parser.add_argument("--output", metavar="FILE.json", type=Path, help="write the table here too")
+    parser.add_argument("--output", metavar="FILE.json", type=Path, help="write the report here too")
+    parser.add_argument("--read", metavar="FILE.json", type=Path, help="print this report, measure nothing")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
     return parser
 
 

@@ -51,12 +51,15 @@ def train(
     y: torch.Tensor,
     *,
     steps: int,
-    batch_size: int,
+    batch_size: int | None,
     lr: float,
     seed: int,
     clip: float = math.inf,
 ) -> float:
-    """Adam with a linear warm-up and a cosine to 0 for ``steps`` minibatches; the final loss over all points."""
+    """Adam with a linear warm-up and a cosine to 0 for ``steps`` minibatches; the final loss over all points.
+
+    A ``batch_size`` of None is all points in every step.
+    """
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99))
     generator = torch.Generator(x.device).manual_seed(seed)
     for step in range(steps):
@@ -64,9 +67,12 @@ def train(
         factor = min(progress / 0.05, 1.0) * 0.5 * (1 + math.cos(math.pi * max(0.0, (progress - 0.05) / 0.95)))
         for group in optimizer.param_groups:
             group["lr"] = lr * factor
-        rows = torch.randint(len(x), (batch_size,), generator=generator, device=x.device)
+        inputs, labels = x, y
+        if batch_size is not None:
+            rows = torch.randint(len(x), (batch_size,), generator=generator, device=x.device)
+            inputs, labels = x[rows], y[rows]
         optimizer.zero_grad()
-        weighted_loss(model(x[rows]), y[rows]).backward()
+        weighted_loss(model(inputs), labels).backward()
         if clip < math.inf:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()

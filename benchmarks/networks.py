@@ -26,7 +26,8 @@ class Size:
     d: int
     width: int
     depth: int
-    batch_size: int
+    batch_size: int | None
+    """None is all points."""
     points: int = 1000
 
     @cached_property
@@ -35,8 +36,9 @@ class Size:
         return QuadraticNet(self.d, (self.width,) * self.depth, default_skips(self.depth + 1))
 
     def __str__(self) -> str:
-        megaflops = 3 * self.net.flops() * self.batch_size / 1e6  # a backward pass costs two forward ones
-        shape = f"d={self.d}, {self.depth} layers of width {self.width}, batch {self.batch_size}"
+        batch = self.batch_size or self.points
+        megaflops = 3 * self.net.flops() * batch / 1e6  # a backward pass costs two forward ones
+        shape = f"d={self.d}, {self.depth} layers of width {self.width}, batch {batch}"
         return f"{shape}, {megaflops:.2g} MFLOP a step"
 
     def members(self, count: int) -> list[Member]:

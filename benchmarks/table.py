@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -12,20 +12,38 @@ WIDTH = 200
 """Columns where the output is no terminal."""
 
 
+COLUMNS = ("benchmark", "what", "ours", "opponent", "its time", "ratio [least, most]", "count", "goal", "met")
+TEXTS = ("benchmark", "what", "opponent")
+
+
 def print_table(report: Mapping[str, Any], console: Console) -> None:
     """One row per measurement, and below it machine, versions, load and what is missing."""
     if not console.is_terminal:
         console.width = WIDTH
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("benchmark", "what"):
-        table.add_column(name, overflow="fold")
-    table.add_column("ours", justify="right")
-    table.add_column("opponent")
-    for name in ("its time", "ratio [least, most]", "count", "goal", "met"):
-        table.add_column(name, justify="right")
+    for name in COLUMNS:
+        table.add_column(
+            name, justify="left" if name in TEXTS else "right", overflow="fold" if name in TEXTS[:2] else "ellipsis"
+        )
+    for row in rows(report):
+        table.add_row(*row)
+    console.print(table)
+    for text in footer(report):
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """The same as a Markdown table and a list below it."""
+    rule = ["---" if name in TEXTS else "---:" for name in COLUMNS]
+    lines = [f"| {' | '.join(row)} |" for row in (COLUMNS, rule, *rows(report))]
+    return "\n".join([*lines, "", *(f"- {text}" for text in footer(report))])
+
+
+def rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """A text for each of ``COLUMNS``, per measurement; the benchmark's name where it begins."""
     previous = None
     for line in report["results"]:
-        table.add_row(
+        yield [
             "" if line["benchmark"] == previous else line["benchmark"],
             line["what"],
             amount(line["ours"], line["unit"]),
@@ -35,11 +53,8 @@ def print_table(report: Mapping[str, Any], console: Console) -> None:
             str(line["count"]),
             goal(line),
             "" if line["met"] is None else "yes" if line["met"] else "no",
-        )
+        ]
         previous = line["benchmark"]
-    console.print(table)
-    for text in footer(report):
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def amount(spread: Mapping[str, float], unit: str) -> str:

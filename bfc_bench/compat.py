@@ -32,7 +32,7 @@ def skip_reason(
 
 
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
-    """What ``cost``, ``skip`` or ``batch_key`` of a learner answers while a run is planned.
+    """What ``cost``, ``skip``, ``caution`` or ``batch_key`` of a learner answers while a run is planned.
 
     Raises ``PluginError`` naming learner, method and arguments where it raises.
     """

@@ -15,7 +15,13 @@ from bfc_bench.errors import UsageError, suggest
 class Settings(BaseModel):
     """A frozen model whose annotated fields are its options; unknown options are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+        arbitrary_types_allowed=True,
+        defer_build=True,  # of validators, until a class is used: most of those that are imported are not
+    )
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:

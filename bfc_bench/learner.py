@@ -173,6 +173,12 @@ class Learner(Settings, ABC):
         """The reason why this learner does not apply to the task at this size, or None."""
         return None
 
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """What readers of a result on this task must know, such as a part of the target that no function of this
+        learner has, or None. The cell is run; plan and run print it, and the row keeps it as its ``reason``.
+        """
+        return None
+
     def oracle(self) -> frozenset[str]:
         """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
         return frozenset()
@@ -198,6 +204,8 @@ class TaskFacts:
     kind: LabelKind
     d: int
     unlabeled: int
+    degrees: tuple[int, ...] = ()
+    """Degrees >= 1 of the spherical harmonics that make up the target on the sphere; empty where none are declared."""
 
 
 Register: TypeAlias = Callable[..., None]

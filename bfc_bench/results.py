@@ -26,6 +26,7 @@ class Row:
     replicate: int
     status: Status
     reason: str = ""
+    """Why the cell is not ok; for one that is, its learner's caution about the result, where it has one."""
     nmse: float | None = None
     nmse_trimmed: float | None = None
     """NMSE without the 1 % of test points whose target value lies farthest from the median."""
@@ -34,12 +35,14 @@ class Row:
     train_nmse: float | None = None
     """Mean squared error on the training labels over their variance."""
     feature_errors: dict[str, float] = field(default_factory=dict)
-    """P_l by layer: Procrustes distance of the hidden features, relative, e.g. {"S2": 1e-6}."""
+    """P_l by layer: Procrustes distance of the hidden features, relative, e.g. {"S2": 1e-6}; and errors in named parts
+    of the target over their variance, e.g. {"degree2": 0.3}."""
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, feature_errors."""
+    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, feature_errors, span_errors, cka."""
     chosen: dict[str, Any] = field(default_factory=dict)
-    """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. For noisy
-    labels Y also ``measured``: E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G* on the test points."""
+    """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. And what
+    else was ``measured`` on the test points: ``span_errors`` and ``cka`` by layer where there are hidden features,
+    E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G* for noisy labels Y."""
     fit_cpu_seconds: float | None = None
     """CPU time of the fit, tuning included; the cell's equal share where cells were trained together."""
     fit_wall_seconds: float | None = None

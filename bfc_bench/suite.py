@@ -60,6 +60,8 @@ class LearnerEntry(Settings):
     """Values per option to choose among on a validation part; None: the learner's own search space; {}: no tuning."""
     tasks: list[str] | None = None
     """Names of the tasks it runs on; None: all."""
+    max_n: Size | None = None
+    """The largest of the tasks' n that it runs at; None: all. Cells beyond are not planned."""
 
     @model_validator(mode="before")
     @classmethod
@@ -105,6 +107,13 @@ class Suite(Settings):
             for name in entry.tasks or ():
                 if name not in known:
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
+            for task in self.task:
+                here = entry.tasks is None or task.name in entry.tasks
+                if here and entry.max_n is not None and entry.max_n < task.n[0]:
+                    raise ValueError(
+                        f"learner {entry.label!r}: max_n must be at least {task.n[0]}, the smallest n of task "
+                        f"{task.name!r}. Got {entry.max_n}"
+                    )
         return self
 
     def definition(self) -> dict[str, Any]:

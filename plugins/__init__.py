@@ -7,8 +7,12 @@ import bfc_suites
 from bfc_plugins.grow import Grow
 from bfc_plugins.kernel_ridge import KernelRidge
 from bfc_plugins.layerwise import Layerwise
+from bfc_plugins.ntk_neural import NtkNeural
+from bfc_plugins.ntk_raw import NtkRaw
 from bfc_plugins.poly_net import PolyNet
 from bfc_plugins.quad_densenet import QuadDenseNet
+from bfc_plugins.quad_neural import QuadNeural
+from bfc_plugins.quad_raw import QuadRaw
 from bfc_plugins.random_features import RandomFeatures
 from bfc_plugins.relu_mlp import ReluMlp
 from bfc_plugins.sequential_kernel import SequentialKernel
@@ -25,8 +29,12 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
         Grow,
         KernelRidge,
         Layerwise,
+        NtkNeural,
+        NtkRaw,
         PolyNet,
         QuadDenseNet,
+        QuadNeural,
+        QuadRaw,
         RandomFeatures,
         ReluMlp,
         SequentialKernel,

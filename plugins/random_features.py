@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from bfc_plugins.kernel_ridge import group
 from pydantic import Field
 
-from bfc_bench.errors import BenchError
-from bfc_bench.learner import Array, Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.learner import Capabilities, Context, Cost, Data
+from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
-    from bfc_bench.toolkit.feature_maps import FeatureMap
-
-CHUNK = 2048
-"""Points whose features are made together in prediction."""
+    from bfc_bench.toolkit.function_space import Space
 
 
-class RandomFeatures(Learner):
+class RandomFeatures(RidgeLearner):
     """Minimises ``sum_i (y_i - mean y - w.phi(x_i))^2 + ridge |w|^2`` over w in R^D; float64.
 
     phi(x) in R^D is drawn from the seed before any data are seen, such that phi(x).phi(z) tends to a kernel of
@@ -53,47 +47,25 @@ class RandomFeatures(Learner):
     ``relu``."""
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) or x."""
-    ridge: Annotated[float, Field(ge=0)] = 1e-6
-    """Penalty on |w|^2, whatever n and D are."""
-    center: bool = True
-    """Whether the mean of the training labels is taken off before and added after."""
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points. Raises ``BenchError`` when the system cannot be solved in float64."""
-        (result,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(result, Failure):
-            raise BenchError(result.reason)
-        return result
-
-    def batch_key(self, train: Outline) -> Hashable:
-        """All sizes and ridges of one sample share the features of its points."""
-        return train.sample, *self.model_dump(exclude={"ridge"}).items()
-
-    @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample. Equal to ``fit`` up to rounding.
-
-        Sizes n <= D take one factor per ridge of the sample's n x n matrix, larger ones one eigendecomposition each of
-        their D x D matrix, whatever the number of ridges.
-        """
+    def shares(self, train: Data, ctx: Context) -> Hashable:
+        """Where the input law is unknown the training mean scales the map, and only jobs of one size share it."""
         from bfc_bench.toolkit.features import square_mean
 
-        results: dict[int, Predictor | Failure] = {}
-        means = [square_mean(job.train.x, job.ctx) for job in jobs]
-        # Where the input law is unknown the training mean scales the map, and only jobs of one size share it.
-        for members in group(range(len(jobs)), lambda i: (jobs[i].ctx.device, jobs[i].ctx.seed, means[i].tobytes())):
-            fitted = _fit_prefixes([jobs[i] for i in members], means[members[0]])
-            results.update(zip(members, fitted, strict=True))
-        return [results[i] for i in range(len(jobs))]
+        return ctx.seed, square_mean(train.x, ctx).tobytes()
 
-    @classmethod
-    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Array]) -> Sequence[Array]:
-        """Predictors of one map share the features of test inputs that are one array."""
-        results: dict[int, Array] = {}
-        for members in group(range(len(predictors)), lambda i: (id(predictors[i].support), id(xs[i]))):
-            values = _predict([predictors[i] for i in members], xs[members[0]])
-            results.update(zip(members, values, strict=True))
-        return [results[i] for i in range(len(predictors))]
+    def space(self, x: Tensor, ctx: Context) -> Space:
+        """The span of the features; sizes n <= D are solved in their dual, larger ones in D dimensions."""
+        from bfc_bench.toolkit.feature_maps import make_map
+        from bfc_bench.toolkit.features import Squares, nominal_square_norm, square_mean
+        from bfc_bench.toolkit.function_space import FeatureSpace
+
+        mean = square_mean(x, ctx)
+        gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
+        p = x.shape[1] * (2 if self.with_squares else 1)
+        shape = {"degree": self.degree, "coef0": self.coef0, "seed": ctx.seed}
+        feature_map = make_map(self.map, self.features, p, gamma, like=x, **shape)
+        return FeatureSpace(feature_map, Squares(mean) if self.with_squares else None, {"gamma": gamma})
 
     def cost(self, n: int, d: int) -> Cost:
         """Features, their products, and a factor (n <= D) or an eigendecomposition (n > D)."""
@@ -101,133 +73,3 @@ class RandomFeatures(Learner):
         factors = self.degree if self.map == "polynomial" else 1
         flops = 2.0 * n * self.features * (p * factors + small) + (9.0 if n > self.features else 1 / 3) * small**3
         return Cost(flops, bytes=8.0 * (n * (self.features + p) + 3 * small**2 + self.features * p * factors) + 2**24)
-
-
-@dataclass(frozen=True)
-class Support:
-    """What the predictors of one batch share."""
-
-    map: FeatureMap
-    square_mean: np.ndarray
-    squares: bool
-
-    def features(self, x: Tensor) -> Tensor:
-        """phi, (m, D), at inputs x (m, d)."""
-        from bfc_bench.toolkit.features import with_squares
-
-        return self.map(with_squares(x, self.square_mean) if self.squares else x)
-
-
-@dataclass(frozen=True)
-class LinearPredictor(Predictor):
-    """``phi(x) @ weights + offset``."""
-
-    support: Support
-    weights: Tensor
-    """(D,)."""
-    offset: Tensor
-    """Scalar."""
-    info: Mapping[str, Any] = field(default_factory=dict)
-
-    def predict(self, x: Array) -> Array:
-        """Predictions (m,) at x (m, d)."""
-        return _predict([self], x)[0]
-
-
-def _fit_prefixes(jobs: Sequence[Job], square_mean: np.ndarray) -> list[Predictor | Failure]:
-    import torch
-
-    from bfc_bench.toolkit.feature_maps import make_map
-    from bfc_bench.toolkit.features import nominal_square_norm
-    from bfc_bench.toolkit.precision import torch_device
-
-    longest = max(jobs, key=lambda job: job.train.n)
-    options: RandomFeatures = longest.learner
-    device = torch_device(longest.ctx.device)
-    x, y = (torch.as_tensor(a, dtype=torch.float64, device=device) for a in (longest.train.x, longest.train.y))
-    p = 2 * longest.train.d if options.with_squares else longest.train.d
-    gamma = options.gamma / (nominal_square_norm(square_mean, options.with_squares) or 1.0)
-    shape = {"degree": options.degree, "coef0": options.coef0, "seed": longest.ctx.seed}
-    feature_map = make_map(options.map, options.features, p, gamma, like=x, **shape)
-    support = Support(feature_map, square_mean, options.with_squares)
-    phi = support.features(x)
-
-    sizes = sorted({job.train.n for job in jobs})
-    ridges = sorted({job.learner.ridge for job in jobs})
-    offsets = {n: y[:n].mean() if options.center else y.new_zeros(()) for n in sizes}
-    dual, primal = ([n for n in sizes if (n <= options.features) == side] for side in (True, False))
-    solved = _solve_dual(phi, y, dual, ridges, options.center) | _solve_primal(phi, y, primal, ridges, offsets)
-    results: list[Predictor | Failure] = []
-    for job in jobs:
-        n, ridge = job.train.n, job.learner.ridge
-        weights = solved.get((n, ridge))
-        info = {"gamma": gamma, "ridge": ridge, "solved": "dual" if n in dual else "primal"}
-        results.append(
-            Failure("failed", _unsolvable(ridge, n))
-            if weights is None
-            else LinearPredictor(support, weights, offsets[n], info)
-        )
-    return results
-
-
-def _solve_dual(
-    phi: Tensor, y: Tensor, sizes: Sequence[int], ridges: Sequence[float], center: bool
-) -> dict[tuple[int, float], Tensor]:
-    """Weights (D,) by size and ridge, from phi (N, D) and y (N,): phi^T (phi phi^T + ridge I)^-1 y."""
-    from bfc_bench.toolkit.ridge import RidgeCurve
-
-    if not sizes:
-        return {}
-    phi, y = phi[: sizes[-1]], y[: sizes[-1]]
-    curve = RidgeCurve(phi @ phi.T)
-    solved = {}
-    for ridge in ridges:
-        solution = curve.solve(y.unsqueeze(1), sizes, ridge, center)
-        for k, (n, jitter) in enumerate(zip(sizes, solution.jitters, strict=True)):
-            if jitter is not None:
-                solved[n, ridge] = phi[:n].T @ solution.weights[:n, k, 0]
-    return solved
-
-
-def _solve_primal(
-    phi: Tensor, y: Tensor, sizes: Sequence[int], ridges: Sequence[float], offsets: Mapping[int, Tensor]
-) -> dict[tuple[int, float], Tensor]:
-    """Weights (D,) by size and ridge, from phi (N, D) and y (N,): (phi^T phi + ridge I)^-1 phi^T y.
-
-    Directions in which phi^T phi + ridge I is zero up to rounding are left out.
-    """
-    import torch
-
-    solved = {}
-    gram, done = phi.new_zeros(phi.shape[1], phi.shape[1]), 0
-    for n in sizes:
-        gram.addmm_(phi[done:n].T, phi[done:n])
-        done = n
-        target = phi[:n].T @ (y[:n] - offsets[n])
-        if not (gram.isfinite().all() and target.isfinite().all()):
-            break
-        eigenvalues, vectors = torch.linalg.eigh(gram)
-        rounding = eigenvalues[-1].abs() * len(gram) * torch.finfo(gram.dtype).eps
-        target = vectors.T @ target
-        for ridge in ridges:
-            denominator = eigenvalues + ridge
-            solved[n, ridge] = vectors @ torch.where(denominator > rounding, target / denominator, 0.0)
-    return solved
-
-
-def _unsolvable(ridge: float, n: int) -> str:
-    return (
-        f"random-features: the system with ridge {ridge:g} must be positive definite; at n = {n} it is not in float64, "
-        "whatever small jitter is added. Use a larger ridge, or look for inputs that are not finite."
-    )
-
-
-def _predict(predictors: Sequence[LinearPredictor], x: Array) -> list[Array]:
-    """Predictions of predictors of one map at the same x (m, d): one pass over the features."""
-    import torch
-
-    weights = torch.stack([predictor.weights for predictor in predictors], dim=1)
-    offsets = torch.stack([predictor.offset for predictor in predictors])
-    x = torch.as_tensor(x, dtype=weights.dtype, device=weights.device)
-    values = torch.cat([predictors[0].support.features(part) @ weights for part in x.split(CHUNK)])
-    return list((values + offsets).unbind(1))

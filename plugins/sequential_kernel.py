@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from bfc_plugins.kernel_ridge import KernelPredictor, KernelRidge, group
+from bfc_plugins.kernel_ridge import KernelRidge
 from pydantic import Field
 
 from bfc_bench.learner import Array, Context, Cost, Failure, Job, Predictor, TaskFacts
+from bfc_bench.toolkit.ridge_learner import RidgePredictor, group
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -90,7 +91,7 @@ class SequentialPredictor(Predictor):
 
     square_mean: np.ndarray
     squares: bool
-    rounds: tuple[KernelPredictor, ...]
+    rounds: tuple[RidgePredictor, ...]
     steps: tuple[Step, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
 
@@ -122,7 +123,7 @@ class _State:
 
         self.options: SequentialKernel = job.learner
         self.square_mean = square_mean(job.train.x, job.ctx)
-        self.rounds: list[KernelPredictor] = []
+        self.rounds: list[RidgePredictor] = []
         self.steps: list[Step] = []
         self.failure: Failure | None = None
 
@@ -165,7 +166,7 @@ class _State:
     def predictor(self) -> Predictor:
         """All rounds."""
         rounds = tuple(self.rounds)
-        info = {**rounds[0].info, "inputs": [fitted.support.points.features.shape[1] for fitted in rounds]}
+        info = {**rounds[0].info, "inputs": [fitted.space.points.features.shape[1] for fitted in rounds]}
         return SequentialPredictor(self.square_mean, self.options.with_squares, rounds, tuple(self.steps), info)
 
 
@@ -194,7 +195,7 @@ def _spectral(states: Sequence[_State]) -> list[Spectral]:
     from bfc_bench.toolkit.quadratic_form import leading_directions, quadratic_forms
 
     found: dict[_State, Spectral] = {}
-    for members in group(states, lambda state: id(state.rounds[-1].support)):
+    for members in group(states, lambda state: id(state.rounds[-1].space)):
         jobs = [state.regression for state in members]
         z = max((job.train.x for job in jobs), key=len)
         fitted = KernelRidge.predict_batch([state.rounds[-1] for state in members], [z] * len(members))

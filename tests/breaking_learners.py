@@ -148,7 +148,18 @@ class Unplannable(Mean):
         raise KeyError("flops")
 
 
+class Surroundings(Mean):
+    """Notes the environment of the process that it runs in."""
+
+    name: ClassVar[str] = "surroundings"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        predictor = super().fit(train, ctx)
+        predictor.info = dict(os.environ)
+        return predictor
+
+
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable):
+    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings):
         register(learner)

@@ -190,6 +190,14 @@ class SkipsWithoutReason(Plain):
         return False
 
 
+@fault("caution is a text or none", "gave True")
+class CautionsWithoutText(Plain):
+    """Warns without saying of what."""
+
+    def caution(self, task, n):
+        return bool(task.degrees) or None
+
+
 @fault("cost grows with n", "bytes fall")
 class CheaperWithMore(Plain):
     """Claims that large samples need less memory."""

@@ -64,6 +64,16 @@ def test_the_table_names_what_was_measured_and_the_machine(report: tuple[Path, s
         assert text in report[1]
 
 
+def test_a_report_is_read_again_as_markdown(report: tuple[Path, str]) -> None:
+    run = command("benchmarks", "--read", report[0], "--markdown")
+    assert run.returncode == 0, run.stderr
+    found = json.loads(report[0].read_text())
+    table = [line for line in run.stdout.splitlines() if line.startswith("|")]
+    assert len(table) == 2 + len(found["results"])
+    assert len({line.count("|") for line in table}) == 1
+    assert found["machine"]["processor"] in run.stdout
+
+
 def test_compare_shows_lines_of_either_report_and_what_differs(report: tuple[Path, str], tmp_path: Path) -> None:
     other = json.loads(report[0].read_text())
     other["machine"]["processor"] = "a different processor"

@@ -128,16 +128,32 @@ def test_the_tolerance_decides_how_far_a_batch_may_be_from_single_fits() -> None
 
 def test_a_learner_that_skips_the_task_of_the_kit_is_judged_by_its_description() -> None:
     class Elsewhere(Plain):
+        """Works on the hypercube only."""
+
+        def skip(self, task, n):
+            return None if task.inputs == "hypercube" else f"needs inputs on the hypercube, not {task.inputs}"
+
+    report = check_learner(Elsewhere)
+    assert report.failed == 0
+    skipped = {check.name: check.reason for check in report.checks if check.outcome == "skipped"}
+    assert "needs inputs on the hypercube" in skipped["fit returns a predictor"]
+    assert "same seed gives the same predictions" in skipped
+
+
+def test_a_learner_for_the_sphere_is_tried_there() -> None:
+    class Spherical(Plain):
         """Works on the sphere only."""
 
         def skip(self, task, n):
             return None if task.inputs == "sphere" else f"needs inputs on the sphere, not {task.inputs}"
 
-    report = check_learner(Elsewhere)
+        def fit(self, train, ctx):
+            assert np.allclose(np.linalg.norm(train.x, axis=1), 1)
+            return super().fit(train, ctx)
+
+    report = check_learner(Spherical)
     assert report.failed == 0
-    skipped = {check.name: check.reason for check in report.checks if check.outcome == "skipped"}
-    assert "needs inputs on the sphere" in skipped["fit returns a predictor"]
-    assert "same seed gives the same predictions" in skipped
+    assert "fit returns a predictor" in {check.name for check in report.checks if check.outcome == "passed"}
 
 
 def test_a_learner_of_variants_is_represented_by_its_example() -> None:

@@ -34,6 +34,8 @@ class Exponent:
     uncensored: int
     censored: int
     """Censored values of all dimensions, kept in the fit as the bounds they are."""
+    intercept: float = math.nan
+    """a."""
     lack_of_fit_p: float = math.nan
     """Of the power law against one free mean per dimension; nan below 3 dimensions."""
     curvature_p: float = math.nan
@@ -139,9 +141,18 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
     centred = log_d - log_d.mean()
     line = tobit(np.column_stack([np.ones_like(centred), centred]), lower, upper)
     value, method = float(line.beta[1]), "joint Tobit"
+    intercept = float(line.beta[0]) - value * float(log_d.mean())
     half, degrees = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2)), n - 2
     if k == 2:
-        return replace(result, value=value, lo=value - half, hi=value + half, degrees=degrees, method=method)
+        return replace(
+            result,
+            value=value,
+            lo=value - half,
+            hi=value + half,
+            intercept=intercept,
+            degrees=degrees,
+            method=method,
+        )
 
     reached = np.isin(d, dims)
     free = tobit((d[reached, None] == dims).astype(float), lower[reached], upper[reached])
@@ -149,7 +160,7 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
     rss = float(np.sum((free.beta - fit.intercept - fit.slope * np.log(dims)) ** 2))
     lack_of_fit_p = float(stats.f.sf(rss / (k - 2) / float(np.mean(free.errors**2)), k - 2, n - k))
     if lack_of_fit_p < LACK_OF_FIT:
-        value, method = float(fit.slope), "least squares on the means per d"
+        value, intercept, method = float(fit.slope), float(fit.intercept), "least squares on the means per d"
         half, degrees = max((half, degrees), (t_quantile(k - 2) * float(fit.stderr), k - 2))
 
     bent = tobit(np.column_stack([np.ones_like(centred), centred, centred**2]), lower, upper)
@@ -159,6 +170,7 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
         value=value,
         lo=value - half,
         hi=value + half,
+        intercept=intercept,
         degrees=degrees,
         lack_of_fit_p=lack_of_fit_p,
         curvature_p=float(2 * stats.t.sf(abs(bent.beta[2]) / error, n - 3)),

@@ -11,6 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+COLLINEAR = 1e-8
+"""Least eigenvalue of features' correlations down to which their inner products alone give the best read-out: it is
+then exact to 1e-16 / 1e-8, and ``span_error`` to the square of that."""
+
 
 def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
     """P = min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U, S* = ``reference`` (m, k), S = ``features`` (m, k').
@@ -27,11 +31,9 @@ def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
     target, learned = _pair(reference, features)
     k = target.shape[1]
     learned = learned[:, :k]
-    learned = np.pad(learned, ((0, 0), (0, k - learned.shape[1])))
     if not np.isfinite(learned).all():
         return math.nan
-    a, _, bt = np.linalg.svd(target.T @ learned)
-    return float(np.sum((target - learned @ (a @ bt).T) ** 2) / np.sum(target**2))
+    return _residual(target, learned, _rotation(learned.T @ target))
 
 
 def span_error(reference: ArrayLike, features: ArrayLike) -> float:
@@ -44,7 +46,7 @@ def span_error(reference: ArrayLike, features: ArrayLike) -> float:
     if not np.isfinite(learned).all():
         return math.nan
     weights, *_ = np.linalg.lstsq(learned, target, rcond=None)
-    return float(np.sum((target - learned @ weights) ** 2) / np.sum(target**2))
+    return _residual(target, learned, weights)
 
 
 def cka(reference: ArrayLike, features: ArrayLike) -> float:
@@ -54,13 +56,76 @@ def cka(reference: ArrayLike, features: ArrayLike) -> float:
     Raises ``ValueError`` as ``procrustes_error``.
     """
     x, y = (columns - columns.mean(axis=0) for columns in _pair(reference, features))
-    scale = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
-    return float(np.linalg.norm(y.T @ x) ** 2 / scale) if scale > 0 else math.nan
+    return _alignment(x.T @ x, x.T @ y, y.T @ y)
+
+
+MEASURES = {"feature_errors": procrustes_error, "span_errors": span_error, "cka": cka}
+"""By the name under which a row or a stage holds them, one number per layer."""
 
 
 def feature_errors(reference: Mapping[str, ArrayLike], learned: Mapping[str, ArrayLike]) -> dict[str, float]:
     """``procrustes_error`` of each layer that both have, in the order of ``reference``, e.g. ``{"S2": 1e-6}``."""
-    return {layer: procrustes_error(reference[layer], learned[layer]) for layer in reference if layer in learned}
+    return measure_features(reference, learned)["feature_errors"]
+
+
+def measure_features(
+    reference: Mapping[str, ArrayLike], learned: Mapping[str, ArrayLike]
+) -> dict[str, dict[str, float]]:
+    """Each of ``MEASURES`` for each layer that both have, in the order of ``reference``."""
+    layers = [layer for layer in reference if layer in learned]
+    found = {layer: _measure(reference[layer], learned[layer]) for layer in layers}
+    return {name: {layer: found[layer][name] for layer in layers} for name in MEASURES}
+
+
+def _measure(reference: ArrayLike, features: ArrayLike) -> dict[str, float]:
+    """Each of ``MEASURES``, equal up to rounding; inner products over the points are taken once for all of them."""
+    target, learned = _pair(reference, features)
+    if not np.isfinite(learned).all():
+        return {name: measure(target, learned) for name, measure in MEASURES.items()}
+    m, k = target.shape
+    means = target.mean(axis=0), learned.mean(axis=0)
+    x, y = target - means[0], learned - means[1]
+    xx, yx, yy = x.T @ x, y.T @ x, y.T @ y
+    cross, gram = yx + m * np.outer(means[1], means[0]), yy + m * np.outer(means[1], means[1])
+    weights = _read_out(gram, cross, m)
+    return {
+        "feature_errors": _residual(target, learned[:, :k], _rotation(cross[:k])),
+        "span_errors": span_error(target, learned) if weights is None else _residual(target, learned, weights),
+        "cka": _alignment(xx, yx.T, yy),
+    }
+
+
+def _rotation(cross: np.ndarray) -> np.ndarray:
+    """The first k' rows, (k', k), of the orthogonal U^T that brings S U^T closest to S*, from S^T S*; k' <= k."""
+    padded = np.pad(cross, ((0, cross.shape[1] - len(cross)), (0, 0)))
+    b, _, at = np.linalg.svd(padded)
+    return np.asarray((b @ at)[: len(cross)])
+
+
+def _read_out(gram: np.ndarray, cross: np.ndarray, m: int) -> np.ndarray | None:
+    """A^T of ``span_error``, (k', k), from S^T S and S^T S*, sums over m points; None where columns are collinear.
+
+    Columns that are zero up to rounding, which least squares counts as such too, read out nothing.
+    """
+    sizes = np.sqrt(np.diag(gram))
+    used = sizes > np.finfo(float).eps * m * sizes.max(initial=0.0)
+    sizes = sizes[used]
+    values, vectors = np.linalg.eigh(gram[np.ix_(used, used)] / np.outer(sizes, sizes))
+    if values.min(initial=1.0) < COLLINEAR:
+        return None
+    weights = np.zeros_like(cross)
+    weights[used] = vectors / values @ vectors.T @ (cross[used] / sizes[:, None]) / sizes[:, None]
+    return weights
+
+
+def _residual(target: np.ndarray, learned: np.ndarray, weights: np.ndarray) -> float:
+    """E||S* - A S||^2 / E||S*||^2 with ``weights`` = A^T, (k', k)."""
+    return float(np.sum((target - learned @ weights) ** 2) / np.sum(target**2))
+
+
+def _alignment(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
+    scale = np.linalg.norm(xx) * np.linalg.norm(yy)
+    return float(np.linalg.norm(xy) ** 2 / scale) if scale > 0 else math.nan
 
 
 def _pair(reference: ArrayLike, features: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

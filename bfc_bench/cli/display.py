@@ -58,6 +58,8 @@ class Display:
         """The number of cells is known."""
         self._total = len(session.plan.todo) + len(session.plan.to_skip)
         self._progress.update(self._task, total=self._total, description=session.suite)
+        for caution in session.plan.cautions:
+            self._print(f"caution: {caution}")
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:

@@ -2,6 +2,8 @@
 
 import typer
 
+HEADER = ("kind", "name", "from", "what")
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
@@ -10,31 +12,28 @@ def add_to(app: typer.Typer) -> None:
 
 def list_() -> None:
     """List learners, tasks' parts, suites and executors with the plugin each comes from."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
-    table = Table("kind", "name", "from", "what", box=None, pad_edge=False, header_style="bold")
-    for registry in (
-        plugins.learners,
-        plugins.inputs,
-        plugins.targets,
-        plugins.labels,
-        plugins.suites,
-        plugins.executors,
-        plugins.plots,
-    ):
-        for name in registry:
-            table.add_row(registry.kind, name, registry.origin(name), escape(_summary(registry.get(name))))
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200
-    console.print(table)
+    rows = [
+        (registry.kind, name, registry.origin(name), _summary(registry.get(name)))
+        for registry in (
+            plugins.learners,
+            plugins.inputs,
+            plugins.targets,
+            plugins.labels,
+            plugins.suites,
+            plugins.executors,
+            plugins.plots,
+        )
+        for name in registry
+    ]
+    # Not a table of rich, whose import and layout take longer than to find all this.
+    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
+    for row in (HEADER, *rows):
+        typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     for origin, why in plugins.unavailable.items():
-        console.print(f"{origin}: unavailable: {why}", markup=False, highlight=False, soft_wrap=True)
+        typer.echo(f"{origin}: unavailable: {why}")
 
 
 def _summary(value: object) -> str:

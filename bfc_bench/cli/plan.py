@@ -86,7 +86,7 @@ def plan(
     }
     if format == "json":
         reasons = Counter(made.skipped.values())
-        print(json.dumps({**facts, "skip_reasons": dict(reasons)}, indent=2))
+        print(json.dumps({**facts, "skip_reasons": dict(reasons), "cautions": made.cautions}, indent=2))
         return
     console = Console()
     table = Table(
@@ -98,6 +98,8 @@ def plan(
     console.print(table)
     for reason, number in Counter(made.skipped.values()).items():
         console.print(f"skipped {number}: {reason}", markup=False, highlight=False)
+    for caution in made.cautions:
+        console.print(f"caution: {caution}", markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
         f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "

@@ -27,7 +27,10 @@ ONE_THREAD = {
     "NPROC": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
-"""Environment of a worker: every numerical library reads its thread count from here when it is loaded."""
+"""Every numerical library reads its thread count from here when it is loaded."""
+ENVIRONMENT = {**ONE_THREAD, "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
+"""Environment of a worker. GNU's C library keeps that much freed memory for the next arrays: fresh pages for every
+array cost as much as what is computed in it."""
 
 
 class ProcessExecutor:
@@ -50,8 +53,8 @@ class ProcessPool:
         import pebble
 
         self._call = call
-        self._environment = {name: os.environ.get(name) for name in ONE_THREAD}
-        os.environ.update(ONE_THREAD)
+        self._environment = {name: os.environ.get(name) for name in ENVIRONMENT}
+        os.environ.update(ENVIRONMENT)
         if xla_flags := self._environment["XLA_FLAGS"]:
             os.environ["XLA_FLAGS"] = f"{xla_flags} {ONE_THREAD['XLA_FLAGS']}"
         self._pool = pebble.ProcessPool(

@@ -66,7 +66,16 @@ def write_report(
     definitions = {task["name"]: {k: v for k, v in task.items() if k != "name"} for task in suite.get("task", ())}
     by_task = tables.by_task(rows)
     sections = [
-        section.build(name, by_task[name], definitions.get(name, {}), gallery, styles, levels=levels, metric=metric)
+        section.build(
+            name,
+            by_task[name],
+            definitions.get(name, {}),
+            gallery,
+            styles,
+            levels=levels,
+            metric=metric,
+            asymptotic=_asymptotic(suite, name),
+        )
         for name in dict.fromkeys([*(name for name in definitions if name in by_task), *by_task])
     ]
     page = _template().render(
@@ -114,6 +123,12 @@ def as_text(value: Any) -> str:
 
 def _labels(suite: Mapping[str, Any]) -> list[str]:
     return [entry.get("label") or entry.get("name", "") for entry in suite.get("learner", ())]
+
+
+def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
+    """Exponents of N* that the suite's claims name as the theorem's, by label."""
+    claims = (claim for claim in suite.get("claim", ()) if claim.get("task") == task)
+    return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
 
 def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) -> Grid:

@@ -39,7 +39,7 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     replicate failed has a cross at the top.
     """
     panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
-    labels = _ordered((curve.label for curve in curves), styles)
+    labels = in_order((curve.label for curve in curves), styles)
     styles = styles or assign(labels)
     several = len({task for task, _ in panels}) > 1
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))))
@@ -51,7 +51,7 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
             _curve(panel, curve, styles[curve.label])
         panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", fontsize=10.5, color=INK)
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
-    _name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
+    name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
     notes = ["Line: geometric mean of the replicates. Band: its 95 % t-interval. Dots: replicates."]
     if any(curve.failures.any() for curve in curves):
         notes.append(
@@ -68,7 +68,7 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
 
 def _curve(panel: Axes, curve: Curve, style: Style) -> None:
     n, colour = np.asarray(curve.n, dtype=float), style.colour
-    points = _Points(panel, colour)
+    points = Points(panel, colour)
     measured, failed = np.isfinite(curve.values).any(axis=0), curve.failures > 0
     band = measured & np.isfinite(curve.lo)
     panel.fill_between(n[band], curve.lo[band], curve.hi[band], color=colour, alpha=0.13, linewidth=0)
@@ -83,13 +83,14 @@ def _curve(panel: Axes, curve: Curve, style: Style) -> None:
 
 
 @dataclass(frozen=True)
-class _Points:
+class Points:
     """Draws markers of one colour, and nothing where there are none: an empty line would still distort the layout."""
 
     panel: Axes
     colour: str
 
     def __call__(self, x: ArrayLike, y: ArrayLike, marker: str | Path, **look: Any) -> None:
+        """Draw markers at x and y, arrays of one shape."""
         if np.isfinite(y).any():
             options: dict[str, Any] = {"linestyle": "", "markersize": 5} | look
             self.panel.plot(x, y, color=self.colour, marker=marker, **options)
@@ -107,7 +108,7 @@ def thresholds_against_d(
     that did not reach the level, an arrow down at the smallest n of one that had reached it there; where the median
     itself is beyond, there is no marker.
     """
-    labels = _ordered((label for by_label in thresholds.values() for label in by_label), styles)
+    labels = in_order((label for by_label in thresholds.values() for label in by_label), styles)
     styles = styles or assign(labels)
     figure, axes = grid(max(1, len(thresholds)), columns=min(3, max(1, len(thresholds))))
     every = [(d, t) for by_label in thresholds.values() for by_d in by_label.values() for d, t in by_d.items()]
@@ -122,7 +123,7 @@ def thresholds_against_d(
             at = {d * shift: found for d, found in sorted(by_label[label].items()) if found.crossings}
             _thresholds(panel, at, styles[label])
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
-    _name_axes(axes, "input dimension d", "N*, training points")
+    name_axes(axes, "input dimension d", "N*, training points")
     notes = [
         "Marker: median of the replicates. Dots: replicates.",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
@@ -138,7 +139,7 @@ def thresholds_against_d(
 
 
 def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> None:
-    points = _Points(panel, style.colour)
+    points = Points(panel, style.colour)
     for d, threshold in at.items():
         for censored, marker, size in ((None, "o", 3), ("right", ARROW_UP, 13), ("left", ARROW_DOWN, 13)):
             n = sorted({crossing.n for crossing in threshold.crossings if crossing.censored == censored})
@@ -157,7 +158,7 @@ def feature_errors(
     One panel per (d, layer), one line per (label, stage) in order of training: the geometric mean as the label's marker
     and each replicate as a dot, a learner's stages joined.
     """
-    labels = _ordered((label for group in errors.values() for label, _ in group), styles)
+    labels = in_order((label for group in errors.values() for label, _ in group), styles)
     lines = list(
         dict.fromkeys(key for label in labels for group in errors.values() for key in group if key[0] == label)
     )
@@ -172,7 +173,7 @@ def feature_errors(
             own = {i: np.maximum(group[key], FLOOR) for i, key in enumerate(lines) if key[0] == label and key in group}
             _features(panel, own, styles[label])
         panel.set_title(f"{layer}, d = {d}", loc="left", fontsize=10.5, color=INK)
-    _name_axes(axes, "feature error P (relative)", "")
+    name_axes(axes, "feature error P (relative)", "")
     dress(
         figure,
         title,
@@ -185,20 +186,21 @@ def feature_errors(
 
 def _features(panel: Axes, own: Mapping[int, np.ndarray], style: Style) -> None:
     """One learner in one panel: the (R,) feature errors on each of its lines."""
-    points = _Points(panel, style.colour)
+    points = Points(panel, style.colour)
     for line, values in own.items():
         points(values, np.full(len(values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
     means = [geometric_mean(values).mean for values in own.values()]
     points(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
 
 
-def _ordered(labels: Iterable[str], styles: Styles | None) -> list[str]:
+def in_order(labels: Iterable[str], styles: Styles | None) -> list[str]:
     """Distinct labels in the order of ``styles``, else as they come."""
     distinct = list(dict.fromkeys(labels))
     return [label for label in styles if label in distinct] if styles else distinct
 
 
-def _name_axes(axes: Sequence[Axes], x: str, y: str) -> None:
+def name_axes(axes: Sequence[Axes], x: str, y: str) -> None:
+    """Name the x axis of every panel, the y axis of those in the first column."""
     for panel in axes:
         place = panel.get_subplotspec()
         panel.set_xlabel(x, fontsize=9.5, color=INK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.analysis.curves import Curve, curves
-from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.report import plots, tables
+from bfc_bench.analysis.exponents import Exponent, fit_exponent
+from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.report import plots, sphere_plots, tables
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.grid import Cell, Grid, estimate, listing, pivot
 from bfc_bench.report.style import Styles
@@ -75,6 +77,10 @@ class _Task:
     styles: Styles
     found: Sequence[Curve]
     trimmed: Sequence[Curve]
+    degree: int | None = None
+    """Of a target of one degree on the sphere."""
+    asymptotic: Mapping[str, float] = field(default_factory=dict)
+    """Exponents that theorems give, by label."""
 
     @property
     def metric_name(self) -> str:
@@ -87,12 +93,16 @@ class _Task:
 
 def build(
     name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
-    *, levels: Sequence[float], metric: str,
+    *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
 ) -> Section:  # fmt: skip
-    """The section of task ``name`` from its ``rows``, its figures written by ``gallery`` in the report's ``styles``."""
+    """The section of task ``name`` from its ``rows``, its figures written by ``gallery`` in the report's ``styles``.
+
+    ``asymptotic`` are exponents of N* as d grows that theorems give, by label.
+    """
     metric = tables.metric_of(rows, metric)
     trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if metric == "nmse" else []
-    task = _Task(name, rows, metric, levels, styles, curves(rows, metric), trimmed)
+    found = curves(rows, metric)
+    task = _Task(name, rows, metric, levels, styles, found, trimmed, _degree(definition), asymptotic or {})
     section = Section(name, definition)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
     _draw(section, task, gallery)
@@ -124,6 +134,14 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
                 by_label.setdefault(curve.label, {})[curve.d] = threshold(curve, level)
         figure = plots.thresholds_against_d(reached, f"{task.name}: N* against d", task.metric, task.styles)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
+        if task.degree is not None:
+            figure = sphere_plots.exponent_lines(
+                _fits(task), task.degree, f"{task.name}: exponents", task.metric, task.styles, task.asymptotic
+            )
+            section.pictures.append(gallery.add(figure, "exponents and theory", f"exponents-{task.name}"))
+    if degrees := _degree_curves(task):
+        figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")
+        section.pictures.append(gallery.add(figure, "R² per degree against n", f"degrees-{task.name}"))
     if features := _features_at_largest_n(task):
         figure = plots.feature_errors(features, f"{task.name}: hidden features by stage, largest n", task.styles)
         section.pictures.append(gallery.add(figure, "feature errors by stage", f"features-{task.name}"))
@@ -177,14 +195,25 @@ def _exponents(task: _Task) -> Grid:
             "range": Cell(MISSING if refused else f"{r['d_first']}..{r['d_last']}"),
             "values": Cell(f"{r['values']} + {r['bounds']}"),
             "note": "; ".join(filter(None, [r["method"], r["note"]])),
+            "theory": theory(r),
         }
+
+    def theory(r: Record) -> Cell:
+        limit = task.asymptotic.get(r["label"])
+        asymptotic = "" if limit is None else f"asymptotically {limit:g}"
+        slope = r.get("harmonics_slope", math.nan)
+        return Cell(asymptotic) if math.isnan(slope) else Cell(f"B(d, {task.degree}): {slope:.3g}", asymptotic)
 
     note = (
         "The slope over the tested range of d, with its 95 % interval: not the asymptotic exponent. Points: thresholds "
         "reached + bounds. Detectable: the change of slope over the range that the curvature test finds at 80 % power."
     )
-    records = _ranked(tables.exponent_table(task.found, task.levels), task.order)
-    return listing("Exponents s of N* ∝ dˢ", map(line, records), EXPONENT, note)
+    columns = EXPONENT
+    if task.degree is not None or task.asymptotic:
+        columns = EXPONENT | {"theory": "theory"}
+        note += " Theory: the slope of B(d, p) over the same d, which kernels follow, and the theorem's exponent."
+    records = _ranked(tables.exponent_table(task.found, task.levels, task.degree), task.order)
+    return listing("Exponents s of N* ∝ dˢ", map(line, records), columns, note)
 
 
 def _decay(task: _Task) -> Grid:
@@ -206,10 +235,13 @@ def _stages(task: _Task) -> Iterable[Grid]:
         return estimate(r["mean"], r["lo"], r["hi"])
 
     def head(quantity: str) -> str:
-        return task.metric_name if quantity == task.metric else f"P of {quantity}"
+        return task.metric_name if quantity == task.metric else quantity
 
     records = tables.stage_table(task.rows, task.metric)
-    note = "P: Procrustes distance of the hidden features from the target's, relative. Geometric means with t-interval."
+    note = (
+        "P: Procrustes distance of the hidden features from the target's, relative; span: what a linear map of them "
+        "misses; CKA: centred kernel alignment. Geometric means with t-interval."
+    )
     dims = sorted({r["d"] for r in records})
     for d in dims:
         n = max(r["n"] for r in records if r["d"] == d)
@@ -239,13 +271,50 @@ def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
 
 def _features_at_largest_n(task: _Task) -> dict[tuple[int, str], dict[tuple[str, str], list[float]]]:
     """P_l by (d, layer), then (label, stage)."""
-    values = {key: v for key, v in tables.stage_values(task.rows, task.metric).items() if key[5] != task.metric}
+    values = {
+        (*key[:5], key[5].removeprefix("P of ")): v
+        for key, v in tables.stage_values(task.rows, task.metric).items()
+        if key[5].startswith("P of ")
+    }
     largest = {d: max(n for _, at, n, *_ in values if at == d) for d in {key[1] for key in values}}
     found: dict[tuple[int, str], dict[tuple[str, str], list[float]]] = {}
     for (_, d, n, label, stage, layer), v in sorted(values.items(), key=lambda item: (item[0][1], item[0][5])):
         if n == largest[d]:
             found.setdefault((d, layer), {})[label, stage] = v
     return found
+
+
+def _degree(definition: Mapping[str, Any]) -> int | None:
+    """The degree of a target that is of one degree on the sphere."""
+    target = definition.get("target", {})
+    pure = target.get("kind") == "lowrank-poly" and target.get("form", "gegenbauer") == "gegenbauer"
+    return int(target["degree"]) if pure else None
+
+
+def _fits(task: _Task) -> dict[float, dict[str, tuple[Exponent, dict[int, Threshold]]]]:
+    """Exponent and thresholds by level and label, for labels measured at 2 dimensions or more."""
+    fits: dict[float, dict[str, tuple[Exponent, dict[int, Threshold]]]] = {}
+    for level in task.levels:
+        reached: dict[str, dict[int, Threshold]] = {}
+        for curve in task.found:
+            reached.setdefault(curve.label, {})[curve.d] = threshold(curve, level)
+        fits[level] = {
+            label: (fit_exponent({d: found.crossings for d, found in by_d.items()}), by_d)
+            for label, by_d in reached.items()
+            if sum(bool(found.crossings) for found in by_d.values()) > 1
+        }
+    return fits
+
+
+def _degree_curves(task: _Task) -> dict[tuple[int, str], dict[int, Curve]]:
+    """Errors per degree by (d, label), then degree."""
+    names = {name for row in task.rows for name in row.feature_errors if re.fullmatch(r"degree\d+", name)}
+    found: dict[tuple[int, str], dict[int, Curve]] = {}
+    for degree in sorted(int(name.removeprefix("degree")) for name in names):
+        for curve in curves(task.rows, f"feature_errors.degree{degree}"):
+            if np.isfinite(curve.values).any():
+                found.setdefault((curve.d, curve.label), {})[degree] = curve
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], task.order.index(item[0][1]))))
 
 
 def _heavy_tailed(task: _Task) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, get_args
 from bfc_bench.analysis.curves import FLOOR, Curve, curves
 from bfc_bench.analysis.exponents import decay, fit_exponent
 from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.results import Row, Status
 
@@ -81,8 +82,11 @@ def threshold_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS) ->
     return records
 
 
-def exponent_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS) -> list[Record]:
-    """Exponent of N*(level) in d for each (task, label) measured at 2 dimensions or more, or why there is none."""
+def exponent_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS, degree: int | None = None) -> list[Record]:
+    """Exponent of N*(level) in d for each (task, label) measured at 2 dimensions or more, or why there is none.
+
+    For a target of one ``degree`` on the sphere ``harmonics_slope`` is that of log B(d, degree) over the same d.
+    """
     groups: dict[tuple[str, str], list[Curve]] = defaultdict(list)
     for curve in found:
         if any(interval.count for interval in curve.intervals):
@@ -97,6 +101,7 @@ def exponent_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS) -> 
                 | {"d_first": first, "d_last": last, "values": fit.uncensored, "bounds": fit.censored}
                 | {"curvature_p": fit.curvature_p, "detectable": fit.detectable, "lack_of_fit_p": fit.lack_of_fit_p}
                 | {"method": fit.method, "note": fit.refused or fit.note}
+                | ({} if degree is None else {"harmonics_slope": harmonics_slope(fit.dims, degree)})
             )
     return records
 
@@ -118,15 +123,20 @@ def decay_table(found: Iterable[Curve]) -> list[Record]:
 def stage_values(rows: Iterable[Row], metric: str = "nmse") -> dict[tuple[str, int, int, str, str, str], list[float]]:
     """Values over replicates by (task, d, n, label, stage, quantity), stages in order of training, the last ``final``.
 
-    The quantity is the metric or a hidden layer, whose feature error P_l it is then. Learners that show neither stages
-    nor features are left out.
+    The quantity is the metric, ``P of S2`` (feature error), ``span of S2`` (span error) or ``1 - CKA of S2``, with the
+    name of the layer, or ``error in degree2``. Learners that show neither stages nor features are left out.
     """
     values: dict[tuple[str, int, int, str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         if row.status == "ok" and (row.stages or row.feature_errors):
             final = {metric: getattr(row, metric), "feature_errors": row.feature_errors}
+            final |= row.chosen.get("measured") or {}
             for stage, measured in [*row.stages.items(), (FINAL, final)]:
-                quantities = {metric: measured.get(metric)} | dict(measured.get("feature_errors") or {})
+                quantities = {metric: measured.get(metric)}
+                for part, error in (measured.get("feature_errors") or {}).items():
+                    quantities[f"error in {part}" if part.startswith("degree") else f"P of {part}"] = error
+                quantities |= {f"span of {layer}": e for layer, e in (measured.get("span_errors") or {}).items()}
+                quantities |= {f"1 - CKA of {layer}": 1 - c for layer, c in (measured.get("cka") or {}).items()}
                 for quantity, value in quantities.items():
                     if isinstance(value, int | float) and math.isfinite(value):
                         key = (row.task, row.d, row.n, row.label, stage, quantity)
@@ -181,13 +191,20 @@ def cost_table(rows: Iterable[Row]) -> list[Record]:
 
 
 def problem_table(rows: Iterable[Row]) -> list[Record]:
-    """Cells that did not end ok, grouped by status, task, label and reason; failures first, skips last."""
-    groups = _grouped((row for row in rows if row.status != "ok"), "status", "task", "label", "reason")
+    """Cells that are not ok, or that are with a caution, grouped by status, task, label and reason.
+
+    Failures come first, cautions next, skips last.
+    """
+    groups = _grouped((row for row in rows if row.status != "ok" or row.reason), "status", "task", "label", "reason")
     return [
         {"status": status, "task": task, "label": label, "reason": reason or "no reason given", "cells": len(group)}
         | {"d": _listed(row.d for row in group), "n": _listed(row.n for row in group)}
-        for (status, task, label, reason), group in sorted(groups.items(), key=lambda item: STATUSES.index(item[0][0]))
+        for (status, task, label, reason), group in sorted(groups.items(), key=lambda item: _severity(item[0][0]))
     ]
+
+
+def _severity(status: Status) -> tuple[bool, bool, int]:
+    return status == "skipped", status == "ok", STATUSES.index(status)
 
 
 def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric: str = "nmse") -> list[Record]:

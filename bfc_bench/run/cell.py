@@ -10,19 +10,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.features import feature_errors
+from bfc_bench.analysis.features import measure_features
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.results import Row, Status
 from bfc_bench.run.fitting import Choice, Outcome, attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Work
-from bfc_bench.tasks.metrics import error_rate, nmse, trimmed_nmse
+from bfc_bench.tasks.metrics import error_rate, nmse
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.precision import precision_state
 
 Finished: TypeAlias = tuple[Row, str]
 """A row and its traceback."""
+
+
+BESIDES = ("span_errors", "cka")
+"""Measures of hidden features that stand beside the row's ``feature_errors``, in ``chosen["measured"]``."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def _run(work: list[Work]) -> list[Finished]:
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
     test_x = {item.problem.sample: item.convert(item.problem.test_x) for item in work}
     tests = predict(cls, ordered, [test_x[item.problem.sample] for item in work])
-    trains = predict(cls, ordered, [item.convert(item.train().x[:TRAIN_POINTS]) for item in work])
+    trains = predict(cls, ordered, [item.convert(item.train.x[:TRAIN_POINTS]) for item in work])
     finished = [_finish(*parts) for parts in zip(work, choices, ordered, tests, trains, strict=True)]
     shared: dict[str, Any] = {
         "trained_together": len(work),
@@ -79,7 +83,7 @@ def _shares(work: list[Work]) -> list[float]:
 
 
 def _job(item: Work, choice: Choice) -> Job:
-    return Job(choice.learner, item.converted(item.train()), item.context(choice.learner))
+    return Job(choice.learner, item.converted(item.train), item.context(choice.learner))
 
 
 def _finish(item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, train: Any) -> Finished:
@@ -89,11 +93,20 @@ def _finish(item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, t
     measured = attempt(lambda: _measure(item, outcome, test))
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, chosen)
-    row = blank_row(item.batch, item.cell, "ok", "")
+    row = blank_row(item.batch, item.cell, "ok", _caution(item, choice))
+    facts: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
-        chosen["measured"] = _label_errors(item, test)
+        facts |= _label_errors(item, test)
+    if facts:
+        chosen["measured"] = facts
     row = replace(row, chosen=chosen, dtype=str(test.dtype), train_nmse=_train_nmse(item, train), **measured)
     return row, ""
+
+
+def _caution(item: Work, choice: Choice | Failure) -> str:
+    """What the learner that was trained says of its results on the task."""
+    learner = choice.learner if isinstance(choice, Choice) else item.learner
+    return learner.caution(item.problem.task.facts(item.cell.d), item.cell.n) or ""
 
 
 def _failed(batch: Batch, cell: Cell, failure: Failure, chosen: dict[str, Any]) -> Finished:
@@ -156,7 +169,7 @@ def _measure(item: Work, predictor: Any, test: np.ndarray) -> dict[str, Any]:
     """Errors of the final prediction and of every stage, on the cell's test points."""
     hidden = item.problem.test_hidden
     x = item.convert(item.problem.test_x) if hidden or predictor.stages else None
-    measured: dict[str, Any] = {**_errors(item, test), "feature_errors": _features(hidden, predictor, x)}
+    measured = _all_errors(item, hidden, predictor, x, test)
     measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
     return measured
 
@@ -165,14 +178,21 @@ def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
     prediction = attempt(lambda: check_prediction(stage.predict(x), len(x)))
     if isinstance(prediction, Failure):
         return {"reason": prediction.reason}
-    return {**_errors(item, prediction), "feature_errors": _features(hidden, stage, x)}
+    return _all_errors(item, hidden, stage, x, prediction)
+
+
+def _all_errors(item: Work, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+    """Errors of a prediction, of the predictor's hidden layers, and in named parts of the target."""
+    errors: dict[str, Any] = {**_errors(item, prediction), **_features(hidden, predictor, x)}
+    errors["feature_errors"] |= item.problem.part_errors(prediction.astype(np.float64))
+    return errors
 
 
 def _errors(item: Work, prediction: np.ndarray) -> dict[str, float | None]:
-    prediction, target = prediction.astype(np.float64), item.problem.test_y
-    if item.problem.task.labels.label_kind == "binary":
-        return {"error_rate": error_rate(prediction, target)}
-    return {"nmse": nmse(prediction, target), "nmse_trimmed": trimmed_nmse(prediction, target)}
+    prediction, problem = prediction.astype(np.float64), item.problem
+    if problem.task.labels.label_kind == "binary":
+        return {"error_rate": error_rate(prediction, problem.test_y)}
+    return {"nmse": problem.truth.nmse(prediction), "nmse_trimmed": problem.truth.trimmed_nmse(prediction)}
 
 
 def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:
@@ -182,14 +202,14 @@ def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:
     return {"label_nmse": float(error), "opt": float(opt)}
 
 
-def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, float]:
+def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, dict[str, float]]:
     learned = predictor.hidden(x) if hidden else {}
-    return feature_errors(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
+    return measure_features(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
 
 
 def _train_nmse(item: Work, prediction: Any) -> float | None:
     """Mean squared error on the first training labels over their variance, or None where there is none."""
-    y = item.train().y[:TRAIN_POINTS]
-    if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary" or not np.var(y) > 0:
+    y = item.train.y[:TRAIN_POINTS]
+    if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary" or np.ptp(y) == 0:
         return None
     return nmse(prediction.astype(np.float64), y)

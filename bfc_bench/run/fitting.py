@@ -112,7 +112,7 @@ def split(data: Data) -> tuple[Data, Data]:
 
 def tune(work: Sequence[Work]) -> list[Choice | Failure]:
     """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
-    parts = {i: split(item.train()) for i, item in enumerate(work) if item.candidates}
+    parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
     trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
     trains = {i: work[i].converted(train) for i, (train, _) in parts.items()}
     xs = {i: work[i].convert(validation.x) for i, (_, validation) in parts.items()}

@@ -13,25 +13,27 @@ class PeakMemory:
     def __init__(self) -> None:
         with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
             file.write("5")  # Linux: restart the peak
-        self._before = _status("VmRSS:") or _peak()
+        self._before = _status(b"VmRSS:") or _peak()
 
     def bytes(self) -> int:
         """The peak so far, in bytes above the start."""
         return max(0, _peak() - self._before)
 
 
-def _status(key: str) -> int | None:
+def _status(key: bytes) -> int | None:
     """A size in bytes from this process's status on Linux, or None elsewhere."""
     try:
-        with open("/proc/self/status") as lines:
-            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), None)
+        with open("/proc/self/status", "rb", buffering=0) as file:
+            text = file.read()
     except OSError:
         return None
+    _, found, rest = text.partition(key)
+    return int(rest.split(None, 1)[0]) * 1024 if found else None
 
 
 def _peak() -> int:
     unit = 1 if sys.platform == "darwin" else 1024
-    return _status("VmHWM:") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return _status(b"VmHWM:") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def is_out_of_memory(error: Exception) -> bool:

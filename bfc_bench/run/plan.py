@@ -6,20 +6,25 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import frexp
 from statistics import median
+from typing import TypeAlias
 
 from bfc_bench.compat import ask, skip_reason
 from bfc_bench.config import canonical_json
-from bfc_bench.learner import Cost
+from bfc_bench.learner import Cost, TaskFacts
 from bfc_bench.results import Row
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
 from bfc_bench.tasks.task import Problem
 
-FLOPS_PER_SECOND = 5e9
-"""Assumed of one core until rows of the learner tell."""
+FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}
+"""Assumed of one core, and of a GPU that trains an ensemble, until rows of the learner tell."""
 UNKNOWN_SECONDS = 1.0
 """Assumed of a cell whose learner declares no cost and has no rows yet."""
+SHORTEST_SECONDS = 5.0
+"""Estimated time below which cells that can be trained together are not cut into smaller batches."""
 DONE = frozenset({"ok"})
+Where: TypeAlias = tuple[str, int, int]
+"""Label, d and n: what the cost of a cell depends on."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Plan:
 
     grid: Grid
     common: Common
+    costs: Costs
     todo: list[Cell] = field(default_factory=list)
     done: list[Cell] = field(default_factory=list)
     failed: list[Cell] = field(default_factory=list)
@@ -46,6 +52,8 @@ class Plan:
     """The skipped ones that have no row yet."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Estimated CPU seconds of a cell to do, by cell id."""
+    cautions: list[str] = field(default_factory=list)
+    """What learners say of their results on some task, a line each, naming label and tasks."""
     peak_bytes: float = 0.0
     """Largest memory that one cell to do declares."""
 
@@ -65,9 +73,7 @@ class Plan:
             groups.setdefault(self._key(cell, problems), []).append(cell)
         planned = []
         for cells in groups.values():
-            total = sum(self.seconds[cell.id] for cell in cells)
-            seconds = min(self.common.cell_seconds / 4, max(total / (2 * jobs), 5.0))
-            planned += [self._batch(part) for part in self._parts(cells, seconds)]
+            planned += [self._batch(part) for part in self._parts(cells, jobs)]
         return sorted(planned, key=_order)
 
     def single(self, cell: Cell) -> Batch:
@@ -84,17 +90,24 @@ class Plan:
         key = ask(learner, "batch_key", problems[where].outline(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
-    def _parts(self, cells: Sequence[Cell], seconds: float) -> Iterable[list[Cell]]:
-        """Cut a group where its estimated time or declared memory would exceed what a batch may take."""
+    def _parts(self, cells: Sequence[Cell], jobs: int) -> Iterable[list[Cell]]:
+        """Cut a group where its estimated time or declared memory would exceed what a batch may take.
+
+        The time is a share of what is left of the group, so that the last batches, which a worker may have to wait for,
+        are short; not too short, since workers compile or load the group's program.
+        """
+        left = sum(self.seconds[cell.id] for cell in cells)
         part: list[Cell] = []
-        time = memory = 0.0
+        time = memory = limit = 0.0
         for cell in cells:
-            more = _bytes(self.grid.entries[cell.label], cell)
-            if part and (time + self.seconds[cell.id] > seconds or memory + more > self.common.memory_bytes):
+            seconds, size = self.seconds[cell.id], self.costs.bytes(cell)
+            if part and (time + seconds > limit or memory + size > self.common.memory_bytes):
                 yield part
                 part, time, memory = [], 0.0, 0.0
+            if not part:
+                limit = min(self.common.cell_seconds / 4, max(left / (2 * jobs), SHORTEST_SECONDS))
             part.append(cell)
-            time, memory = time + self.seconds[cell.id], memory + more
+            time, memory, left = time + seconds, memory + size, left - seconds
         if part:
             yield part
 
@@ -122,8 +135,8 @@ def make_plan(
     grid: Grid, common: Common, statuses: Mapping[str, str], history: Sequence[Row], *, retry_failed: bool = False
 ) -> Plan:
     """Sort every cell. ``statuses`` are those of rows in the store; ``history`` are rows to learn costs from."""
-    plan = Plan(grid, common)
-    costs = _Costs(grid, history)
+    costs = Costs(grid, history, common.device)
+    plan = Plan(grid, common, costs)
     facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}
     reasons: dict[tuple[str, str, int, int], str | None] = {}
     for cell in grid.cells():
@@ -151,45 +164,66 @@ def make_plan(
         else:
             plan.todo.append(cell)
             plan.seconds[cell.id] = costs.seconds(cell)
-            plan.peak_bytes = max(plan.peak_bytes, _bytes(entry, cell))
+            plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
+    plan.cautions = _cautions(grid, [*plan.todo, *plan.done], facts)
     return plan
 
 
-def _bytes(entry: Entry, cell: Cell) -> float:
-    cost = ask(entry.learner, "cost", cell.n, cell.d)
-    return 0.0 if cost is None else cost.bytes
+def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int], TaskFacts]) -> list[str]:
+    """One line per label and text."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for label, task, d, n in dict.fromkeys((cell.label, cell.task, cell.d, cell.n) for cell in cells):
+        entry = grid.entries[label]
+        for learner in entry.candidates or (entry.learner,):
+            text = ask(learner, "caution", facts[task, d], n)
+            if text and task not in (named := tasks.setdefault((label, text), [])):
+                named.append(task)
+    return [f"{label} on {', '.join(named)}: {text}" for (label, text), named in tasks.items()]
 
 
-class _Costs:
+class Costs:
     """CPU seconds of a cell: from rows of the same curve, else from rows of the learner and its declared cost."""
 
-    def __init__(self, grid: Grid, history: Sequence[Row]) -> None:
-        self._grid = grid
-        seen: dict[tuple[str, int, int], list[float]] = {}
+    def __init__(self, grid: Grid, history: Sequence[Row], device: str) -> None:
+        self._grid, self._device = grid, device
+        self._declared: dict[Where, Cost | None] = {}
+        self._known: dict[Where, float] = {}
+        seen: dict[Where, list[float]] = {}
         rates: dict[str, list[float]] = {}
         for row in history:
-            entry = grid.entries.get(row.label)
-            if row.status != "ok" or entry is None or row.fit_cpu_seconds is None:
+            if row.status != "ok" or row.label not in grid.entries or row.fit_cpu_seconds is None:
                 continue
-            seen.setdefault((row.label, row.d, row.n), []).append(row.fit_cpu_seconds)
-            if cost := ask(entry.learner, "cost", row.n, row.d):
+            if row.device != device:
+                continue
+            where = (row.label, row.d, row.n)
+            seen.setdefault(where, []).append(row.fit_cpu_seconds)
+            if cost := self._cost(where):
                 rates.setdefault(row.label, []).append(row.fit_cpu_seconds / cost.flops)
         self._seen = {key: median(values) for key, values in seen.items()}
         self._rates = {label: median(values) for label, values in rates.items()}
-        self._known: dict[tuple[str, int, int], float] = {}
 
     def seconds(self, cell: Cell) -> float:
         """The estimate for one cell."""
-        key = (cell.label, cell.d, cell.n)
-        if key not in self._known:
-            self._known[key] = self._seen[key] if key in self._seen else self._declared(cell)
-        return self._known[key]
+        where = (cell.label, cell.d, cell.n)
+        if where not in self._known:
+            self._known[where] = self._seen[where] if where in self._seen else self._estimate(where)
+        return self._known[where]
 
-    def _declared(self, cell: Cell) -> float:
-        entry = self._grid.entries[cell.label]
-        cost: Cost | None = ask(entry.learner, "cost", cell.n, cell.d)
+    def bytes(self, cell: Cell) -> float:
+        """The memory that one cell declares; 0 where it declares none."""
+        cost = self._cost((cell.label, cell.d, cell.n))
+        return 0.0 if cost is None else cost.bytes
+
+    def _cost(self, where: Where) -> Cost | None:
+        if where not in self._declared:
+            label, d, n = where
+            self._declared[where] = ask(self._grid.entries[label].learner, "cost", n, d)
+        return self._declared[where]
+
+    def _estimate(self, where: Where) -> float:
+        cost, label = self._cost(where), where[0]
         if cost is None:
             return UNKNOWN_SECONDS
-        if cell.label in self._rates:
-            return cost.flops * self._rates[cell.label]
-        return cost.flops / FLOPS_PER_SECOND * max(1, len(entry.candidates))
+        if label in self._rates:
+            return cost.flops * self._rates[label]
+        return cost.flops / FLOPS_PER_SECOND[self._device] * max(1, len(self._grid.entries[label].candidates))

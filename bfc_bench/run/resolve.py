@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from bfc_bench.config import digest
@@ -36,6 +37,7 @@ class Entry:
     """Empty when nothing is tuned."""
     tune: Mapping[str, Sequence[Any]]
     tasks: tuple[str, ...]
+    max_n: float = inf
 
     def definition(self) -> dict[str, Any]:
         """What the learner's results depend on, as plain data."""
@@ -59,7 +61,7 @@ class Grid:
             for name in entry.tasks:
                 base = digest([self.task_digests[name], self.learner_digests[label], label])
                 for d in sizes[name].d:
-                    for n in sizes[name].n:
+                    for n in (n for n in sizes[name].n if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
                             yield Cell(digest([base, d, n, replicate]), name, label, d, n, replicate)
 
@@ -144,4 +146,4 @@ def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: 
     options = [{**entry.options, **choice} for choice in candidates(space)]
     chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if space else ()
     tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)
-    return Entry(entry.label, learner, chosen, space, tasks)
+    return Entry(entry.label, learner, chosen, space, tasks, entry.max_n or inf)

@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def _run(session: Session, plugins: Plugins, executor: Executor) -> None:
     batches: dict[int, Batch] = {}
     if not plan.todo:
         return
-    pool: Pool = executor.open(run_batch, prepare=warm_up)
+    pool: Pool = executor.open(run_batch, prepare=partial(warm_up, plan.common.device))
     try:
 
         def submit(batch: Batch) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -97,6 +99,7 @@ class Work:
         """``x`` as the array kind and on the device that the learner wants."""
         return convert(x, self.learner.capabilities.arrays[0], self.batch.common.device)
 
+    @cached_property
     def train(self) -> Data:
         """The n training points, as NumPy arrays."""
         return self.problem.train(self.cell.n)
@@ -106,8 +109,10 @@ class Work:
         return replace(data, x=self.convert(data.x), y=self.convert(data.y))
 
 
-def warm_up() -> None:
+def warm_up(device: str) -> None:
     """In a new worker: find the plugins, so that the first cell's time is its own."""
+    if device == "cpu" and multiprocessing.parent_process() is not None:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
     _plugins()
 
 

@@ -62,6 +62,14 @@ class Target(Settings, ABC):
 
     kind: ClassVar[str]
 
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """Degrees >= 1, ascending, of the spherical harmonics that make up the target on the sphere, where known.
+
+        Learners may see them when they say whether they apply (``TaskFacts.degrees``), never when they fit.
+        """
+        return ()
+
     def check(self, d: int) -> str | None:
         """Why this target does not exist in d dimensions (a width above d, say), or None."""
         return None
@@ -93,6 +101,10 @@ class Teacher(ABC):
         """
         return {}
 
+    def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
+        """Errors of predictions (m,) at x (m, d) in named parts of G*, each over its part's variance."""
+        return {}
+
 
 class ScaledTeacher(Teacher):
     """``factor`` times another target function, factor > 0. Hidden features and ``alphas`` follow."""
@@ -110,6 +122,10 @@ class ScaledTeacher(Teacher):
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """sqrt(factor) times the hidden features."""
         return {layer: sqrt(self.factor) * s for layer, s in self.teacher.hidden(x).items()}
+
+    def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
+        """Relative errors, which the factor does not change."""
+        return self.teacher.part_errors(x, prediction / self.factor)
 
 
 class Labels(Settings, ABC):

@@ -2,9 +2,49 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from bfc_bench.tasks.base import Float
+
+TRIMMED_SHARE = 0.01
+
+
+class Truth:
+    """Target values, with what every error against them needs, computed once for all predictions."""
+
+    def __init__(self, target: Float, share: float = TRIMMED_SHARE) -> None:
+        self.target = np.asarray(target, float)
+        """(m,)."""
+        self._share = share
+
+    def nmse(self, prediction: Float) -> float:
+        """``nmse``."""
+        return _mean(self._squares("nmse", prediction)) / self._variance
+
+    def trimmed_nmse(self, prediction: Float) -> float:
+        """``trimmed_nmse``."""
+        return _mean(self._squares("trimmed_nmse", prediction)[self._kept]) / self._kept_variance
+
+    @cached_property
+    def _variance(self) -> float:
+        return _variance(self.target)
+
+    @cached_property
+    def _kept(self) -> np.ndarray:
+        distance = np.abs(self.target - np.median(self.target))
+        return np.argsort(distance, kind="stable")[: len(self.target) - int(self._share * len(self.target))]
+
+    @cached_property
+    def _kept_variance(self) -> float:
+        return _variance(self.target[self._kept])
+
+    def _squares(self, who: str, prediction: Float) -> Float:
+        prediction, target = _same_shape(who, prediction, self.target)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares: Float = (prediction - target) ** 2
+        return squares
 
 
 def nmse(prediction: Float, target: Float) -> float:
@@ -12,23 +52,16 @@ def nmse(prediction: Float, target: Float) -> float:
 
     Raises ``ValueError`` when the shapes differ or the target is constant, where no relative error exists.
     """
-    prediction, target = _same_shape("nmse", prediction, target)
-    if np.ptp(target) == 0:
-        raise ValueError(f"nmse: the target is constant on all {len(target)} points, so that no relative error exists.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.mean((prediction - target) ** 2) / np.var(target))
+    return Truth(target).nmse(prediction)
 
 
-def trimmed_nmse(prediction: Float, target: Float, share: float = 0.01) -> float:
+def trimmed_nmse(prediction: Float, target: Float, share: float = TRIMMED_SHARE) -> float:
     """NMSE on the points that remain when the ``share`` of them farthest from the target's median is left out.
 
     floor(share m) points are left out, chosen by the target alone, so they are the same for every learner. Variance and
     error are both those of the remaining points. Raises ``ValueError`` as ``nmse`` does.
     """
-    prediction, target = _same_shape("trimmed_nmse", prediction, target)
-    distance = np.abs(target - np.median(target))
-    kept = np.argsort(distance, kind="stable")[: len(target) - int(share * len(target))]
-    return nmse(prediction[kept], target[kept])
+    return Truth(target, share).trimmed_nmse(prediction)
 
 
 def error_rate(prediction: Float, labels: Float) -> float:
@@ -40,6 +73,19 @@ def error_rate(prediction: Float, labels: Float) -> float:
     if not np.all(np.abs(labels) == 1):
         raise ValueError(f"error_rate: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
     return float(np.mean(np.sign(prediction) != labels))
+
+
+def _mean(squares: Float) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.mean(squares))
+
+
+def _variance(target: Float) -> float:
+    """Raises ``ValueError`` for a constant."""
+    variance = float(np.var(target))
+    if np.ptp(target) == 0 or variance == 0:  # rounding leaves a constant some variance
+        raise ValueError(f"nmse: the target is constant on all {len(target)} points, so that no relative error exists.")
+    return variance
 
 
 def _same_shape(who: str, prediction: Float, target: Float) -> tuple[Float, Float]:

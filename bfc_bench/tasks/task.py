@@ -15,6 +15,8 @@ from bfc_bench.learner import Data, Outline, TaskFacts
 from bfc_bench.registry import Registry
 from bfc_bench.seeds import BLOCK, stream
 from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Rule, ScaledTeacher, Target, Teacher
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.metrics import Truth
 
 SCALE_POINTS = 16 * BLOCK
 """Leading test points on which the target's mean and deviation are estimated, whatever the size of the test set."""
@@ -61,6 +63,7 @@ class Task:
             kind=self.labels.label_kind,
             d=d + self.labels.columns,
             unlabeled=self.unlabeled,
+            degrees=self.target.degrees if isinstance(self.inputs, Sphere) and not self.labels.columns else (),
         )
 
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:
@@ -149,11 +152,23 @@ class Problem:
         return self._test.first(self.test_size)[2]
 
     @cached_property
+    def truth(self) -> Truth:
+        """``test_y``, for errors against it."""
+        return Truth(self.test_y)
+
+    @cached_property
     def test_hidden(self) -> Mapping[str, Float]:
         """The teacher's hidden features at the test inputs, {"S2": (test_size, k_2), ...}."""
         blocks = range(-(-self.test_size // BLOCK))
         parts = [self.teacher.hidden(self._inputs("test-inputs", block)) for block in blocks]
         return {layer: np.concatenate([part[layer] for part in parts])[: self.test_size] for layer in parts[0]}
+
+    def part_errors(self, prediction: Float) -> Mapping[str, float]:
+        """Errors of predictions (test_size,) at the test inputs in named parts of the target, where it has some."""
+        labels = self.task.labels
+        if labels.label_kind == "binary" or labels.columns:
+            return {}
+        return self.teacher.part_errors(self.test_x, prediction)
 
     @property
     def unlabeled(self) -> Float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 from bfc_bench.config import canonical_json
@@ -116,6 +117,14 @@ def skip_gives_a_reason_or_none(trial: Trial) -> None:
         for unlabeled in (0, 1000):
             reason = trial.learner.skip(trial.facts(labels, unlabeled), N)
             require(reason is None or (isinstance(reason, str) and reason != ""), f"skip() gave {reason!r}")
+
+
+@law(smoke_options_are_valid)
+def caution_is_a_text_or_none(trial: Trial) -> None:
+    """``caution`` answers for tasks with and without known degrees."""
+    for degrees in ((), (1, 2, 3, 4)):
+        text = trial.learner.caution(replace(trial.facts(), inputs="sphere", degrees=degrees), N)
+        require(text is None or (isinstance(text, str) and text != ""), f"caution() gave {text!r}")
 
 
 @law(smoke_options_are_valid)

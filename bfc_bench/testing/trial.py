@@ -18,6 +18,7 @@ from bfc_bench.testing.law import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 N, D, UNLABELED, TEST = 48, 6, 96, 17
+INPUTS = ("uniform", "sphere")
 WIDTH = 3
 ALPHAS = (1.0, 0.3)
 FACTS: Mapping[str, Any] = MappingProxyType({"alphas": ALPHAS})
@@ -57,16 +58,24 @@ class Trial:
 
         return "cuda" if torch.cuda.is_available() else skip("runs on cuda only, and there is none")
 
+    @cached_property
+    def inputs(self) -> str:
+        """``uniform``, or ``sphere`` for a learner that skips uniform inputs and takes those."""
+        uniform, sphere = (self.learner.skip(self._facts(kind, self.labels, UNLABELED), N) for kind in INPUTS)
+        return INPUTS[uniform is not None and sphere is None]
+
     def facts(self, labels: LabelKind | None = None, unlabeled: int = UNLABELED) -> TaskFacts:
         """The task of the trial."""
-        kind = labels or self.labels
-        target = "quadratic-densenet"
-        return TaskFacts("check", "uniform", target, "clean" if kind == "real" else "sign", kind, D, unlabeled)
+        return self._facts(self.inputs, labels or self.labels, unlabeled)
+
+    def _facts(self, inputs: str, kind: LabelKind, unlabeled: int) -> TaskFacts:
+        labels = "clean" if kind == "real" else "sign"
+        return TaskFacts("check", inputs, "quadratic-densenet", labels, kind, D, unlabeled)
 
     def data(
         self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
     ) -> Data:
-        """A training set: x (n, D) uniform with unit variance, y (n,) of a quadratic network with unit variance.
+        """A training set: x (n, D) as in ``points``, y (n,) of a quadratic network with unit variance.
 
         Sets of one ``teacher`` are prefixes of one sample; another teacher has other inputs too.
         """
@@ -80,8 +89,9 @@ class Trial:
         return Data(sample=f"check-{teacher}-{kind}", n=n, d=D, kind=kind, x=x, y=y)
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
-        """Inputs (m, D), uniform on [-sqrt 3, sqrt 3]^D."""
-        return stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, D))
+        """Inputs (m, D), uniform on [-sqrt 3, sqrt 3]^D, or those of norm 1 in the same directions."""
+        x = stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, D))
+        return x / np.linalg.norm(x, axis=1, keepdims=True) if self.inputs == "sphere" else x
 
     def test_points(self, m: int = TEST) -> Array:
         """Fresh inputs (m, D) of the array kind that the learner prefers."""
@@ -100,7 +110,8 @@ class Trial:
         if bare:
             return Context(seed=seed, device=self.device, oracle=told)
         unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)
-        return Context(seed=seed, device=self.device, oracle=told, square_mean=np.ones(D), unlabeled=unlabeled)
+        square_mean = np.full(D, 1 / D if self.inputs == "sphere" else 1.0)
+        return Context(seed=seed, device=self.device, oracle=told, square_mean=square_mean, unlabeled=unlabeled)
 
     def job(self, learner: Learner | None = None, *, n: int = N, teacher: int = 0, seed: int = 0) -> Job:
         """One fit, with arrays of its own."""

@@ -1,8 +1,8 @@
 """Arc-cosine kernels: closed forms of Gaussian gates, and of infinitely wide ReLU networks of any depth.
 
 With unit vectors x, x' of cosine rho and w ~ N(0, I), E[s(w.x) s(w.x')] is ``k0`` for the step s(t) = 1{t > 0}, ``k1``
-for the ReLU s(t) = max(t, 0) and ``k2`` for s(t) = max(t, 0)^2 / 2 (Cho & Saul 2009, with their factor 2 and degree's
-factorial taken into s).
+for the ReLU s(t) = max(t, 0), ``k2`` for s(t) = max(t, 0)^2 / 2 and ``k3`` for s(t) = max(t, 0)^3 / 6 (Cho & Saul 2009,
+with their factor 2 and degree's factorial taken into s).
 
 Networks follow the convention of neural-tangents: ``depth`` hidden layers ``Dense(W_std=sqrt(2)), Relu`` and a read-out
 ``Dense(W_std=1)``, every Dense with ``b_std = sqrt(bias_variance)``. Without bias NNGP(x, x) = |x|^2/d and
@@ -40,6 +40,18 @@ def k2(rho: Array) -> Array:
     xp = _library(rho)
     rho = xp.clip(rho, -1, 1)
     return (3 * rho * xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
+
+
+def k3(rho: Array) -> Array:
+    """E[relu(w.x)^3/6 relu(w.x')^3/6] at ``rho``.
+
+    (15 s - 11 s^3 + (pi - acos rho)(9 rho + 6 rho^3)) / (72 pi) with s = sqrt(1 - rho^2).
+    """
+    xp = _library(rho)
+    rho = xp.clip(rho, -1, 1)
+    squared_sine = (1 - rho) * (1 + rho)
+    sine = xp.sqrt(squared_sine)
+    return sine * (15 - 11 * squared_sine) / (72 * pi) + (1 - xp.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
 
 
 def nngp(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:

@@ -29,6 +29,7 @@ from bfc_bench.toolkit.tangents import neural_tangents
 class Compositional(Kernel):
     """s^(s^(... gamma <x, z>)) where gamma |x|^2 = gamma |z|^2 = 1, and the NNGP kernel of that network elsewhere."""
 
+    gamma: float
     activation: Activation = "relu"
     depth: int = 1
 

@@ -70,11 +70,16 @@ class Recipe:
 
     apply: Callable[[Tree, Tree], Array]
     """``apply(params, inputs)``: predictions (B,) from a member's parameters and leaves of ``inputs`` (B, ...)."""
-    batch_size: int
+    batch_size: int | None
+    """Points of a step, drawn with replacement; None is all of them."""
     loss: Callable[[Array, Array], Array] = square_loss
     """``loss(predictions, y)``: one value per point, (B,)."""
     optimizer: Literal["adam", "sgd"] = "adam"
     schedule: Callable[[Array], Array] = field(default_factory=WarmupCosine)
+    penalty: Callable[[Tree, Array], Array] | None = None
+    """``penalty(params, strength)``: what is added to the mean loss, for a member's ``strength``; None is nothing."""
+    noisy: bool = False
+    """Whether members' ``noise`` is added."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,10 @@ class Member:
     """Adam's beta_2."""
     weight_decay: float = 0.0
     """Decoupled weight decay: a step of rate ``lr`` also takes this times ``lr`` off every trained parameter."""
+    strength: float = 0.0
+    """Second argument of the recipe's penalty."""
+    noise: float = 0.0
+    """Standard deviation of the normal number that a noisy recipe adds to every entry of every clipped gradient."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,8 @@ def train(
     if not members:
         return []
     layout = Layout.of(members[0].params)
-    length = padded_length(max(len(member.y) for member in members))
+    longest = max(len(member.y) for member in members)
+    length = padded_length(longest) if recipe.batch_size else full_length(longest)
     where = prepare_jax(device)
     lanes = lanes or (1 if device == "cpu" else _gpu_lanes(members, length))
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
@@ -217,6 +227,8 @@ def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree,
         "momentum": stack([member.momentum for member in members]),
         "beta2": stack([member.beta2 for member in members]),
         "weight_decay": stack([member.weight_decay for member in members]),
+        "strength": stack([member.strength for member in members]),
+        "noise": stack([member.noise for member in members]),
     }
 
 
@@ -258,19 +270,42 @@ def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: 
     start, stop, steps = span
     n, lr, beta1, beta2 = data["n"], data["lr"], data["momentum"], data["beta2"]
     key = jax.random.fold_in(jax.random.key(data["seed"]), data["stream"])
+    inside = jnp.arange(len(data["y"])) < n
+
+    def total(points: Array) -> Array:
+        return jnp.sum(jnp.where(inside, points, 0.0)) / n
+
+    if recipe.batch_size is None:  # points beyond n must be numbers, for the gradient of what is left out of a sum
+        everything = jax.tree.map(
+            lambda leaf: jnp.where(inside.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), (data["inputs"], data["y"])
+        )
 
     def losses(params: Array, inputs: Tree, y: Array) -> Array:
         return recipe.loss(recipe.apply(layout.unflatten(params), inputs), y)
 
+    def objective(params: Array, inputs: Tree, y: Array) -> Array:
+        points = losses(params, inputs, y)
+        risk = jnp.mean(points) if recipe.batch_size else total(points)
+        return risk if recipe.penalty is None else risk + recipe.penalty(layout.unflatten(params), data["strength"])
+
     def step(t: Array, state: Tree) -> Tree:
         params, first, second, finite = state
-        rows = minibatch(jax.random.fold_in(key, t), recipe.batch_size, n)
-        inputs, y = jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"]))
-        gradient = jax.grad(lambda p: jnp.mean(losses(p, inputs, y)))(params)
+        step_key = jax.random.fold_in(key, t)
+        if recipe.batch_size is None:
+            inputs, y = everything
+        else:
+            rows = minibatch(step_key, recipe.batch_size, n)
+            inputs, y = jax.tree.map(
+                lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"])
+            )
+        gradient = jax.grad(objective)(params, inputs, y)
         gradient = jnp.where(lr > 0, gradient, 0.0)
         norm = jnp.sqrt(jnp.sum(gradient**2))
         finite = finite & jnp.isfinite(norm)
         gradient = gradient * jnp.minimum(1.0, data["clip"] / norm)
+        if recipe.noisy:
+            noise = jax.random.normal(jax.random.fold_in(step_key, 1), gradient.shape)
+            gradient = gradient + jnp.where(lr > 0, data["noise"] * noise, 0.0)
         if recipe.optimizer == "adam":
             first = beta1 * first + (1 - beta1) * gradient
             second = beta2 * second + (1 - beta2) * gradient**2
@@ -282,13 +317,18 @@ def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: 
         return jnp.where(finite, moved, params), first, second, finite
 
     state = jax.lax.fori_loop(start, stop, step, state)
-    points = losses(state[0], data["inputs"], data["y"])
-    return state, jnp.sum(jnp.where(jnp.arange(len(points)) < n, points, 0.0)) / n
+    return state, total(losses(state[0], data["inputs"], data["y"]))
 
 
 def padded_length(n: int) -> int:
     """The length that a sample of n points is padded to."""
     return max(MIN_POINTS, 1 << (n - 1).bit_length())
+
+
+def full_length(n: int) -> int:
+    """The same for steps on all points, whose cost is this length: at most an eighth more."""
+    unit = 1 << max(0, n.bit_length() - 4)
+    return -(-n // unit) * unit
 
 
 def padded(leaf: np.ndarray, length: int) -> np.ndarray:

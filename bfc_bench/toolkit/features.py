@@ -8,6 +8,7 @@ Shapes: m points, d input dimension.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,17 @@ def with_squares(x: Array, square_mean: np.ndarray) -> Array:
         return torch.cat([x, x * x - mean], dim=1)
     xp: Any = x.__array_namespace__()
     return xp.concat([x, x * x - xp.asarray(square_mean, dtype=x.dtype)], axis=1)
+
+
+@dataclass(frozen=True)
+class Squares:
+    """``with_squares`` as a function of x alone."""
+
+    square_mean: np.ndarray
+
+    def __call__(self, x: Array) -> Array:
+        """(m, 2 d) of x (m, d)."""
+        return with_squares(x, self.square_mean)
 
 
 def nominal_square_norm(square_mean: np.ndarray, squares: bool) -> float:

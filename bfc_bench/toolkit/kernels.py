@@ -41,12 +41,8 @@ class Points:
         return Points(self.features[rows], self.scale[rows])
 
 
-@dataclass(frozen=True)
 class Kernel(ABC):
     """A function of products of features and of one number per point."""
-
-    gamma: float
-    """Inverse squared length, > 0."""
 
     def points(self, x: Tensor) -> Points:
         """Prepare x (n, p)."""
@@ -96,6 +92,8 @@ class Kernel(ABC):
 class Rbf(Kernel):
     """exp(-gamma |x - z|^2)."""
 
+    gamma: float
+
     def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
         """See ``Kernel.finish_``; scales are squared norms."""
         products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma).exp_()
@@ -109,6 +107,7 @@ class Rbf(Kernel):
 class Polynomial(Kernel):
     """((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
 
+    gamma: float
     degree: int = 2
     coef0: float = 1.0
 
@@ -129,6 +128,7 @@ class ReluNetwork(Kernel):
     the NNGP and depth + 1 for the NTK).
     """
 
+    gamma: float
     depth: int = 1
     bias_variance: float = 0.0
     tangent: bool = True
@@ -162,7 +162,7 @@ def make_kernel(
     bias_variance: float = 0.0,
     activation: Activation = "relu",
 ) -> Kernel:
-    """The kernel called ``name``; options of other kernels are ignored."""
+    """The kernel called ``name`` of inverse squared length ``gamma`` > 0; options of other kernels are ignored."""
     if name == "rbf":
         return Rbf(gamma)
     if name == "poly":

@@ -79,8 +79,8 @@ class QuadraticLearner(Learner):
     footnotes 9 and 15 allow a grid search for them); or these numbers."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Number of steps. Here and below, None is the default recipe's value for d and L (``toolkit/recipe.py``)."""
-    batch_size: Annotated[int, Field(ge=1)] | None = None
-    """Minibatch size."""
+    batch_size: Annotated[int, Field(ge=1)] | Literal["full"] | None = None
+    """Minibatch size; ``full`` takes all points in every step."""
     optimizer: Optimizer = "adam"
     """Adam with beta = (momentum, .99), or SGD with momentum."""
     lr: Positive | None = None
@@ -136,8 +136,10 @@ class QuadraticLearner(Learner):
         """The network at input dimension d."""
         return QuadraticNet(d, self.widths, self.connections, self.truncate, self.share_skips)
 
-    def minibatch(self, d: int) -> int:
-        """``batch_size`` with its default filled in."""
+    def minibatch(self, d: int) -> int | None:
+        """``batch_size`` with its default filled in; None for all points."""
+        if self.batch_size == "full":
+            return None
         return self.batch_size or default.minibatch(d, self.depth, self.optimizer)
 
     def rate(self, d: int) -> float:
@@ -190,7 +192,7 @@ class QuadraticLearner(Learner):
             "oracle": sorted(self.oracle()),
             "steps": self.length(d, setup.kind),
             "lr": self.rate(d),
-            "batch_size": self.minibatch(d),
+            "batch_size": self.minibatch(d) or "full",
         }
 
     def setup(self, train: Data, ctx: Context) -> Setup:
@@ -243,7 +245,8 @@ class QuadraticLearner(Learner):
 
     def batch_key(self, train: Outline) -> Hashable:
         """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""
-        shapes = (self.net(train.d), self.length(train.d, train.kind), self.minibatch(train.d))
+        batch = self.minibatch(train.d)
+        shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)
         return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind)
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
@@ -255,7 +258,7 @@ class QuadraticLearner(Learner):
 
     def cost(self, n: int, d: int) -> Cost:
         """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""
-        net, batch = self.net(d), self.minibatch(d)
+        net, batch = self.net(d), self.minibatch(d) or n
         units = sum(self.widths) + sum(sum(net.fan_ins(layer)) for layer in net.layers())
         padded = max(1024, 2 * n)
         return Cost(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -66,15 +66,25 @@ class QuadraticPredictor(Predictor):
     def predict(self, x: np.ndarray) -> np.ndarray:
         """F(x), (m,), at x (m, d)."""
         out = np.asarray(x, np.float64) @ self._linear + self._constant
-        for first in range(0, len(x), CHUNK):
-            for layer, s in self.pre_activations(x[first : first + CHUNK]).items():
-                out[first : first + CHUNK] += self._readouts[layer] @ (s * s)
+        for rows, pre in self._chunks(x):
+            for layer, s in pre.items():
+                out[rows] += self._readouts[layer] @ (s * s)
         return out
 
     def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """{"S2": (m, m_2), ...}: sqrt(alpha_l) S_l in its principal directions; squares sum to the layer's term."""
-        pre = self.pre_activations(x)
-        return {f"S{layer}": math.sqrt(self.alphas[layer]) * (s.T @ self._rotations[layer]) for layer, s in pre.items()}
+        turned = {layer: math.sqrt(self.alphas[layer]) * rotation for layer, rotation in self._rotations.items()}
+        features = {layer: np.empty((len(x), rotation.shape[1])) for layer, rotation in turned.items()}
+        for rows, pre in self._chunks(x):
+            for layer, s in pre.items():
+                np.matmul(s.T, turned[layer], out=features[layer][rows])
+        return {f"S{layer}": values for layer, values in features.items()}
+
+    def _chunks(self, x: np.ndarray) -> Iterator[tuple[slice, dict[int, np.ndarray]]]:
+        """``pre_activations`` of some rows of x at a time."""
+        for first in range(0, len(x), CHUNK):
+            rows = slice(first, first + CHUNK)
+            yield rows, self.pre_activations(x[rows])
 
     @property
     def stages(self) -> Mapping[str, QuadraticPredictor]:

@@ -28,6 +28,8 @@ _EXPERIMENT_NOTE = """\
 **step = n**, the number of training points. One run per curve: suite, task, d, label, replicate.
 
 - `nmse`, `error_rate`, `feature_error/*`, `stage/*`: errors on fresh test points against n.
+- `span_error/*`, `cka/*`: other measures of the hidden features; `weight_correlation/*`, `weight_alignment/*`: \
+initial weights against the final ones.
 - `nstar/0.1`, `nstar/0.01` (step 0): the n at which this replicate's NMSE reaches the level, where it does within the \
 tested sizes.
 - `fit/exponent`, `fit/exponent_lo`, `fit/exponent_hi` (step 0): slope of log N*(0.1) against log d over the tested d, \

@@ -104,6 +104,12 @@ def metrics(row: Row) -> dict[str, float]:
     """The row's finite metrics by MLflow name."""
     values: dict[str, Any] = {name: getattr(row, name) for name in _ERRORS}
     values |= {f"feature_error/{layer}": error for layer, error in row.feature_errors.items()}
+    measured = row.chosen.get("measured") or {}
+    values |= {f"span_error/{layer}": error for layer, error in (measured.get("span_errors") or {}).items()}
+    values |= {f"cka/{layer}": value for layer, value in (measured.get("cka") or {}).items()}
+    for name in ("weight_correlation", "weight_alignment"):
+        start = ((row.chosen.get("info") or {}).get(name) or {}).get("start") or {}
+        values |= {f"{name}/{weights}": value for weights, value in start.items()}
     for stage, measured in row.stages.items():
         values |= {f"stage/{stage}/{name}": measured.get(name) for name in _STAGE_ERRORS}
         errors = measured.get("feature_errors") or {}

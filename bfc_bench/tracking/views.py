@@ -152,6 +152,12 @@ _SECTIONS = (
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("N* at NMSE 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
     ("Training error and CPU seconds against n", True, 2, ("train_nmse", "cost/fit_seconds")),
+    (
+        "Other measures of features, and of how far training moved the weights",
+        False,
+        2,
+        ("span_error/", "cka/", "weight_correlation/", "weight_alignment/"),
+    ),
     ("Intermediate predictors against n", False, 2, ("stage/",)),
 )
 """Title, whether it is open, columns, and its metrics in order, those ending in ``/`` being prefixes."""

@@ -489,8 +489,8 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 0}, "at_most must be positive"),
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "at_least": 2}, "at_most must be at least"),
         ({"kind": "reaches", "task": "t", "at_most": 1}, "label is required and missing"),
-        ({"kind": "exponent", "label": "a", "task": "t"}, "bounds (at_most, at_least) or other labels (below)"),
-        ({"kind": "exponent", "label": "a", "task": "t", "below": "b", "at_most": 2}, "and not both"),
+        ({"kind": "exponent", "label": "a", "task": "t"}, "harmonics or other labels (below) are required"),
+        ({"kind": "exponent", "label": "a", "task": "t", "below": "b", "at_most": 2}, "and only one"),
         ({"kind": "slope", "label": "a", "sweep": SWEPT[:1], "at_most": 2}, "sweep must have at least 2 items"),
         ({"kind": "slope", "label": "a", "sweep": [SWEPT[0]] * 2, "at_most": 2}, "2 different values"),
         ({"kind": "slope", "label": "a", "sweep": [{"task": "a9", "value": 1}, SWEPT[0]], "at_most": 2}, "task 'a9'"),
@@ -514,9 +514,9 @@ def test_every_kind_is_documented_by_an_example_that_parses():
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "claims.md").read_text(), re.DOTALL)
     examples = [tomllib.loads(block) for block in blocks]
     examples = [claim for example in examples for claim in example.get("claim", [example])]
-    labels = ("quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2")
+    labels = ("quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2", "ntk-raw")
     entries = [{**claim, "id": f"example-{i}"} for i, claim in enumerate(examples)]
-    described = suite(*entries, learners=labels, tasks=("uniform", "alpha-01", "alpha-03", "alpha-1"))
+    described = suite(*entries, learners=labels, tasks=("uniform", "alpha-01", "alpha-03", "alpha-1", "degree-4"))
     assert {claim.kind for claim in parse_claims(described, "docs/claims.md")} == set(KINDS)
 
 

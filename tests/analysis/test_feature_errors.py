@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from bfc_bench.analysis.features import cka, feature_errors, procrustes_error, span_error
+from bfc_bench.analysis.features import cka, feature_errors, measure_features, procrustes_error, span_error
 from bfc_bench.seeds import stream
 
 M, K = 400, 4
@@ -119,6 +119,31 @@ def test_layers_of_both_are_compared():
     found = feature_errors({"S2": s2, "S3": s3, "S4": s3}, {"S3": 2 * s3, "S2": s2, "S1": s2})
     assert list(found) == ["S2", "S3"]
     assert found["S3"] == pytest.approx(1)
+
+
+def learned_layers():
+    """Layers as learners have them: close to the target, wider or narrower, with columns that vanish or repeat."""
+    reference, noise, wide = features("layer"), features("layer noise"), features("wide", 9)
+    yield "equal", reference, reference @ orthogonal("layer")
+    for size in (1e-9, 1e-5, 0.3):
+        yield f"noise {size}", reference, reference @ orthogonal("layer") + size * noise
+    yield "wide", reference, np.column_stack([reference + 0.01 * noise, wide])
+    yield "narrow", reference, reference[:, :2] + 0.1 * noise[:, :2]
+    yield "no columns", reference, reference[:, :0]
+    yield "shifted", reference + 50, reference @ orthogonal("layer") + 20
+    yield "columns of zeros", reference, np.column_stack([reference + noise, np.zeros((M, 2))])
+    yield "columns of rounding errors", reference, np.column_stack([reference + noise, 1e-15 * wide])
+    yield "small columns", reference, np.column_stack([reference + noise, 1e-9 * wide])
+    yield "repeated columns", reference, np.column_stack([reference + noise, noise[:, :2] + reference[:, :2]])
+    yield "all but repeated", reference, np.column_stack([noise, noise + 1e-7 * reference])
+
+
+@pytest.mark.parametrize(("reference", "learned"), [pytest.param(*case[1:], id=case[0]) for case in learned_layers()])
+def test_measured_together_they_are_what_each_says_alone(reference, learned):
+    found = measure_features({"S2": reference}, {"S2": learned})
+    assert list(found) == ["feature_errors", "span_errors", "cka"]
+    for values, measure in zip(found.values(), MEASURES, strict=True):
+        assert values["S2"] == pytest.approx(measure(reference, learned), rel=1e-7, abs=1e-24, nan_ok=True)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

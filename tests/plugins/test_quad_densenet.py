@@ -84,6 +84,56 @@ def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
         np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
 
 
+FULL = {**SMALL, "batch_size": "full"}
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_full_batches_use_every_point_and_no_seed(cls):
+    p = problem()
+    one = job(cls(**FULL), p, 50)
+    start, other = (fit(replace(one, ctx=replace(one.ctx, seed=seed))) for seed in (0, 1))
+    again = fit(one)
+    np.testing.assert_array_equal(start.predict(p.test_x), again.predict(p.test_x))
+    assert not np.array_equal(start.predict(p.test_x), other.predict(p.test_x))  # the initial weights
+    last = replace(one.train, y=np.append(one.train.y[:-1], 0.0))
+    assert not np.array_equal(fit(replace(one, train=last)).predict(p.test_x), start.predict(p.test_x))
+    assert start.info["batch_size"] == "full"
+    assert one.learner.batch_key(one.train) != one.learner.batch_key(p.train(51))
+
+
+@pytest.mark.parametrize("loss", ["weighted", "square"])
+def test_one_layer_on_statistics_is_the_same_fit_as_on_all_points(loss, monkeypatch):
+    p = problem(widths=(3,), alphas=(1.0,))
+    learner = QuadDenseNet(widths=(8,), steps=300, batch_size="full", loss=loss, checkpoints=(50,))
+    one = job(learner, p, 800)
+    assert learner.statistics(one.train) is not None
+    on_rows = fit(one)
+    monkeypatch.setattr(QuadDenseNet, "statistics", lambda self, train: None)
+    on_points = fit(one)
+    for a, b in ((on_rows, on_points), (on_rows.stages["step50"], on_points.stages["step50"])):
+        error = np.mean((a.predict(p.test_x) - b.predict(p.test_x)) ** 2) / np.var(p.test_y)
+        assert error < 1e-7, "float32, 300 steps"
+    assert on_rows.info["final_loss"] == pytest.approx(on_points.info["final_loss"], rel=1e-2)
+
+
+def test_a_batch_on_statistics_equals_single_fits_bitwise():
+    a, b = problem(replicate=0), problem(replicate=1)
+    learners = [QuadDenseNet(widths=(8,), steps=60, batch_size="full", lr=lr) for lr in (0.01, 0.02)]
+    jobs = [job(learner, p, 300) for learner in learners for p in (a, b)]
+    assert len({one.learner.batch_key(one.train) for one in jobs}) == 1
+    for one, fitted in zip(jobs, QuadDenseNet.fit_batch(jobs), strict=True):
+        np.testing.assert_array_equal(fit(one).predict(a.test_x), fitted.predict(a.test_x))
+
+
+def test_binary_labels_and_deeper_networks_have_no_statistics():
+    p = problem()
+    outline = replace(p.outline(100_000), kind="real")
+    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(outline) is not None
+    assert QuadDenseNet(widths=(8,)).statistics(outline) is None
+    assert QuadDenseNet(widths=(8, 4), batch_size="full").statistics(outline) is None
+    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(replace(outline, kind="binary")) is None
+
+
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_divergence_is_one_jobs_own(cls):
     p = problem()

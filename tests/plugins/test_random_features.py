@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernel_ridge import KernelRidge
-from bfc_plugins.random_features import RandomFeatures, _solve_dual, _solve_primal
+from bfc_plugins.random_features import RandomFeatures
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.feature_maps import make_map
+from bfc_bench.toolkit.function_space import solve_dual, solve_primal
 from bfc_bench.toolkit.kernels import make_kernel
 
 LAW = Context(square_mean=np.ones(4))
@@ -85,10 +86,9 @@ def test_polynomial_features_span_all_quadratics():
 def test_primal_equals_dual(name, features):
     phi = make_map(name, features, 4, 0.3, seed=0, like=sample().x)(sample().x)
     y = sample().y
-    offsets = {n: y[:n].mean() for n in SIZES}
-    dual = _solve_dual(phi, y, SIZES, (1e-3, 1.0), center=True)
-    primal = _solve_primal(phi, y, SIZES, (1e-3, 1.0), offsets)
-    assert dual.keys() == primal.keys()
+    wanted = {1e-3: SIZES, 1.0: SIZES[1:]}
+    dual, primal = (solve(phi, y, wanted, center=True) for solve in (solve_dual, solve_primal))
+    assert dual.keys() == primal.keys() == {(ridge, n) for ridge, sizes in wanted.items() for n in sizes}
     for key, weights in dual.items():
         assert torch.allclose(weights, primal[key], rtol=0, atol=1e-8 * float(weights.abs().max()))
 
@@ -103,7 +103,7 @@ def test_the_smaller_system_is_solved(n):
 def test_a_single_feature_is_a_line_through_one_coordinate(n):
     data = prefix(sample(), n)
     fitted = RandomFeatures(features=1, ridge=0.5).fit(data, LAW)
-    phi = fitted.support.features(data.x)[:, 0]
+    phi = fitted.space.features(data.x)[:, 0]
     offset = data.y.mean()
     slope = (phi @ (data.y - offset)) / (phi @ phi + 0.5)
     assert torch.allclose(fitted.predict(data.x), offset + slope * phi, rtol=1e-10)
@@ -128,9 +128,9 @@ def test_batched_equals_alone(name, ctx):
 
 def test_features_are_prescribed():
     """They depend on the seed alone, not on the data, and a smaller map is part of a larger one."""
-    one, two = (RandomFeatures(features=50).fit(sample(seed=seed), LAW).support.map for seed in (0, 1))
+    one, two = (RandomFeatures(features=50).fit(sample(seed=seed), LAW).space.map for seed in (0, 1))
     assert torch.equal(one.weights, two.weights)
-    other = RandomFeatures(features=50).fit(sample(), Context(seed=1, square_mean=np.ones(4))).support.map
+    other = RandomFeatures(features=50).fit(sample(), Context(seed=1, square_mean=np.ones(4))).space.map
     assert not torch.isclose(one.weights, other.weights).any()
     z = sample().x
     for name in MAPS:

@@ -101,7 +101,7 @@ def test_added_features_have_mean_zero_and_the_given_spread():
     for features, count in (("spectral", 6), ("predictions", 1), ("both", 7)):
         learner = SequentialKernel(features=features, directions=3, scale=1.5, rounds=2)
         fitted = learner.fit(data, LAW)
-        added = fitted.rounds[1].support.points.features[:, 8:]
+        added = fitted.rounds[1].space.points.features[:, 8:]
         assert added.shape == (90, count)
         assert torch.allclose(added.mean(0), torch.zeros(count, dtype=added.dtype), atol=1e-9)
         assert torch.allclose(added.std(0, correction=0), torch.full((count,), 1.5, dtype=added.dtype))

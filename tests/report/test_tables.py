@@ -75,17 +75,28 @@ def test_stages_end_with_the_final_predictor_and_hold_error_and_features(grid):
         if (r["task"], r["label"], r["d"], r["n"]) == ("teacher-L3", "joint", 20, 1000)
     ]
     assert [(r["stage"], r["quantity"]) for r in records] == [
-        ("after layer 2", "nmse"), ("after layer 2", "S2"), ("final", "nmse"), ("final", "S2"), ("final", "S3"),
+        ("after layer 2", "nmse"), ("after layer 2", "P of S2"),
+        ("final", "nmse"), ("final", "P of S2"), ("final", "P of S3"),
     ]  # fmt: skip
-    assert only(records, stage="final", quantity="S2")["mean"] < 1e-5
+    assert only(records, stage="final", quantity="P of S2")["mean"] < 1e-5
 
 
 def test_stages_leave_out_what_was_not_measured():
     broken = row(nmse=0.1, stages={"early": {"reason": "diverged"}}, feature_errors={"S2": math.nan, "S3": 0.0})
     assert tables.stage_values([broken]) == {
         ("teacher-L3", 20, 400, "joint", "final", "nmse"): [0.1],
-        ("teacher-L3", 20, 400, "joint", "final", "S3"): [1e-16],
+        ("teacher-L3", 20, 400, "joint", "final", "P of S3"): [1e-16],
     }
+
+
+def test_stages_show_the_other_measures_of_features_beside_p():
+    measured = {"span_errors": {"S2": 1e-3}, "cka": {"S2": 0.75}}
+    seen = row(nmse=0.1, feature_errors={"S2": 0.01}, chosen={"measured": measured}, stages={"early": measured})
+    found = {key[4:]: values for key, values in tables.stage_values([seen]).items()}
+    assert found["final", "P of S2"] == [0.01]
+    for stage in ("early", "final"):
+        assert found[stage, "span of S2"] == [1e-3]
+        assert found[stage, "1 - CKA of S2"] == [0.25]
 
 
 def test_tuning_shows_budget_choices_and_oracle(grid):

@@ -85,6 +85,6 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     work = Work.prepare(batch, cell)
     told = work.context(work.learner)
     assert told.margin_column == column
-    d = work.train().d
-    assert d == work.train().x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)
+    d = work.train.d
+    assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)
     assert d == (4 if labels["kind"] == "clean" else 5)

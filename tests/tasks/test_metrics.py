@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bfc_bench.tasks.metrics import error_rate, nmse, trimmed_nmse
+from bfc_bench.tasks.metrics import Truth, error_rate, nmse, trimmed_nmse
 
 RNG = np.random.default_rng(0)
 TARGET = RNG.standard_normal(1000) ** 3 + 2
@@ -44,6 +44,13 @@ def test_trimming_ignores_where_the_prediction_is_worst():
     prediction = TARGET.copy()
     prediction[np.argsort(np.abs(TARGET - np.median(TARGET)))[0]] += 100
     assert trimmed_nmse(prediction, TARGET) > nmse(prediction, TARGET)
+
+
+def test_a_truth_measures_every_prediction_as_the_functions_do():
+    truth = Truth(TARGET)
+    for prediction in (PREDICTION, -TARGET, np.zeros(1000)):
+        assert truth.nmse(prediction) == nmse(prediction, TARGET)
+        assert truth.trimmed_nmse(prediction) == trimmed_nmse(prediction, TARGET)
 
 
 def test_trimming_nothing_is_nmse():

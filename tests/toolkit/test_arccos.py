@@ -7,12 +7,13 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from bfc_bench.toolkit.arccos import k0, k1, k2, nngp, ntk
+from bfc_bench.toolkit.arccos import k0, k1, k2, k3, nngp, ntk
 
 STEPS = {
     k0: lambda t: (t > 0).astype(float),
     k1: lambda t: np.maximum(t, 0),
     k2: lambda t: np.maximum(t, 0) ** 2 / 2,
+    k3: lambda t: np.maximum(t, 0) ** 3 / 6,
 }
 RHOS = np.array([-1.0, -0.9, -0.3, 0.0, 0.4, 0.99, 1.0])
 
@@ -21,10 +22,10 @@ def points(n: int, d: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)) * np.linspace(0.2, 2, n)[:, None])
 
 
-@pytest.mark.parametrize(("kernel", "radial"), [(k0, 1.0), (k1, 2.0), (k2, 2.0)])
+@pytest.mark.parametrize(("kernel", "radial"), [(k0, 1.0), (k1, 2.0), (k2, 2.0), (k3, 4 / 3)])
 def test_angular_integral(kernel, radial):
-    """In polar coordinates the radius integrates to 1, E r^2 = 2 and E r^4 / 4 = 2, the angle is left."""
-    power = {k0: 0, k1: 1, k2: 2}[kernel]
+    """In polar coordinates the radius integrates to 1, E r^2 = 2, E r^4 / 4 = 2 and E r^6 / 36, the angle is left."""
+    power = {k0: 0, k1: 1, k2: 2, k3: 3}[kernel]
     for rho in RHOS:
         theta = np.arccos(rho)
         # Both gates are open on an arc of length pi - theta.
@@ -42,13 +43,13 @@ def test_monte_carlo(kernel):
         assert abs(draws.mean() - kernel(np.array(rho))) < 5 * draws.std() / np.sqrt(len(draws))
 
 
-@pytest.mark.parametrize(("kernel", "at_one"), [(k0, 1 / 2), (k1, 1 / 2), (k2, 3 / 8)])
+@pytest.mark.parametrize(("kernel", "at_one"), [(k0, 1 / 2), (k1, 1 / 2), (k2, 3 / 8), (k3, 5 / 24)])
 def test_ends_and_rounding_beyond_them(kernel, at_one):
     ends = np.array([-1 - 1e-15, -1.0, 1.0, 1 + 1e-15])
     assert kernel(ends).tolist() == [0.0, 0.0, at_one, at_one]
 
 
-@pytest.mark.parametrize(("kernel", "below"), [(k1, k0), (k2, k1)])
+@pytest.mark.parametrize(("kernel", "below"), [(k1, k0), (k2, k1), (k3, k2)])
 def test_derivatives_chain(kernel, below):
     """k_q' = k_{q-1}: differentiating a kernel in rho differentiates both activations (Price's theorem)."""
     rho, h = np.linspace(-0.95, 0.95, 9), 1e-5

@@ -55,6 +55,12 @@ def test_metrics_of_stages_and_cost_have_paths(row):
     assert found["cost/fit_seconds"] == 3.0
 
 
+def test_metrics_of_features_and_weights_have_paths(row):
+    info = {"weight_correlation": {"start": {"W2": 0.5}, "step10": {"W2": 0.75}}}
+    found = metrics(row("net", chosen={"measured": {"span_errors": {"S2": 0.25}, "cka": {"S2": 0.125}}, "info": info}))
+    assert (found["span_error/S2"], found["cka/S2"], found["weight_correlation/W2"]) == (0.25, 0.125, 0.5)
+
+
 def test_names_that_mlflow_refuses_are_made_acceptable(row):
     assert "feature_error/S_a_2" in metrics(row("net", feature_errors={"S=a+2": 1.0}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -22,14 +23,16 @@ METRICS: dict[str, str] = {
     "train_nmse": "training NMSE",
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
 }
-"""What claims are made about, with its name in a sentence; ``feature_errors.LAYER`` beside them."""
+"""What claims are made about, with its name in a sentence; ``feature_errors.NAME`` and ``chosen.info.NAME`` beside."""
 
 
 def _metric(value: str) -> str:
-    head, dot, layer = value.partition(".")
-    if value in METRICS or (head == "feature_errors" and dot and layer):
+    if value in METRICS or re.fullmatch(r"(feature_errors|chosen\.info)\.[^.]+", value):
         return value
-    raise ValueError(f"must be {', '.join(METRICS)} or feature_errors.LAYER, such as feature_errors.S2")
+    raise ValueError(
+        f"must be {', '.join(METRICS)}, feature_errors.NAME, such as feature_errors.S2, or chosen.info.NAME, a "
+        "positive number among the facts of the fit"
+    )
 
 
 def _as_list(value: Any) -> Any:
@@ -138,8 +141,13 @@ class Bounded(Claim):
 
 
 def in_words(metric: str) -> str:
-    """``NMSE``, ``feature error of S2``."""
-    return METRICS.get(metric) or f"feature error of {metric.removeprefix('feature_errors.')}"
+    """``NMSE``, ``feature error of S2``, ``error in degree2``."""
+    if metric in METRICS:
+        return METRICS[metric]
+    if metric.startswith("chosen."):
+        return metric.removeprefix("chosen.info.")
+    part = metric.removeprefix("feature_errors.")
+    return f"error in {part}" if part.startswith("degree") else f"feature error of {part}"
 
 
 def share(factor: float) -> str:

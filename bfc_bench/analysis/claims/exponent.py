@@ -9,20 +9,23 @@ from typing import Annotated, ClassVar, TypeAlias
 import numpy as np
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, Metric, Names, Positive, in_words, that_of
+from bfc_bench.analysis.claims.base import Bounded, Finite, Metric, Names, Positive, in_words, that_of
 from bfc_bench.analysis.claims.measures import failures, label_curves
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent
 from bfc_bench.analysis.intervals import t_quantile
+from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.results import Row
+from bfc_bench.suite import Size
 
 Points: TypeAlias = Mapping[int, Sequence[Crossing]]
 
 
 class ExponentClaim(Bounded):
-    """The exponent s of N*(level) ~ d^s over the task's d is within the bounds, or below that of every other by ``by``.
+    """The exponent s of N*(level) ~ d^s over the task's d is within the bounds, below that of every other by ``by``, or
+    within ``tolerance`` of that of the number of harmonics of degree ``harmonics``.
 
     Against others it is the exponent of the ratio of N* that is judged, replicate by replicate.
     """
@@ -32,14 +35,21 @@ class ExponentClaim(Bounded):
     task: str
     level: Positive = 0.1
     metric: Metric = "nmse"
+    harmonics: Size | None = None
+    """p: the bounds are the slope of log B(d, p) over the fitted d, less and plus ``tolerance``."""
+    tolerance: Positive | None = None
+    asymptotic: Finite | None = None
+    """The exponent of the theorem as d grows, for the report: it is stated, not judged."""
     below: Names | None = None
     by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
     @model_validator(mode="after")
     def _one_form(self) -> ExponentClaim:
         bounded = self.at_most is not None or self.at_least is not None
-        if bounded == (self.below is not None):
-            raise ValueError("either bounds (at_most, at_least) or other labels (below) are required, and not both")
+        if [bounded, self.harmonics is not None, self.below is not None].count(True) != 1:
+            raise ValueError("bounds (at_most, at_least), harmonics or other labels (below) are required, and only one")
+        if (self.harmonics is None) != (self.tolerance is None):
+            raise ValueError("harmonics needs a tolerance, and tolerance belongs to harmonics")
         if self.below and self.label in self.below:
             raise ValueError(f"below must not name the label itself. Got {self.label!r}")
         return self
@@ -60,29 +70,46 @@ class ExponentClaim(Bounded):
         ours = found[self.label]
         quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
         if self.below is None:
-            evidence = self._evidence([ours], lambda points: fit_exponent(points[0]))
-            return self.verdict(f"{quantity} is {self.bound} ({self.task}).", self.region, evidence, log=False)
+            evidence, dims = self._evidence([ours], lambda points: fit_exponent(points[0]))
+            region, bound = self._allowed(dims)
+            return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
         pieces = {
-            name: self._evidence([found[name], ours], lambda points: compare_exponents(*points)) for name in self.below
+            name: self._evidence([found[name], ours], lambda points: compare_exponents(*points))[0]
+            for name in self.below
         }
         margin = f", by {short(self.by)} or more" if self.by else ""
-        statement = f"{quantity} is below {that_of(self.below)}{margin} ({self.task})."
+        statement = f"{quantity} is below {that_of(self.below)}{margin}{self._limit} ({self.task})."
         return self.verdict(statement, Region(hi=0.0 - self.by), pieces, log=False)
 
-    def _evidence(self, sides: Sequence[Sequence[Curve]], fit: Callable[[list[Points]], Exponent]) -> Evidence:
-        """What a fit to the crossings by d of one or two sides says; the curves of a side may be none."""
+    @property
+    def _limit(self) -> str:
+        return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
+
+    def _allowed(self, dims: Sequence[int]) -> tuple[Region, str]:
+        """The region that the claim allows, in numbers and in words; ``dims`` are those of the fit."""
+        if self.harmonics is None or self.tolerance is None:
+            return self.region, self.bound
+        slope = harmonics_slope(dims, self.harmonics)
+        words = f"within {short(self.tolerance)} of that of B(d, {self.harmonics}), {slope:.3g} over d = "
+        words += f"{dims[0]}..{dims[-1]}" if dims else "none"
+        return Region(slope - self.tolerance, slope + self.tolerance), words
+
+    def _evidence(
+        self, sides: Sequence[Sequence[Curve]], fit: Callable[[list[Points]], Exponent]
+    ) -> tuple[Evidence, tuple[int, ...]]:
+        """What a fit to the crossings by d of one or two sides says, and its d; the curves of a side may be none."""
         if not all(sides):
-            return nothing(f"no {self.metric} on {self.task}, so no N*")
+            return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
         try:
             found = fit([{curve.d: crossings(curve, self.level) for curve in side} for side in sides])
         except np.linalg.LinAlgError as error:
-            return nothing(str(error))
+            return nothing(str(error)), ()
         notes = [f"{found.uncensored} values and {found.censored} bounds"]
         if not found.refused:
             notes += [f"d = {found.dims[0]}..{found.dims[-1]}", *[found.note] * bool(found.note)]
         if not math.isnan(found.curvature_p):
             notes.append(f"curvature p = {found.curvature_p:.2g}, detectable change of slope {found.detectable:.2g}")
-        return Evidence(
+        evidence = Evidence(
             mean=found.value,
             error=(found.hi - found.lo) / 2 / t_quantile(found.degrees),
             degrees=found.degrees,
@@ -90,3 +117,4 @@ class ExponentClaim(Bounded):
             notes=(*notes, *failures(curve for side in sides for curve in side)),
             refused=found.refused,
         )
+        return evidence, found.dims

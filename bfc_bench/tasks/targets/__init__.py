@@ -10,6 +10,7 @@ from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_correction import SlideCorrection
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
 from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
+from bfc_bench.tasks.targets.staircase import Staircase
 from bfc_bench.tasks.targets.toy_overfit import ToyOverfit
 from bfc_bench.tasks.targets.toy_rich import ToyRich
 
@@ -21,6 +22,7 @@ TARGETS: tuple[type[Target], ...] = (
     SlideCorrection,
     SlideDensenet,
     SlideQuartic,
+    Staircase,
     ToyOverfit,
     ToyRich,
 )

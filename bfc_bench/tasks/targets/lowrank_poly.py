@@ -46,6 +46,11 @@ class LowrankPoly(Target):
             raise ValueError("must not all be 0")
         return values
 
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """p alone, or p, p - 2, ... for monomials."""
+        return (self.degree,) if self.form == "gegenbauer" else tuple(range(2 - self.degree % 2, self.degree + 1, 2))
+
     def check(self, d: int) -> str | None:
         """Orthonormal directions need rank <= d."""
         return f"rank = {self.rank} is above the input dimension {d}" if self.rank > d else None

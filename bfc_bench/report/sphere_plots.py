@@ -1,0 +1,119 @@
+"""The figures of targets on the sphere: what each degree needs, and exponents beside what theory says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.exponents import Exponent
+from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.analysis.thresholds import Threshold
+from bfc_bench.report.plots import METRIC_NAMES, Points, in_order, name_axes
+from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+
+LEAST = -0.25
+"""Where the axis of R^2 begins: far below 0 a learner is only more or less wrong."""
+
+
+def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: str = "") -> Figure:
+    """R^2 of each degree against n, ``{(d, label): {degree: curve of 1 - R^2}}``, with a mark at n = B(d, degree).
+
+    One panel per (d, label); means over replicates, each of which is a dot.
+    """
+    degrees = sorted({degree for by_degree in curves.values() for degree in by_degree})
+    styles = assign(f"degree {degree}" for degree in degrees)
+    labels = len({label for _, label in curves})
+    figure, axes = grid(len(curves), max(1, min(labels, 3)))
+    sizes = sorted({float(n) for by_degree in curves.values() for curve in by_degree.values() for n in curve.n})
+    log_axis(axes[0].xaxis, sizes, most=6, at=sizes, pad=0.04)
+    axes[0].set_ylim(LEAST, 1.08)
+    for panel, ((d, label), by_degree) in zip(axes, curves.items(), strict=True):
+        for degree, curve in by_degree.items():
+            style = styles[f"degree {degree}"]
+            points, r2 = Points(panel, style.colour), np.maximum(1 - curve.values, LEAST)
+            points(np.tile(curve.n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
+            points(curve.n, np.nanmean(r2, axis=0), style.marker, linestyle=style.line, linewidth=1.5)
+            if sizes[0] <= harmonics_dimension(d, degree) <= sizes[-1]:
+                panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
+        panel.set_title(f"{label}, d = {d}", loc="left", fontsize=10.5, color=INK)
+    name_axes(axes, "training points n", "R² of the degree")
+    notes = [
+        "Line: mean of the replicates. Dots: replicates. Dotted: n = B(d, k), the number of harmonics of degree k.",
+        f"R² below {LEAST:g} is drawn there.",
+    ]
+    dress(figure, title, list(styles), styles, notes)
+    return figure
+
+
+def exponent_lines(
+    fits: Mapping[float, Mapping[str, tuple[Exponent, Mapping[int, Threshold]]]],
+    degree: int,
+    title: str = "",
+    metric: str = "nmse",
+    styles: Styles | None = None,
+    asymptotic: Mapping[str, float] | None = None,
+) -> Figure:
+    """N* against d with the fitted power laws, ``{level: {label: (fit, {d: threshold})}}``, beside B(d, ``degree``).
+
+    One panel per level. The band is the 95 % interval of the slope, turned about the middle of the fitted d; a dotted
+    line through that middle has the slope ``asymptotic`` of a label, where a theorem gives one.
+    """
+    labels = in_order((label for by_label in fits.values() for label in by_label), styles)
+    styles = styles or assign(labels)
+    figure, axes = grid(max(1, len(fits)), columns=min(3, max(1, len(fits))), height=4.2)
+    every = [found for by_label in fits.values() for _, by_d in by_label.values() for found in by_d.values()]
+    dims = sorted({d for by_label in fits.values() for _, by_d in by_label.values() for d in by_d})
+    sizes = [float(harmonics_dimension(d, degree)) for d in dims]
+    log_axis(axes[0].xaxis, map(float, dims), most=6, at=[float(d) for d in dims], pad=0.12)
+    log_axis(axes[0].yaxis, [c.n for found in every for c in found.crossings] + sizes, pad=0.08)
+    if dims:  # room for the exponents beside the lines
+        axes[0].set_xlim(right=dims[-1] * (dims[-1] / dims[0]) ** 0.5)
+    for panel, (level, by_label) in zip(axes, fits.items(), strict=False):
+        panel.plot(dims, sizes, color="#888888", linewidth=1.2, linestyle="--")
+        for label, (fit, by_d) in by_label.items():
+            _line(panel, fit, by_d, styles[label], (asymptotic or {}).get(label))
+        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
+    name_axes(axes, "input dimension d", "N*, training points")
+    notes = [
+        "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. Dots: replicates.",
+        f"Dashed: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
+    ]
+    if asymptotic:
+        notes.append("Dotted: the theorem's exponent as d grows.")
+    dress(figure, title, labels, styles, notes)
+    return figure
+
+
+def _line(panel: Axes, fit: Exponent, by_d: Mapping[int, Threshold], style: Style, asymptotic: float | None) -> None:
+    points = Points(panel, style.colour)
+    for d, threshold in by_d.items():
+        known = [crossing.n for crossing in threshold.crossings if crossing.censored is None]
+        points([d] * len(known), known, style.marker, markersize=3.5, alpha=0.6)
+    if fit.refused:
+        return
+    span = np.geomspace(fit.dims[0], fit.dims[-1], 20)
+    middle = float(np.log(fit.dims).mean())
+    height = fit.intercept + fit.value * middle
+
+    def power_law(slope: float) -> np.ndarray:
+        return np.asarray(np.exp(height + slope * (np.log(span) - middle)))
+
+    panel.plot(span, power_law(fit.value), color=style.colour, linewidth=1.6)
+    edges = np.sort([power_law(fit.lo), power_law(fit.hi)], axis=0)
+    panel.fill_between(span, *edges, color=style.colour, alpha=0.13, linewidth=0)
+    if asymptotic is not None:
+        panel.plot(span, power_law(asymptotic), color=style.colour, linewidth=1, linestyle=":")
+    panel.annotate(
+        f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]",
+        (span[-1], power_law(fit.value)[-1]),
+        (6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
+        color=style.colour,
+    )

@@ -1,0 +1,81 @@
+"""A staircase of spherical harmonics: one target for the sample sizes at which a learner gains each degree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+
+from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.targets.harmonics import degree_errors, zonal
+
+POINTS = 2048
+"""Leading test points on which errors per degree are estimated: the work is quadratic in it."""
+
+
+class Staircase(Target):
+    """G*(x) = sum_k a_k phi_k(beta_k . x), k = 1..p, with random directions beta_k, phi_k of degree k and variance 1.
+
+    A rotation-invariant kernel learns degree k when n reaches about B(d, k), the number of harmonics of degree k
+    (Ghorbani et al. 2019; NR Theorem 3), so that its error goes down these stairs. Rows have the error of each degree.
+    """
+
+    kind: ClassVar[str] = "staircase"
+    degree: PositiveInt
+    """p."""
+    coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
+    """a_k, one per degree from 1 on; without it all equal with sum a_k^2 = 1."""
+
+    @field_validator("coefficients")
+    @classmethod
+    def _one_per_degree(cls, values: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
+        degree = info.data.get("degree")
+        if values is not None and degree is not None and len(values) != degree:
+            raise ValueError(f"must have one entry per degree from 1 on, {degree} of them")
+        if values is not None and not any(values):
+            raise ValueError("must not all be 0")
+        return values
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """Those with a_k other than 0."""
+        return tuple(k for k in range(1, self.degree + 1) if self.coefficients is None or self.coefficients[k - 1])
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """Spherical harmonics belong to the sphere."""
+        return None if isinstance(inputs, Sphere) else f"a staircase needs sphere inputs, not {inputs.kind!r}"
+
+    def draw(self, rng: np.random.Generator, law: Law) -> StaircaseTeacher:
+        """One teacher."""
+        directions = rng.standard_normal((self.degree, law.d))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        equal = np.full(self.degree, self.degree**-0.5)
+        return StaircaseTeacher(directions, equal if self.coefficients is None else np.array(self.coefficients))
+
+
+class StaircaseTeacher(Teacher):
+    """sum_k a_k phi_k(beta_k . x), for directions beta (p, d) of norm 1 and coefficients a (p,)."""
+
+    def __init__(self, directions: Float, coefficients: Float) -> None:
+        self.directions, self.coefficients = directions, coefficients
+        self.facts = {"degree": len(directions)}
+
+    def __call__(self, x: Float) -> Float:
+        """G*(x), (m,), for x (m, d) of norm 1."""
+        t = x @ self.directions.T
+        steps = [a * zonal(x.shape[1], k + 1, t[:, k]) for k, a in enumerate(self.coefficients)]
+        values: Float = np.sum(steps, axis=0)
+        return values
+
+    def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
+        """The error of each degree over that degree's variance a_k^2, {"degree1": 0.1, ...}: 1 - R^2.
+
+        An unbiased estimate on the first ``POINTS`` points, of standard deviation about sqrt(2 B(d, k)) / ``POINTS``
+        times E(F - G*)^2 / a_k^2: an error near 0 may come out negative.
+        """
+        residual = (prediction - self(x))[:POINTS]
+        errors = degree_errors(x[:POINTS], residual, len(self.directions))
+        return {f"degree{k}": float(errors[k - 1] / a**2) for k, a in enumerate(self.coefficients, 1) if a}

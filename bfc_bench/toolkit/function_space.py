@@ -1,0 +1,166 @@
+"""Spaces of functions in which ridge regressions on prefixes of one sample are solved together.
+
+Shapes: N points, m points to predict at, d inputs, D features, r functions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from bfc_bench.toolkit.feature_maps import FeatureMap
+from bfc_bench.toolkit.kernels import Kernel, Points
+from bfc_bench.toolkit.ridge import RidgeCurve
+
+CHUNK = 2048
+"""Points whose features are made together in prediction."""
+
+Wanted: TypeAlias = Mapping[float, Sequence[int]]
+"""Sizes, ascending, by ridge."""
+Transform: TypeAlias = Callable[[Tensor], Tensor]
+"""What is done to inputs (m, d) first."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One fit: ``f + offset``."""
+
+    weights: Tensor
+    """(n,) of kernel functions, or (D,) of features."""
+    offset: Tensor
+    """Scalar."""
+    info: Mapping[str, Any]
+
+
+class Space(ABC):
+    """Functions f with a squared norm |f|^2."""
+
+    info: Mapping[str, Any]
+    """Plain facts, for the predictors' info."""
+
+    @abstractmethod
+    def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
+        """Minimisers of sum_i (y_i - offset - f(x_i))^2 + ridge |f|^2, by ridge and size, for x (N, d) and y (N,).
+
+        ``center`` takes the mean of the first n labels as the offset, else it is 0. Where float64 leaves no solution,
+        there is none.
+        """
+
+    @abstractmethod
+    def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
+        """The functions with weights (k, r), padded by zeros, at x (m, d): (m, r)."""
+
+
+@dataclass(frozen=True)
+class KernelSpace(Space):
+    """f = sum_i weights_i k(., x_i) over the sample's points, |f|^2 the norm of the kernel's Hilbert space."""
+
+    kernel: Kernel
+    points: Points
+    """The sample."""
+    transform: Transform | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, x: Tensor, kernel: Kernel, transform: Transform | None = None, **info: Any) -> KernelSpace:
+        """The space over the sample x (N, d)."""
+        return cls(kernel, kernel.points(transform(x) if transform else x), transform, info)
+
+    def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
+        """One kernel matrix, one factorisation per ridge."""
+        curve = RidgeCurve(self.kernel.gram(self.points, mirror=False))
+        solved = {}
+        for ridge, sizes in wanted.items():
+            found = curve.solve(y.unsqueeze(1), sizes, ridge, center)
+            for k, (n, jitter) in enumerate(zip(sizes, found.jitters, strict=True)):
+                if jitter is not None:
+                    weights = found.weights[:n, k, 0].clone()
+                    solved[ridge, n] = Solution(weights, found.offsets[k, 0], {"jitter": jitter})
+        return solved
+
+    def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
+        """See ``Space.evaluate``."""
+        points = self.kernel.points(self.transform(x) if self.transform else x)
+        return self.kernel.matmul(points, self.points[: len(weights)], weights)
+
+
+@dataclass(frozen=True)
+class FeatureSpace(Space):
+    """f = weights . phi for a feature map phi: R^d -> R^D, |f|^2 = |weights|^2."""
+
+    map: FeatureMap
+    transform: Transform | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def features(self, x: Tensor) -> Tensor:
+        """phi, (m, D), at inputs x (m, d)."""
+        return self.map(self.transform(x) if self.transform else x)
+
+    def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
+        """Sizes n <= D from n x n systems (dual), larger ones from D x D systems (primal)."""
+        phi = self.features(x)
+        solved = {}
+        for name, solve in (("dual", solve_dual), ("primal", solve_primal)):
+            part = {
+                ridge: kept
+                for ridge, sizes in wanted.items()
+                if (kept := [n for n in sizes if (n <= phi.shape[1]) == (name == "dual")])
+            }
+            for (ridge, n), weights in solve(phi, y, part, center).items():
+                solved[ridge, n] = Solution(weights, _offset(y, n, center), {"solved": name})
+        return solved
+
+    def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
+        """See ``Space.evaluate``."""
+        return torch.cat([self.features(part) @ weights for part in x.split(CHUNK)])
+
+
+def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
+    """Weights (D,) by ridge and size, from phi (N, D) and y (N,): phi^T (phi phi^T + ridge I)^-1 (y - offset).
+
+    One factor per ridge.
+    """
+    largest = max((sizes[-1] for sizes in wanted.values()), default=0)
+    if not largest:
+        return {}
+    phi, y = phi[:largest], y[:largest]
+    curve = RidgeCurve(phi @ phi.T)
+    solved = {}
+    for ridge, sizes in wanted.items():
+        found = curve.solve(y.unsqueeze(1), sizes, ridge, center)
+        for k, (n, jitter) in enumerate(zip(sizes, found.jitters, strict=True)):
+            if jitter is not None:
+                solved[ridge, n] = phi[:n].T @ found.weights[:n, k, 0]
+    return solved
+
+
+def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
+    """Weights (D,) by ridge and size, from phi (N, D) and y (N,): (phi^T phi + ridge I)^-1 phi^T (y - offset).
+
+    One eigendecomposition per size, whatever the number of ridges. Directions in which phi^T phi + ridge I is zero up
+    to rounding are left out.
+    """
+    solved = {}
+    gram, done = phi.new_zeros(phi.shape[1], phi.shape[1]), 0
+    for n in sorted({n for sizes in wanted.values() for n in sizes}):
+        gram.addmm_(phi[done:n].T, phi[done:n])
+        done = n
+        target = phi[:n].T @ (y[:n] - _offset(y, n, center))
+        if not (gram.isfinite().all() and target.isfinite().all()):
+            break
+        eigenvalues, vectors = torch.linalg.eigh(gram)
+        rounding = eigenvalues[-1].abs() * len(gram) * torch.finfo(gram.dtype).eps
+        target = vectors.T @ target
+        for ridge in (ridge for ridge, sizes in wanted.items() if n in sizes):
+            denominator = eigenvalues + ridge
+            solved[ridge, n] = vectors @ torch.where(denominator > rounding, target / denominator, 0.0)
+    return solved
+
+
+def _offset(y: Tensor, n: int, center: bool) -> Tensor:
+    return y[:n].mean() if center else y.new_zeros(())

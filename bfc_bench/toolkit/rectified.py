@@ -1,0 +1,14 @@
+"""The activations relu(t)^q / q!, by name and order q."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+Activation: TypeAlias = Literal["relu", "relu2", "relu3"]
+"""``relu2`` is relu^2/2, ``relu3`` relu^3/6."""
+Gate: TypeAlias = Literal["indicator", "relu", "relu2", "relu3"]
+"""Derivatives of activations too: ``indicator`` is 1{t >= 0}, which has no tangent itself."""
+
+ORDER: Mapping[str, int] = {"indicator": 0, "relu": 1, "relu2": 2, "relu3": 3}
+"""q. The derivative of an activation is that of the order below."""

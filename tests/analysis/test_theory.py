@@ -1,0 +1,76 @@
+"""The exponent that theory gives at finite d, and claims that are made with it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bfc_bench.analysis.claims.exponent import ExponentClaim
+from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.errors import UsageError
+from bfc_bench.results import Row
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+
+DIMS = (6, 8, 10, 12)
+CLAIM = {"id": "c", "label": "a", "task": "t", "level": 0.5}
+
+
+@pytest.mark.parametrize(("p", "slope"), [(2, 1.95), (3, 2.83), (4, 3.63), (5, 4.25), (6, 4.84)])
+def test_local_slopes_of_small_d(p, slope):
+    """Between the ranges that each degree is measured at."""
+    ranges = {2: (8, 32), 3: (6, 16), 4: (6, 12), 5: (4, 8), 6: (4, 8)}
+    assert harmonics_slope(np.geomspace(*ranges[p], 4).astype(int).tolist(), p) == pytest.approx(slope, abs=0.25)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 5])
+def test_the_slope_tends_to_the_degree_from_below(p):
+    near, far = harmonics_slope((8, 16), p), harmonics_slope((10**6, 2 * 10**6), p)
+    assert near <= far + 1e-9 <= p + 1e-4
+    assert far == pytest.approx(p, abs=1e-4)
+    assert harmonics_slope((8, 16), p) == pytest.approx(
+        math.log2(harmonics_dimension(16, p) / harmonics_dimension(8, p)), rel=1e-12
+    )
+
+
+def test_one_dimension_has_no_slope():
+    assert math.isnan(harmonics_slope((8,), 2))
+
+
+def cell(d, n, replicate, error):
+    return Row(
+        cell=f"{d}-{n}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label="a",
+        options={}, d=d, n=n, replicate=replicate, status="ok", nmse=error,
+    )  # fmt: skip
+
+
+def rows(n_star):
+    """Three replicates with error n_star(d) / (2 n) up to 5 %: N*(.5) = n_star(d)."""
+    rng = np.random.default_rng(0)
+    stars = {(d, r): n_star(d) * math.exp(0.05 * rng.standard_normal()) for d in DIMS for r in range(3)}
+    return [cell(d, 2**k, r, star / 2 ** (k + 1)) for (d, r), star in stars.items() for k in range(4, 16)]
+
+
+def test_a_learner_that_needs_as_many_samples_as_harmonics_supports_the_claim():
+    claim = ExponentClaim.parse({**CLAIM, "harmonics": 4, "tolerance": 0.5, "asymptotic": 4}, "c")
+    slope = harmonics_slope(DIMS, 4)
+    found = claim.judge(rows(lambda d: 2 * harmonics_dimension(d, 4)))
+    assert found.verdict == "supported"
+    assert found.estimate == pytest.approx(slope, abs=0.2)
+    assert f"within 0.5 of that of B(d, 4), {slope:.3g} over d = 6..12, asymptotically 4" in found.statement
+    assert claim.judge(rows(lambda d: d**2)).verdict == "contradicted"
+    assert claim.judge([]).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"harmonics": 4}, "harmonics needs a tolerance"),
+        ({"at_most": 3, "tolerance": 1}, "tolerance belongs to harmonics"),
+        ({"harmonics": 4, "tolerance": 1, "at_most": 3}, "and only one"),
+        ({"harmonics": 4, "tolerance": 1, "below": "b"}, "and only one"),
+        ({"harmonics": 0, "tolerance": 1}, "harmonics must be greater than or equal to 1"),
+    ],
+)
+def test_wrong_claims_are_named(fields, words):
+    with pytest.raises(UsageError, match=words):
+        ExponentClaim.parse({**CLAIM, **fields}, "c")

@@ -1,0 +1,101 @@
+"""The figures of targets on the sphere show what was measured beside what theory says."""
+
+import numpy as np
+import pytest
+from synthetic import SUITE, row
+
+from bfc_bench.analysis.curves import curves
+from bfc_bench.analysis.exponents import fit_exponent
+from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.report import sphere_plots, tables
+from bfc_bench.report.html import write_report
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+
+DIMS, SIZES = (6, 8, 12), (20, 40, 80, 160, 320, 640, 1280)
+TARGET = {"kind": "lowrank-poly", "degree": 3}
+
+
+def cells(task="pure"):
+    """NMSE 2 B(d, 3) / n up to 10 %, and errors per degree that fall at B(d, k)."""
+    rng = np.random.default_rng(0)
+    bases = {"joint": 0.1, "kernel ntk (raw)": 1.0}
+    factors = {(x, d, r): bases[x] * np.exp(0.1 * rng.standard_normal()) for x in bases for d in DIMS for r in range(3)}
+    return [
+        row(
+            task=task, label=label, d=d, n=n, replicate=r, nmse=2 * factor * harmonics_dimension(d, 3) / n,
+            feature_errors=parts(d, n) if task == "stairs" else {},
+        )
+        for (label, d, r), factor in factors.items()
+        for n in SIZES
+    ]  # fmt: skip
+
+
+def parts(d, n):
+    return {f"degree{k}": 1 / (1 + n / harmonics_dimension(d, k)) for k in (1, 2)}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    found = {}
+    for curve in curves(cells()):
+        found.setdefault(curve.label, {})[curve.d] = threshold(curve, 0.5)
+    return {
+        0.5: {label: (fit_exponent({d: t.crossings for d, t in by_d.items()}), by_d) for label, by_d in found.items()}
+    }
+
+
+def test_exponents_stand_beside_the_number_of_harmonics(fits):
+    figure = sphere_plots.exponent_lines(fits, 3, asymptotic={"joint": 3.0})
+    (panel,) = figure.axes
+    dashed = next(line for line in panel.get_lines() if line.get_linestyle() == "--")
+    assert list(dashed.get_ydata()) == [harmonics_dimension(d, 3) for d in DIMS]
+    texts = [text.get_text() for text in panel.texts]
+    for label, (fit, _) in fits[0.5].items():
+        assert f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]" in texts, label
+    dotted = [line for line in panel.get_lines() if line.get_linestyle() == ":"]
+    assert len(dotted) == 1
+    slope = np.diff(np.log(dotted[0].get_ydata()))[0] / np.diff(np.log(dotted[0].get_xdata()))[0]
+    assert slope == pytest.approx(3)
+
+
+def test_a_fitted_line_goes_through_its_points(fits):
+    """N* = 4 B(d, 3) x base here, nearly a power law: the line is within 15 % of every median."""
+    for fit, by_d in fits[0.5].values():
+        for d, found in by_d.items():
+            if found.median[0] == found.median[1] > 0:
+                assert np.exp(fit.intercept + fit.value * np.log(d)) == pytest.approx(found.median[0], rel=0.15)
+
+
+def test_degrees_have_a_line_each_and_a_mark_at_their_dimension():
+    by_degree = {}
+    for degree in (1, 2):
+        for curve in curves(cells("stairs"), f"feature_errors.degree{degree}"):
+            by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
+    figure = sphere_plots.degree_curves(by_degree)
+    assert [panel.get_title(loc="left") for panel in figure.axes] == [f"{label}, d = {d}" for d, label in by_degree]
+    panel = figure.axes[list(by_degree).index((12, "joint"))]
+    marks = [
+        line.get_xdata()[0] for line in panel.get_lines() if line.get_linestyle() == ":" and len(line.get_xdata()) == 2
+    ]
+    assert marks == [harmonics_dimension(12, 2)]
+    means = [line for line in panel.get_lines() if len(line.get_ydata()) == len(SIZES)]
+    np.testing.assert_allclose(means[0].get_ydata(), [1 - 1 / (1 + n / 12) for n in SIZES])
+
+
+def test_the_report_shows_both_and_the_theory_in_the_table(tmp_path):
+    suite = SUITE | {
+        "task": [
+            {"name": "pure", "inputs": {"kind": "sphere"}, "target": TARGET, "d": DIMS, "n": SIZES},
+            {"name": "stairs", "inputs": {"kind": "sphere"}, "target": {"kind": "staircase", "degree": 2}},
+        ],
+        "claim": [{"id": "x", "kind": "exponent", "label": "joint", "task": "pure", "asymptotic": 3.0}],
+    }
+    page = write_report(tmp_path, suite=suite, rows=[*cells(), *cells("stairs")], levels=(0.5,)).read_text()
+    files = {path.stem for path in (tmp_path / "figures").glob("*.png")}
+    assert {"exponents-pure", "degrees-stairs"} <= files
+    assert not {"exponents-stairs", "degrees-pure", "features-stairs"} & files
+    (record, _) = tables.exponent_table(curves(cells()), (0.5,), degree=3)
+    assert f"B(d, 3): {record['harmonics_slope']:.3g}" in page
+    assert "asymptotically 3" in page
+    assert "error in degree2" in page
+    assert "P of degree" not in page

@@ -1,0 +1,93 @@
+"""What a learner says of its results is printed once and stays with its rows."""
+
+import json
+
+import pytest
+from bfc_plugins.ntk_raw import NtkRaw
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.tasks.labels.threshold import Threshold
+from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
+from bfc_bench.tasks.targets.toy_rich import ToyRich
+from bfc_bench.tasks.task import Task
+from bfc_bench.toolkit.parity import parity_caution
+
+TEXT = (
+    "parity trap: ntk-raw with activation = 'relu2' and no bias has no part of degree 4, which the target lowrank-poly"
+)
+
+
+def task(name, degree):
+    target = {"kind": "lowrank-poly", "degree": degree}
+    return {"name": name, "inputs": {"kind": "sphere"}, "target": target, "d": [4], "n": [10, 20]}
+
+
+@pytest.fixture
+def path(suite_file):
+    learners = [
+        {"name": "ntk-raw", "label": "trapped", "options": {"bias": False, "ridge": 1e-6}},
+        {"name": "ntk-raw", "label": "free", "options": {"ridge": 1e-6}},
+    ]
+    return suite_file(task=[task("even", 4), task("also-even", 4), task("odd", 3)], learner=learners)
+
+
+def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
+    assert run_suite(path, store=tmp_path / "s", jobs=1).exit_code == 0
+    rows = read_results(path, store=tmp_path / "s")
+    assert {row.status for row in rows} == {"ok"}
+    for row in rows:
+        trapped = row.label == "trapped" and row.task != "odd"
+        assert row.reason.startswith(TEXT) if trapped else row.reason == ""
+
+
+def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, bench):
+    line = f"caution: trapped on even, also-even: {TEXT}"
+    plan = bench("plan", path, "--store", tmp_path / "s").stdout
+    run = bench("run", path, "--store", tmp_path / "s", "--no-mlflow", "--jobs", 1).stdout
+    for text in (plan, run):
+        assert text.count(line) == text.count("caution:") == 1
+    answer = json.loads(bench("plan", path, "--store", tmp_path / "s", "--format", "json").stdout)
+    assert [text.partition(":")[0] for text in answer["cautions"]] == ["trapped on even, also-even"]
+    page = (tmp_path / "s" / "reports" / "tiny@1" / "report.html").read_text()
+    assert "parity trap: ntk-raw" in page
+
+
+def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(suite_file, tmp_path):
+    """Bias is tuned here; without it degree 4 cannot be learned at all, so that it is chosen at n = 300."""
+    learner = {"name": "ntk-raw", "options": {"ridge": 1e-6}, "tune": {"bias": [False, True]}}
+    path = suite_file(task=[{**task("even", 4), "n": [300]}], learner=[learner])
+    run_suite(path, store=tmp_path / "s", jobs=1)
+    (row,) = read_results(path, store=tmp_path / "s")
+    assert row.chosen["tuned"] == {"bias": True}
+    assert row.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "target", "degrees"),
+    [
+        (Sphere(), LowrankPoly(degree=4), (4,)),
+        (Sphere(), LowrankPoly(degree=4, form="monomial"), (2, 4)),
+        (Sphere(), LowrankPoly(degree=5, form="monomial"), (1, 3, 5)),
+        (Sphere(), LowrankPoly(degree=1, form="monomial"), (1,)),
+        (Gaussian(), LowrankPoly(degree=4, form="monomial"), ()),
+        (Sphere(), ToyRich(), ()),
+    ],
+)
+def test_learners_may_know_the_degrees_of_targets_on_the_sphere(inputs, target, degrees):
+    assert Task("t", inputs, target, Clean()).facts(6).degrees == degrees
+
+
+def test_inputs_with_more_columns_are_no_sphere():
+    assert Task("t", Sphere(), LowrankPoly(degree=4), Threshold(form="coordinate")).facts(6).degrees == ()
+
+
+def test_a_caution_names_every_missing_degree_of_the_target_and_the_way_out():
+    facts = Task("t", Sphere(), LowrankPoly(degree=4, form="monomial"), Clean()).facts(6)
+    text = parity_caution("this", lambda degree: degree > 4, facts, "do that")
+    assert "this has no part of degree 2 or 4, which the target lowrank-poly has" in text
+    assert text.endswith("do that.")
+    assert parity_caution("this", lambda degree: True, facts, "do that") is None
+    assert NtkRaw(bias=False).caution(facts, 10) is not None

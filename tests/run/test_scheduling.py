@@ -1,0 +1,125 @@
+"""How cells are put into batches, in what order these are handed out, and what workers may touch."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.plugins import load_plugins
+from bfc_bench.results import Row
+from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned
+from bfc_bench.run.resolve import resolve
+from bfc_bench.run.session import plan_for
+from bfc_bench.store import Store
+from bfc_bench.suite import Suite
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4, 6],
+    "n": [20, 30, 50],
+}
+
+
+def planned(steps=20_000, **values) -> Plan:
+    """The plan of networks of two shapes, under three labels, and of two kernels, on two dimensions."""
+    network = {"widths": [40], "steps": steps}
+    learners = [
+        {"name": "quad-densenet", "label": "slow", "options": {**network, "lr": 0.001}, "tune": {}},
+        {"name": "quad-densenet", "label": "fast", "options": {**network, "lr": 0.01}, "tune": {}},
+        {"name": "quad-densenet", "label": "wide", "options": {**network, "widths": [100]}, "tune": {}},
+        {"name": "kernel-ridge", "label": "smooth", "options": {"ridge": 1.0, "gamma": 0.1}, "tune": {}},
+        {"name": "kernel-ridge", "label": "rough", "options": {"ridge": 1e-6, "gamma": 0.1}, "tune": {}},
+    ]
+    suite = {"name": "s", "replicates": 8, "task": [TASK], "learner": learners, **values}
+    return plan_for(resolve(Suite.parse(suite, "test"), load_plugins(), "test"), None, "cpu")
+
+
+def key(plan: Plan, cell) -> object:
+    learner = plan.grid.entries[cell.label].learner
+    problem = plan.grid.tasks[cell.task].problem(plan.common.seed, cell.d, cell.replicate, plan.common.test_size)
+    return learner.batch_key(problem.outline(cell.n))
+
+
+def wall(seconds: Sequence[float], jobs: int) -> float:
+    """The time that ``jobs`` workers take for units that are handed out in this order."""
+    free = [0.0] * jobs
+    for unit in seconds:
+        heapq.heappush(free, heapq.heappop(free) + unit)
+    return max(free)
+
+
+def test_every_cell_is_in_one_batch_of_one_learner_and_key():
+    plan = planned()
+    batches = [item.batch for item in plan.batches(2)]
+    assert sorted(cell.id for batch in batches for cell in batch.cells) == sorted(cell.id for cell in plan.todo)
+    for batch in batches:
+        assert len({key(plan, cell) for cell in batch.cells}) == 1
+        assert set(batch.learners) == {cell.label for cell in batch.cells}
+
+
+def test_cells_that_can_be_trained_together_are_whatever_their_label_size_and_replicate():
+    plan = planned(steps=100)
+    together = [item.batch.cells for item in plan.batches(1)]
+    networks = [cells for cells in together if cells[0].label in ("slow", "fast")]
+    assert all({cell.label for cell in cells} == {"slow", "fast"} for cells in networks)
+    assert all({cell.n for cell in cells} == {20, 30, 50} for cells in networks)
+    kernels = [cells for cells in together if cells[0].label in ("smooth", "rough")]
+    assert all({cell.label for cell in cells} == {"smooth", "rough"} for cells in kernels)
+    assert len(kernels) == 2 * 8  # one factorisation per sample
+
+
+def test_longer_batches_go_first():
+    seconds = [item.seconds for item in planned().batches(2)]
+    assert all(later <= 2 * earlier for i, earlier in enumerate(seconds) for later in seconds[i:])
+    assert seconds[0] > 4 * seconds[-1]
+
+
+@pytest.mark.parametrize("jobs", [2, 4, 8, 16])
+@pytest.mark.parametrize("labels", [["slow"], ["slow", "fast", "wide", "smooth", "rough"]])
+def test_no_worker_is_idle_for_long_at_the_end(jobs, labels):
+    plan = planned(replicates=200)
+    plan.todo = [cell for cell in plan.todo if cell.label in labels]
+    seconds = [item.seconds for item in plan.batches(jobs)]
+    assert wall(seconds, jobs) <= sum(seconds) / jobs + SHORTEST_SECONDS
+    assert max(seconds) > 1.5 * SHORTEST_SECONDS  # or it would be so by itself
+
+
+def test_a_batch_stays_within_a_quarter_of_a_cells_time_and_within_memory():
+    plan = planned(budget={"cell_seconds": 8, "memory_gb": 1})
+    batches: list[Planned] = plan.batches(1)
+    costs = plan.costs
+    assert any(len(item.batch.cells) > 1 for item in batches)
+    for item in batches:
+        cells = item.batch.cells
+        assert len(cells) == 1 or item.seconds <= 2
+        assert len(cells) == 1 or sum(costs.bytes(cell) for cell in cells) <= 1e9
+
+
+def test_estimates_come_from_rows_of_the_same_device(tmp_path):
+    plan = planned()
+    cell = next(cell for cell in plan.todo if cell.label == "slow" and cell.n == 20)
+    store = Store(tmp_path, write=True)
+    grid, row = plan.grid, Row("", "s", 1, "t", "quad-densenet", "slow", {}, cell.d, 20, 0, "ok")
+    store.define("s", 1, grid.task_digests, grid.learner_digests)
+    digests = grid.task_digests["t"], grid.learner_digests["slow"]
+    for device, seconds in (("cpu", 7.0), ("cuda", 0.1)):
+        store.put([(replace(row, cell=device, device=device, fit_cpu_seconds=seconds), *digests, "")])
+    assert plan_for(grid, store, "cpu").costs.seconds(cell) == 7.0
+    assert plan_for(grid, store, "cuda").costs.seconds(cell) == 0.1
+
+
+def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file, tmp_path, monkeypatch):
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    path = suite_file(learner=[{"name": "surroundings"}])
+    assert run_suite(path, store=tmp_path / "store", jobs=1, device="cpu").exit_code == 0
+    for row in read_results(path, store=tmp_path / "store"):
+        found = row.chosen["info"]
+        assert found["JAX_PLATFORMS"] == "cpu"
+        assert found["OMP_NUM_THREADS"] == found["NPROC"] == "1"
+        assert "multi_thread_eigen=false" in found["XLA_FLAGS"]

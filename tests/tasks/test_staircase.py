@@ -1,0 +1,100 @@
+"""The staircase target, and its errors degree by degree."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.base import ScaledTeacher
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.targets.harmonics import degree_errors, harmonics_dimension, zonal
+from bfc_bench.tasks.targets.staircase import POINTS, Staircase
+
+D, P = 6, 4
+
+
+def points(m, d=D, seed=0):
+    return Sphere().law(np.random.default_rng(0), d).sample(np.random.default_rng(seed), m)
+
+
+def teacher(**options):
+    return Staircase(degree=P, **options).draw(np.random.default_rng(1), Sphere().law(np.random.default_rng(0), D))
+
+
+def part(drawn, degree, x):
+    return drawn.coefficients[degree - 1] * zonal(D, degree, x @ drawn.directions[degree - 1])
+
+
+def test_it_is_the_sum_of_its_parts_of_unit_variance_in_all():
+    x, drawn = points(200_000), teacher()
+    np.testing.assert_allclose(drawn(x), sum(part(drawn, k, x) for k in range(1, P + 1)), atol=1e-12)
+    squares = drawn(x) ** 2
+    assert abs(squares.mean() - 1) < 5 * squares.std() / len(x) ** 0.5
+    np.testing.assert_allclose(np.linalg.norm(drawn.directions, axis=1), 1)
+
+
+def test_errors_are_unbiased_for_known_parts():
+    """Predictions with the share s_k of degree k: (1 - s_k)^2, over 40 samples, within 4 standard errors."""
+    drawn, shares = teacher(coefficients=(0.5, -0.7, 0.4, 0.3)), np.array([1.0, 0.5, 0.0, -0.5])
+    found = []
+    for seed in range(40):
+        x = points(600, seed=seed + 10)
+        prediction = sum(share * part(drawn, k, x) for k, share in enumerate(shares, 1))
+        found.append(list(drawn.part_errors(x, prediction).values()))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / 40**0.5
+    assert (np.abs(mean - (1 - shares) ** 2) < 4 * error + 1e-12).all()
+    assert error.max() < 0.15
+
+
+def test_no_error_is_zero_and_scales_do_not_matter():
+    x, drawn = points(500), teacher()
+    assert drawn.part_errors(x, drawn(x)) == {f"degree{k}": 0.0 for k in range(1, P + 1)}
+    prediction = np.sin(x[:, 0])
+    scaled = ScaledTeacher(drawn, 3.0).part_errors(x, 3 * prediction)
+    assert scaled == pytest.approx(drawn.part_errors(x, prediction), rel=1e-9)
+
+
+def test_the_estimate_is_the_mean_over_all_pairs():
+    """Against the sum over pairs i != j written out."""
+    x = points(23)
+    residual = np.random.default_rng(3).standard_normal(23)
+    products = x @ x.T
+    for k, value in enumerate(degree_errors(x, residual, 3), 1):
+        kernel = harmonics_dimension(D, k) ** 0.5 * zonal(D, k, products)
+        pairs = residual[:, None] * residual * kernel
+        np.testing.assert_allclose(value, (pairs.sum() - np.trace(pairs)) / (23 * 22), rtol=1e-10)
+
+
+def test_only_the_first_points_are_used():
+    x = points(POINTS + 100)
+    drawn = teacher()
+    prediction = np.zeros(len(x))
+    spoilt = prediction.copy()
+    spoilt[POINTS:] = 1e9
+    assert drawn.part_errors(x, spoilt) == drawn.part_errors(x, prediction)
+
+
+def test_degrees_without_a_coefficient_are_left_out():
+    target = Staircase(degree=3, coefficients=(0.5, 0.0, 1.0))
+    assert target.degrees == (1, 3)
+    assert Staircase(degree=3).degrees == (1, 2, 3)
+    drawn = target.draw(np.random.default_rng(1), Sphere().law(np.random.default_rng(0), D))
+    assert set(drawn.part_errors(points(50), np.zeros(50))) == {"degree1", "degree3"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"degree": 0}, "degree must be greater than 0"),
+        ({"degree": 2, "coefficients": [1.0]}, "one entry per degree from 1 on, 2 of them"),
+        ({"degree": 1, "coefficients": [0.0]}, "must not all be 0"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        Staircase.parse(options, "suite: target")
+
+
+def test_other_inputs_than_the_sphere_are_refused():
+    assert Staircase(degree=2).check_inputs(Sphere()) is None
+    assert "needs sphere inputs, not 'gaussian'" in Staircase(degree=2).check_inputs(Gaussian())
