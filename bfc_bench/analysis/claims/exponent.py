@@ -71,7 +71,7 @@ class ExponentClaim(Bounded):
         quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
         if self.below is None:
             evidence, dims = self._evidence([ours], lambda points: fit_exponent(points[0]))
-            region, bound = self._allowed(dims)
+            region, bound = self._allowed(dims if len(dims) > 1 else [curve.d for curve in ours])
             return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
         pieces = {
             name: self._evidence([found[name], ours], lambda points: compare_exponents(*points))[0]
@@ -86,13 +86,15 @@ class ExponentClaim(Bounded):
         return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
     def _allowed(self, dims: Sequence[int]) -> tuple[Region, str]:
-        """The region that the claim allows, in numbers and in words; ``dims`` are those of the fit."""
+        """The region that the claim allows, in numbers and in words; ``dims`` are those of the fit, if there is one."""
         if self.harmonics is None or self.tolerance is None:
             return self.region, self.bound
+        words = f"within {short(self.tolerance)} of that of B(d, {self.harmonics})"
+        if len(dims) < 2:
+            return Region(), words
         slope = harmonics_slope(dims, self.harmonics)
-        words = f"within {short(self.tolerance)} of that of B(d, {self.harmonics}), {slope:.3g} over d = "
-        words += f"{dims[0]}..{dims[-1]}" if dims else "none"
-        return Region(slope - self.tolerance, slope + self.tolerance), words
+        region = Region(slope - self.tolerance, slope + self.tolerance)
+        return region, f"{words}, {slope:.3g} over d = {dims[0]}..{dims[-1]}"
 
     def _evidence(
         self, sides: Sequence[Sequence[Curve]], fit: Callable[[list[Points]], Exponent]
