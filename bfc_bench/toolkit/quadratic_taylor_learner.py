@@ -111,7 +111,9 @@ class QuadraticTaylorLearner(Learner):
         return self.mismatch(task.kind)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Two products with the features per evaluation, and whitening on 15 D points; memory is features, coefficients and search directions."""
+        """Two products with the features per evaluation, and whitening on some 15 D points; memory is features,
+        coefficients and search directions.
+        """
         size = self.dimension(d)
         if self.optimizer == "lbfgs":
             points = 1.2 * self.iterations * len(self.schedule()) * n
