@@ -1,0 +1,25 @@
+"""Binary labels: the sign of the target."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from bfc_bench.learner import LabelKind
+from bfc_bench.tasks.base import Float, Labels, Rule
+
+
+class Sign(Labels):
+    """y = sgn(G*(x) - E G*) in {-1, +1}, +1 at 0: classification of which the logistic and hinge losses of NR are made.
+
+    The mean is taken off so that the classes are of like size for a target that is not centred, such as a monomial of
+    even degree. NR section 2.
+    """
+
+    kind: ClassVar[str] = "sign"
+    label_kind: ClassVar[LabelKind] = "binary"
+
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+        """-1.0 or +1.0, (m,)."""
+        return np.where(values >= rule.mean, 1.0, -1.0)
