@@ -69,8 +69,8 @@ class QuadraticTaylorLearner(Learner):
     """Of Adam and noisy SGD, with linear warm-up, then a cosine to 0."""
     batch_size: Annotated[int, Field(ge=1)] = 256
     lr: Annotated[float, Field(gt=0)] | None = None
-    """Peak learning rate; None is .01 for Adam and .03 for noisy SGD."""
-    noise: Annotated[float, Field(ge=0)] = 1e-3
+    """Peak learning rate; None is .01 for Adam and .3 for noisy SGD."""
+    noise: Annotated[float, Field(ge=0)] = 1e-4
     """Standard deviation of what noisy SGD adds to every entry of the gradient."""
     init_scale: Annotated[float, Field(gt=0)] = 0.6
     """Entries of W start as N(0, init_scale^2 / D), since W = 0 is a stationary point."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHUNK = 2048
 """Points predicted together."""
-LEARNING_RATES = {"adam": 1e-2, "noisy-sgd": 3e-2}
+LEARNING_RATES = {"adam": 1e-2, "noisy-sgd": 0.3}
 
 
 @dataclass(frozen=True)
