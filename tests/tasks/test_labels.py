@@ -34,6 +34,7 @@ def test_kinds():
         "agnostic": "real",
         "clean": "real",
         "noise": "real",
+        "sign": "binary",
         "threshold": "binary",
     }
 
