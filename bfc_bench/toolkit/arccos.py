@@ -13,6 +13,7 @@ Shapes: m and n points, d input dimension.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import pi, sqrt
 from typing import Any
 
@@ -78,29 +79,41 @@ def first_layer(x: Tensor, gamma: float, bias_variance: float) -> tuple[Tensor, 
     return columns * (_upward(x) / scale.clamp_min(torch.finfo(x.dtype).tiny)).unsqueeze(1), scale
 
 
-def relu_network_(
-    rho: Tensor, left: Tensor, right: Tensor, *, depth: int, bias_variance: float, tangent: bool
+def relu_network(
+    rho: Tensor,
+    left: Tensor,
+    right: Tensor,
+    scratch: Sequence[Tensor],
+    out: Tensor,
+    *,
+    depth: int,
+    bias_variance: float,
+    tangent: bool,
+    unit: float = 1.0,
 ) -> Tensor:
-    """Overwrite cosines ``rho`` (m, n) of the first pre-activation by the network's NNGP, or NTK with ``tangent``.
+    """Write NNGP, or NTK with ``tangent``, over ``unit``, into ``out`` (m, n) and return it.
+
+    From cosines ``rho`` (m, n) of the first pre-activation, which are overwritten, as is ``scratch``: three of its shape.
 
     ``left`` (m,) and ``right`` (n,) are the pre-activation's standard deviations, see ``first_layer``. Both kernels are
     carried relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to itself times f0 = 2 k0.
     """
-    rho.clamp_(-1, 1)
-    total = rho.clone() if tangent else rho
+    angle, sine, total = scratch
+    one = rho.new_ones(())
+    total = total.copy_(rho) if tangent else rho
     left, right = left.unsqueeze(1), right.unsqueeze(0)
     for layer in range(depth):
-        gate = torch.acos(rho).mul_(-1 / pi).add_(1)
-        sine = torch.mul(rho, rho).neg_().add_(1).sqrt_()
-        rho.mul_(gate).add_(sine, alpha=1 / pi).clamp_(max=1)
+        torch.acos(rho.clamp_(-1, 1), out=angle)
+        torch.sub(one, torch.mul(rho, rho, out=sine), out=sine).sqrt_()
         if tangent:
-            total.mul_(gate)
+            total.addcmul_(total, angle, value=-1 / pi)
+        rho.add_(sine.addcmul_(angle, rho, value=-1), alpha=1 / pi)
         gain = _gain(layer, depth)
         if bias_variance:
             new_left, new_right = ((gain * v**2 + bias_variance).sqrt() for v in (left, right))
             shrink_left, shrink_right = sqrt(gain) * left / new_left, sqrt(gain) * right / new_right
             rho.mul_(shrink_left).mul_(shrink_right).addcmul_(1 / new_left, 1 / new_right, value=bias_variance)
-            rho.mul_(_upward(rho)).clamp_(max=1)
+            rho.mul_(_upward(rho))
             if tangent:
                 total.mul_(shrink_left).mul_(shrink_right)
         else:
@@ -108,7 +121,7 @@ def relu_network_(
         left, right = new_left, new_right
         if tangent:
             total.add_(rho)
-    return rho.copy_(total.mul_(left).mul_(right)) if tangent else rho.mul_(left).mul_(right)
+    return torch.mul(total.mul_(right), left / unit, out=out)
 
 
 def relu_network_diagonal(scale: Tensor, depth: int, bias_variance: float, tangent: bool) -> Tensor:
@@ -134,7 +147,8 @@ def _network_kernel(x: Tensor, z: Tensor | None, depth: int, bias_variance: floa
     left, left_scale = first_layer(x, 1 / x.shape[1], bias_variance)
     right, right_scale = (left, left_scale) if z is None else first_layer(z, 1 / x.shape[1], bias_variance)
     network: dict[str, Any] = {"depth": depth, "bias_variance": bias_variance, "tangent": tangent}
-    kernel = relu_network_(left @ right.T, left_scale, right_scale, **network)
+    rho = left @ right.T
+    kernel = relu_network(rho, left_scale, right_scale, rho.new_empty(3, *rho.shape), rho, **network)
     if z is None:
         kernel.diagonal().copy_(relu_network_diagonal(left_scale, **network))
     return kernel

@@ -9,7 +9,7 @@ Shapes: m and n points, p input features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -38,16 +38,17 @@ class Compositional(Kernel):
         lengths = points.scale.sqrt().unsqueeze(1)
         return torch.cat([self._evaluate(part, part, "cov1")[: len(part)] for part in lengths.split(TILE)])
 
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """Not there: neural-tangents takes the points themselves."""
         raise NotImplementedError
 
-    def _tile(self, x: Points, z: Points) -> Tensor:
+    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+        """See ``Kernel.tile``."""
         rows = [
             torch.cat([self._evaluate(a, b, "nngp")[: len(a), : len(b)] for b in z.features.split(TILE)], dim=1)
             for a in x.features.split(TILE)
         ]
-        return torch.cat(rows)
+        out.copy_(torch.cat(rows))
 
     def _evaluate(self, x: Tensor, z: Tensor, get: str) -> Tensor:
         """What neural-tangents calls ``get``, at up to ``TILE`` points x (m, p) and z (n, p) repeated to ``TILE``."""

@@ -9,6 +9,7 @@ Shapes: m and n points, p input features.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal, TypeAlias
@@ -16,13 +17,17 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from bfc_bench.toolkit.arccos import first_layer, relu_network_, relu_network_diagonal
+from bfc_bench.toolkit.arccos import first_layer, relu_network, relu_network_diagonal
+from bfc_bench.toolkit.arrays import empty_matrix
 
 KernelName: TypeAlias = Literal["rbf", "poly", "ntk", "nngp", "compositional"]
 Activation: TypeAlias = Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"]
 
 TILE = 256
 """Side of the blocks of a matrix on a CPU: a few of them fit a core's cache."""
+
+GPU_TILE = 4096
+"""On a GPU, where it only bounds memory."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,12 @@ class Kernel(ABC):
         return Points(x, torch.linalg.vecdot(x, x))
 
     @abstractmethod
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
-        """Overwrite products (m, n) of features by kernel values; left (m,) and right (n,) are the points' scales."""
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """Write kernel values into ``out`` (m, n), from products (m, n) of features and scales left (m,), right (n,).
+
+        ``products`` and ``scratch``, three of the same shape, may be overwritten: memory that is new to the process
+        costs more than arithmetic.
+        """
 
     @abstractmethod
     def diagonal(self, points: Points) -> Tensor:
@@ -58,34 +67,40 @@ class Kernel(ABC):
 
     def matrix(self, x: Points, z: Points) -> Tensor:
         """k(x, z), (m, n)."""
-        out = x.features.new_empty(len(x), len(z))
-        for rows, columns in _tiles(len(x), len(z), out.device):
-            out[rows, columns] = self._tile(x[rows], z[columns])
+        out = empty_matrix(len(x), len(z), x.features)
+        scratch = _scratch(x, z)
+        for rows, columns in _tiles(x, z):
+            self.tile(x[rows], z[columns], scratch, out[rows, columns])
         return out
 
     def gram(self, x: Points, mirror: bool = True) -> Tensor:
         """k(x, x), (n, n), with an exact diagonal; without ``mirror`` the upper triangle is left undefined."""
-        out = x.features.new_empty(len(x), len(x))
-        for rows, columns in _tiles(len(x), len(x), out.device):
+        out = empty_matrix(len(x), len(x), x.features)
+        scratch = _scratch(x, x)
+        for rows, columns in _tiles(x, x):
             if columns.start < rows.stop:
-                tile = self._tile(x[rows], x[columns])
-                out[rows, columns] = tile
+                self.tile(x[rows], x[columns], scratch, out[rows, columns])
                 if mirror and rows != columns:
-                    out[columns, rows] = tile.T
+                    out[columns, rows] = out[rows, columns].T
         out.diagonal().copy_(self.diagonal(x))
         return out
 
     def matmul(self, x: Points, z: Points, weights: Tensor) -> Tensor:
         """k(x, z) @ weights, (m, r) for weights (n, r), without storing k(x, z)."""
         out = weights.new_zeros(len(x), weights.shape[1])
-        for rows, columns in _tiles(len(x), len(z), out.device):
-            out[rows].addmm_(self._tile(x[rows], z[columns]), weights[columns])
+        scratch = _scratch(x, z)
+        block = torch.empty_like(scratch[0])
+        for rows, columns in _tiles(x, z):
+            part, others = x[rows], z[columns]
+            tile = block[: len(part) * len(others)].view(len(part), len(others))
+            self.tile(part, others, scratch, tile)
+            out[rows].addmm_(tile, weights[columns])
         return out
 
-    def _tile(self, x: Points, z: Points) -> Tensor:
-        products = x.features @ z.features.T
-        self.finish_(products, x.scale, z.scale)
-        return products
+    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+        """Write k(x, z) into ``out`` (m, n); ``scratch`` (4, m n or more) may be overwritten."""
+        products, *spare = scratch[:, : len(x) * len(z)].unflatten(1, (len(x), len(z)))
+        self.finish(torch.mm(x.features, z.features.T, out=products), x.scale, z.scale, spare, out)
 
 
 @dataclass(frozen=True)
@@ -94,9 +109,9 @@ class Rbf(Kernel):
 
     gamma: float
 
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
-        """See ``Kernel.finish_``; scales are squared norms."""
-        products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma).exp_()
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``Kernel.finish``; scales are squared norms."""
+        torch.exp(products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma), out=out)
 
     def diagonal(self, points: Points) -> Tensor:
         """Ones."""
@@ -111,9 +126,10 @@ class Polynomial(Kernel):
     degree: int = 2
     coef0: float = 1.0
 
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
-        """See ``Kernel.finish_``; scales are not used."""
-        products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1)).pow_(self.degree)
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``Kernel.finish``; scales are not used."""
+        products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1))
+        torch.pow(products, self.degree, out=out)
 
     def diagonal(self, points: Points) -> Tensor:
         """The formula with <x, x> = |x|^2."""
@@ -137,11 +153,19 @@ class ReluNetwork(Kernel):
         """Directions and standard deviations of the first pre-activation."""
         return Points(*first_layer(x, self.gamma, self.bias_variance))
 
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
-        """See ``Kernel.finish_``; scales are standard deviations."""
-        relu_network_(
-            products, left, right, depth=self.depth, bias_variance=self.bias_variance, tangent=self.tangent
-        ).mul_(1 / self._unit())
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``Kernel.finish``; scales are standard deviations."""
+        relu_network(
+            products,
+            left,
+            right,
+            scratch,
+            out,
+            depth=self.depth,
+            bias_variance=self.bias_variance,
+            tangent=self.tangent,
+            unit=self._unit(),
+        )
 
     def diagonal(self, points: Points) -> Tensor:
         """In closed form: every cosine is 1."""
@@ -174,11 +198,19 @@ def make_kernel(
     return ReluNetwork(gamma, depth, bias_variance, tangent=name == "ntk")
 
 
-def _tiles(m: int, n: int, device: torch.device) -> list[tuple[slice, slice]]:
-    """Blocks of an (m, n) matrix: of side ``TILE`` on a CPU; on a GPU they only bound memory."""
-    height, width = (TILE, TILE) if device.type == "cpu" else (4096, 4096)
+def _scratch(x: Points, z: Points) -> Tensor:
+    """Memory for one tile of k(x, z) at a time, (4, entries)."""
+    side = _side(x)
+    return x.features.new_empty(4, min(side, len(x)) * min(side, len(z)))
+
+
+def _tiles(x: Points, z: Points) -> list[tuple[slice, slice]]:
+    """Blocks of k(x, z), (m, n)."""
+    m, n, side = len(x), len(z), _side(x)
     return [
-        (slice(i, min(i + height, m)), slice(j, min(j + width, n)))
-        for i in range(0, m, height)
-        for j in range(0, n, width)
+        (slice(i, min(i + side, m)), slice(j, min(j + side, n))) for i in range(0, m, side) for j in range(0, n, side)
     ]
+
+
+def _side(x: Points) -> int:
+    return GPU_TILE if x.features.is_cuda else TILE

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bfc_bench.toolkit.arrays import empty_matrix
+
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8)
 """Added to the ridge, in turn, where rounding makes K + ridge I indefinite; kernels are of order 1 on the diagonal."""
 
@@ -38,7 +40,7 @@ class RidgeCurve:
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
         self.kernel = kernel
-        self._buffer = torch.empty_like(kernel).view(-1)
+        self._buffer = empty_matrix(*kernel.shape, kernel).view(-1)
 
     def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
         """(K_n + ridge I) weights = y_n - offset for every size n and each target of y (N, r).

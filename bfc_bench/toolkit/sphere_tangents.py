@@ -13,6 +13,7 @@ Shapes: n points, d inputs, D dimension of the representation, m width.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import factorial, sqrt
 
@@ -71,9 +72,9 @@ class SphereTangent(Kernel):
         # A few units of rounding longer, so that products of equal points are exactly 1 once they are clipped.
         return Points(x * (1 + 4 * torch.finfo(x.dtype).eps), x.new_ones(len(x)))
 
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
-        """See ``Kernel.finish_``; scales are not used."""
-        products.copy_(self.at(products))
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``Kernel.finish``; scales are not used."""
+        out.copy_(self.at(products))
 
     def diagonal(self, points: Points) -> Tensor:
         """Ones."""
@@ -159,7 +160,7 @@ class TangentProducts(Kernel):
         gates, h = self.tangents.factors(x)
         return Points(torch.cat([gates, h], dim=1), x.new_ones(len(x)))
 
-    def finish_(self, products: Tensor, left: Tensor, right: Tensor) -> None:
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """Not there: a product of two products."""
         raise NotImplementedError
 
@@ -168,9 +169,10 @@ class TangentProducts(Kernel):
         gates, h = self._factors(points)
         return torch.linalg.vecdot(gates, gates) * torch.linalg.vecdot(h, h)
 
-    def _tile(self, x: Points, z: Points) -> Tensor:
+    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+        """See ``Kernel.tile``."""
         (gates, h), (other_gates, other_h) = self._factors(x), self._factors(z)
-        return (gates @ other_gates.T).mul_(h @ other_h.T)
+        torch.mul(gates @ other_gates.T, h @ other_h.T, out=out)
 
     def _factors(self, points: Points) -> tuple[Tensor, Tensor]:
         width = len(self.tangents.units)
