@@ -1,7 +1,8 @@
-"""Commands as a user types them, measured by their CPU time."""
+"""Commands as a user types them, measured by their CPU time, with bytecode on disk as an installation has it."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,8 +12,9 @@ from benchmarks.measurement import children_cpu, timed
 
 def command_cpu(*arguments: str, environment: Mapping[str, str] | None = None) -> float:
     """CPU seconds of ``python ARGUMENTS``. Raises ``CalledProcessError`` when it fails."""
+    compiled = {k: v for k, v in (environment or os.environ).items() if k != "PYTHONDONTWRITEBYTECODE"}
 
     def run() -> None:
-        subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env=environment)
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env=compiled)
 
     return timed(run, children_cpu)

@@ -116,4 +116,9 @@ def canonical_json(value: Any) -> str:
 
 def digest(value: Any, size: int = 8) -> str:
     """A short stable name of a plain value: ``2 * size`` hexadecimal digits."""
-    return hashlib.blake2b(canonical_json(value).encode(), digest_size=size).hexdigest()
+    return digest_text(canonical_json(value), size)
+
+
+def digest_text(text: str, size: int = 8) -> str:
+    """The name of the plain value that has this canonical JSON."""
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()

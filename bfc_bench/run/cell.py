@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,16 +64,9 @@ def _run(work: list[Work]) -> list[Finished]:
     test_x = {item.problem.sample: item.convert(item.problem.test_x) for item in work}
     tests = predict(cls, ordered, [test_x[item.problem.sample] for item in work])
     trains = predict(cls, ordered, [item.convert(item.train.x[:TRAIN_POINTS]) for item in work])
-    finished = [_finish(*parts) for parts in zip(work, choices, ordered, tests, trains, strict=True)]
-    shared: dict[str, Any] = {
-        "trained_together": len(work),
-        "peak_memory_bytes": memory.bytes(),
-        "finished_at": time.time(),
-    }
-    return [
-        (replace(row, fit_cpu_seconds=share * cpu, fit_wall_seconds=share * wall, **shared), text)
-        for share, (row, text) in zip(_shares(work), finished, strict=True)
-    ]
+    shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
+    times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
+    return [_finish(*parts) for parts in zip(work, choices, ordered, tests, trains, times, strict=True)]
 
 
 def _shares(work: list[Work]) -> list[float]:
@@ -86,21 +79,22 @@ def _job(item: Work, choice: Choice) -> Job:
     return Job(choice.learner, item.converted(item.train), item.context(choice.learner))
 
 
-def _finish(item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, train: Any) -> Finished:
-    chosen = _chosen(item, choice, outcome)
+def _finish(
+    item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, train: Any, times: dict[str, Any]
+) -> Finished:
+    facts = {**times, "chosen": _chosen(item, choice, outcome)}
     if isinstance(test, Failure):
-        return _failed(item.batch, item.cell, test, chosen)
+        return _failed(item.batch, item.cell, test, facts)
     measured = attempt(lambda: _measure(item, outcome, test))
     if isinstance(measured, Failure):
-        return _failed(item.batch, item.cell, measured, chosen)
-    row = blank_row(item.batch, item.cell, "ok", _caution(item, choice))
-    facts: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
+        return _failed(item.batch, item.cell, measured, facts)
+    beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
-        facts |= _label_errors(item, test)
-    if facts:
-        chosen["measured"] = facts
-    row = replace(row, chosen=chosen, dtype=str(test.dtype), train_nmse=_train_nmse(item, train), **measured)
-    return row, ""
+        beside |= _label_errors(item, test)
+    if beside:
+        facts["chosen"]["measured"] = beside
+    facts |= {**measured, "dtype": str(test.dtype), "train_nmse": _train_nmse(item, train)}
+    return make_row(item.batch, item.cell, "ok", _caution(item, choice), **facts), ""
 
 
 def _caution(item: Work, choice: Choice | Failure) -> str:
@@ -109,12 +103,12 @@ def _caution(item: Work, choice: Choice | Failure) -> str:
     return learner.caution(item.problem.task.facts(item.cell.d), item.cell.n) or ""
 
 
-def _failed(batch: Batch, cell: Cell, failure: Failure, chosen: dict[str, Any]) -> Finished:
-    return replace(blank_row(batch, cell, failure.status, failure.reason), chosen=chosen), failure.traceback
+def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> Finished:
+    return make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback
 
 
-def blank_row(batch: Batch, cell: Cell, status: Status, reason: str) -> Row:
-    """The row of a cell, nothing measured."""
+def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
+    """The row of a cell with what was ``measured`` of it."""
     spec, common = batch.learners[cell.label], batch.common
     return Row(
         cell=cell.id,
@@ -133,6 +127,7 @@ def blank_row(batch: Batch, cell: Cell, status: Status, reason: str) -> Row:
         seed=batch.seed(cell),
         provenance=common.provenance,
         finished_at=time.time(),
+        **measured,
     )
 
 

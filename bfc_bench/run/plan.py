@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import frexp
 from statistics import median
 from typing import TypeAlias
@@ -112,11 +113,19 @@ class Plan:
             yield part
 
     def _batch(self, cells: Sequence[Cell]) -> Planned:
-        tasks = {name: canonical_json(self.grid.tasks[name].definition()) for name in {cell.task for cell in cells}}
-        learners = {label: spec(self.grid.entries[label]) for label in {cell.label for cell in cells}}
+        tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
+        learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
         return Planned(
             Batch(self.common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells)
         )
+
+    @cached_property
+    def _definitions(self) -> dict[str, str]:
+        return {name: canonical_json(task.definition()) for name, task in self.grid.tasks.items()}
+
+    @cached_property
+    def _specs(self) -> dict[str, LearnerSpec]:
+        return {label: spec(entry) for label, entry in self.grid.entries.items()}
 
 
 def _order(planned: Planned) -> tuple[int, str, int, int]:

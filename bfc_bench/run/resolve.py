@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from bfc_bench.config import digest
+from bfc_bench.config import digest, digest_text
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
@@ -63,7 +63,9 @@ class Grid:
                 for d in sizes[name].d:
                     for n in (n for n in sizes[name].n if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
-                            yield Cell(digest([base, d, n, replicate]), name, label, d, n, replicate)
+                            # As digest([base, d, n, replicate]), for which a large grid would wait.
+                            id = digest_text(f'["{base}",{d},{n},{replicate}]')
+                            yield Cell(id, name, label, d, n, replicate)
 
 
 def resolve(

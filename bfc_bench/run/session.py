@@ -15,7 +15,7 @@ from bfc_bench.errors import BenchError
 from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.results import Row, Status
-from bfc_bench.run.cell import Finished, blank_row, run_batch
+from bfc_bench.run.cell import Finished, make_row, run_batch
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
@@ -161,12 +161,12 @@ def _note_precision(session: Session, precision: Mapping[str, Any]) -> None:
 
 
 def _skip(plan: Plan, cell: Cell) -> Row:
-    return blank_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
+    return make_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
 
 
 def _fault(batch: Batch, fault: Fault) -> Row:
     status: Status = {"timeout": "timeout", "killed": "killed", "raised": "failed"}[fault.kind]  # type: ignore[assignment]
-    return blank_row(batch, batch.cells[0], status, fault.reason)
+    return make_row(batch, batch.cells[0], status, fault.reason)
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:

@@ -93,7 +93,7 @@ def relu_network(
 ) -> Tensor:
     """Write NNGP, or NTK with ``tangent``, over ``unit``, into ``out`` (m, n) and return it.
 
-    From cosines ``rho`` (m, n) of the first pre-activation, which are overwritten, as is ``scratch``: three of its shape.
+    From cosines ``rho`` (m, n) of the first pre-activation, overwritten as is ``scratch``: three of the same shape.
 
     ``left`` (m,) and ``right`` (n,) are the pre-activation's standard deviations, see ``first_layer``. Both kernels are
     carried relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to itself times f0 = 2 k0.

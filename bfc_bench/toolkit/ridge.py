@@ -40,7 +40,7 @@ class RidgeCurve:
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
         self.kernel = kernel
-        self._buffer = empty_matrix(*kernel.shape, kernel).view(-1)
+        self._buffer = empty_matrix(len(kernel), len(kernel), kernel).view(-1)
 
     def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
         """(K_n + ridge I) weights = y_n - offset for every size n and each target of y (N, r).

@@ -10,10 +10,13 @@ from typing import Any
 
 from bfc_bench.markers import hookimpl
 from bfc_bench.results import Row
+from bfc_bench.tracking.synced import holds
 
 
 class MlflowTracker:
     """Keeps MLflow at most seconds behind the store; a server that is down or hangs costs one warning and no time.
+
+    A run without work that finds MLflow up to date does not even import it.
 
     The thread takes at most a twentieth of a core: it rests twenty times as long as it worked. After its first error it
     ends, and what is missing is left to ``bfc-bench sync``.
@@ -48,6 +51,9 @@ class MlflowTracker:
         self._patience = patience
         self._rows: dict[str, Row] = {}
         self._changed = False
+        """Whether rows came since the last sync."""
+        self._behind = True
+        """Whether MLflow may lack something that a complete sync would log."""
         self._lock = threading.Lock()
         self._finished = threading.Event()
         self._thread: threading.Thread | None = None
@@ -62,7 +68,10 @@ class MlflowTracker:
     @hookimpl
     def bfc_run_started(self, session: Any) -> None:
         """Start from the rows of earlier runs."""
-        self._rows = {row.cell: row for row in self._read_rows()}
+        rows = list(self._read_rows())
+        self._rows = {row.cell: row for row in rows}
+        known = self._store_dir is not None and holds(self._store_dir, self._uri, self._suite, self._version, rows)
+        self._behind = not known
         # A daemon: a request that hangs must not keep the process alive.
         self._thread = threading.Thread(target=self._follow, name="mlflow", daemon=True)
         self._thread.start()
@@ -72,7 +81,7 @@ class MlflowTracker:
         """Hand the row to the thread."""
         with self._lock:
             self._rows[result.cell] = result
-            self._changed = True
+            self._changed = self._behind = True
         self._report()
 
     @hookimpl
@@ -105,7 +114,7 @@ class MlflowTracker:
         with self._lock:
             changed, self._changed = self._changed, False
             rows = list(self._rows.values())
-        if changed or complete:
+        if changed or (complete and self._behind):
             sync(
                 rows,
                 self._uri,

@@ -14,6 +14,7 @@ from bfc_bench.results import Row
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
 from bfc_bench.tracking.fits import NAMES, Fit, fits
+from bfc_bench.tracking.synced import note
 from bfc_bench.tracking.views import SavedView, save_views
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ def sync(
     A run is found by its tag ``bfc.key``, and its tag ``bfc.points`` tells which sizes it holds with which values. New
     sizes extend the run; where a logged point was withdrawn or has another value, the run is deleted and made anew,
     because MLflow keeps every value ever logged. ``complete`` false leaves out N*, exponents and saved views, which may
-    still change while cells are running. The artifacts of a local database go to ``store_dir``; ``git`` is the commit
-    noted on runs that gain points. One writer at a time. Raises ``TrackingError``.
+    still change while cells are running. The artifacts of a local database go to ``store_dir``, which also remembers a
+    complete sync (see ``tracking.synced``); ``git`` is the commit noted on runs that gain points. One writer at a time.
+    Raises ``TrackingError``.
     """
     mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
     curves = replicate_curves(mine)
@@ -81,6 +83,8 @@ def sync(
             writer.write(runs.get(curve.key), report)
         if complete:
             report.views = save_views(client, experiment, mine)
+    if complete and store_dir is not None:
+        note(store_dir, uri, suite, version, mine)
     return report
 
 

@@ -3,6 +3,7 @@ import signal
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from bfc_bench.tracking.client import database_uri
 from bfc_bench.tracking.live import MlflowTracker
 from bfc_bench.tracking.server import serve
 from bfc_bench.tracking.sync import sync
+from bfc_bench.tracking.synced import holds
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -64,6 +66,38 @@ def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker
     assert not live.failed
     assert dict(os.environ) == environment
     assert sync(rows, uri, suite="toy", version=1, store_dir=store_dir).unchanged == len(contents(uri)["runs"]) == 18
+
+
+def test_a_run_without_work_does_not_ask_an_mlflow_that_is_up_to_date(tracker, rows, store_dir):
+    with serve(store_dir) as server:
+        first = tracker(server.url, earlier=rows, patience=120)
+        first.bfc_run_started(None)
+        finish(first)
+        assert not first.failed
+    again = tracker(server.url, earlier=rows)  # the server is gone: whoever asked it would fail
+    again.bfc_run_started(None)
+    finish(again)
+    assert again.warnings == []
+    for earlier, new in ((rows[:-1], []), (rows[:-1], rows[-1:]), (rows, rows[-1:])):
+        other = tracker(server.url, earlier=earlier)
+        other.bfc_run_started(None)
+        for row in new:
+            other.bfc_result(row)
+        finish(other)
+        assert len(other.warnings) == 1
+
+
+def test_only_the_rows_of_the_last_complete_sync_are_known_to_be_logged(rows, store_dir):
+    uri, suite = database_uri(store_dir), {"suite": "toy", "version": 1}
+    sync(rows[:40], uri, **suite, store_dir=store_dir, complete=False)
+    assert not holds(store_dir, uri, *suite.values(), rows[:40])
+    sync(rows, uri, **suite, store_dir=store_dir)
+    assert holds(store_dir, uri, *suite.values(), rows[::-1])
+    assert not holds(store_dir, "http://127.0.0.1:1", *suite.values(), rows)
+    assert not holds(store_dir, uri, "toy", 2, rows)
+    assert not holds(store_dir, uri, *suite.values(), [*rows[1:], replace(rows[0], finished_at=0.0)])
+    (store_dir / "mlflow.db").unlink()
+    assert not holds(store_dir, uri, *suite.values(), rows)
 
 
 def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_it(tracker, rows, store_dir, contents):
