@@ -10,6 +10,9 @@ from torch import Tensor
 ROUND = 10
 """Iterations between two looks at the progress."""
 
+HISTORY = 20
+"""Steps from which the curvature is estimated."""
+
 
 def minimise(
     objective: Callable[[Tensor], tuple[Tensor, Tensor]],
@@ -28,7 +31,12 @@ def minimise(
     """
     point = start.clone().requires_grad_()
     search = torch.optim.LBFGS(
-        [point], max_iter=ROUND, tolerance_grad=0, tolerance_change=0, line_search_fn="strong_wolfe"
+        [point],
+        max_iter=ROUND,
+        tolerance_grad=0,
+        tolerance_change=0,
+        history_size=HISTORY,
+        line_search_fn="strong_wolfe",
     )
 
     def closure() -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
@@ -97,12 +97,10 @@ class Setup:
 
 def fit_jobs(jobs: Sequence[Job]) -> list[Predictor | Failure]:
     """Fit jobs whose learners differ in ``regularization`` alone; what they have in common is made once."""
-    origins = [_origin(job) for job in jobs]
-    representations: dict[Hashable, Representation | Failure] = {}
+    origins = [_Origin.of(job) for job in jobs]
+    representations = {origin: _represent(origin) for origin in dict.fromkeys(origins)}
     groups: dict[Hashable, list[int]] = {}
     for i, (job, origin) in enumerate(zip(jobs, origins, strict=True)):
-        if origin not in representations:
-            representations[origin] = _represent(job)
         groups.setdefault((origin, job.train.sample, job.train.n), []).append(i)
 
     # L-BFGS holds the features of one sample and size at a time, an ensemble those of all.
@@ -123,16 +121,29 @@ def fit_jobs(jobs: Sequence[Job]) -> list[Predictor | Failure]:
     return [results[i] for i in range(len(jobs))]
 
 
-def _origin(job: Job) -> Hashable:
-    """What a representation is made from, besides options that all jobs share."""
-    train, ctx = job.train, job.ctx
-    points: Hashable = (train.sample, train.n)
-    if ctx.unlabeled is not None:
-        points = blake2b(to_numpy(ctx.unlabeled).tobytes()).digest()
-    return ctx.seed, ctx.device, train.d, train.kind, square_mean(train.x, ctx).tobytes(), points
+@dataclass(frozen=True)
+class _Origin:
+    """What a representation is made from."""
+
+    key: Hashable
+    job: Job = field(compare=False)
+    """One that has this key."""
+
+    @classmethod
+    def of(cls, job: Job) -> _Origin:
+        train, ctx = job.train, job.ctx
+        options = (job.learner.name, *job.learner.model_dump(exclude={"regularization"}).items())
+        points: Hashable = (train.sample, train.n)
+        if ctx.unlabeled is not None:
+            points = blake2b(to_numpy(ctx.unlabeled).tobytes()).digest()
+        moments = square_mean(train.x, ctx).tobytes()
+        return cls((options, ctx.seed, ctx.device, train.d, train.kind, moments, points), job)
 
 
-def _represent(job: Job) -> Representation | Failure:
+@lru_cache(maxsize=1)
+def _represent(origin: _Origin) -> Representation | Failure:
+    """Kept until another is made, since tuning, the final fit and the other sizes of a curve share theirs."""
+    job = origin.job
     learner = cast("QuadraticTaylorLearner", job.learner)
     if reason := learner.mismatch(job.train.kind):
         return Failure("failed", f"{learner.name}: {reason}.")
