@@ -26,7 +26,7 @@ Activation: TypeAlias = Literal["relu", "erf", "gelu", "quadratic", "sin", "sigm
 TILE = 256
 """Side of the blocks of a matrix on a CPU: a few of them fit a core's cache."""
 
-GPU_TILE = 4096
+GPU_TILE = 2048
 """On a GPU, where it only bounds memory."""
 
 
