@@ -57,8 +57,8 @@ class Kernel(ABC):
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """Write kernel values into ``out`` (m, n), from products (m, n) of features and scales left (m,), right (n,).
 
-        ``products`` and ``scratch``, three of the same shape, may be overwritten: memory that is new to the process
-        costs more than arithmetic.
+        ``products`` and ``scratch``, three of the same shape, may be overwritten: memory that is new to the process is
+        slow.
         """
 
     @abstractmethod
