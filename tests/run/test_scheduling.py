@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bfc_bench import read_results, run_suite
+from bfc_bench.config import digest
 from bfc_bench.plugins import load_plugins
 from bfc_bench.results import Row
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned
@@ -52,6 +53,14 @@ def wall(seconds: Sequence[float], jobs: int) -> float:
     for unit in seconds:
         heapq.heappush(free, heapq.heappop(free) + unit)
     return max(free)
+
+
+def test_a_cell_is_named_by_what_determines_its_result():
+    """By the digest of plain data: names must stay what they are, for rows are found by them."""
+    grid = planned().grid
+    for cell in grid.cells():
+        base = digest([grid.task_digests[cell.task], grid.learner_digests[cell.label], cell.label])
+        assert cell.id == digest([base, cell.d, cell.n, cell.replicate])
 
 
 def test_every_cell_is_in_one_batch_of_one_learner_and_key():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from bfc_bench.toolkit import quadratic_taylor
 from bfc_bench.toolkit.convex_quadratic import convex_minimum, proximal
 from bfc_bench.toolkit.lbfgs import minimise
 from bfc_bench.toolkit.quadratic_taylor import LOSSES, QuadraticTaylor, RegularisedRisk, operator_norm
@@ -40,10 +41,12 @@ def test_model_is_its_formula(gate):
         assert float(value) == pytest.approx(sum(terms) / (2 * math.sqrt(m)))
 
 
+@pytest.mark.parametrize("rows", [1, 4, 11])
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_gradient_is_the_derivative(gate, loss):
-    """Against automatic differentiation of the regularised risk as eq. (2) prints it."""
+def test_gradient_is_the_derivative(gate, loss, rows, monkeypatch):
+    """Against automatic differentiation of the regularised risk as eq. (2) prints it, whatever rows a block has."""
+    monkeypatch.setattr(quadratic_taylor, "BLOCK", 6 * rows)
     h, y = normal(11, 4), labels(11, loss)
     model = QuadraticTaylor.draw(6, 4, gate, seed=0, like=h)
     weights = normal(6, 4, seed=3).requires_grad_()
