@@ -9,7 +9,7 @@ Shapes: m and n points, p input features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -37,10 +37,6 @@ class Compositional(Kernel):
         """The variance carried along the network, free of the rounding in products of equal points."""
         lengths = points.scale.sqrt().unsqueeze(1)
         return torch.cat([self._evaluate(part, part, "cov1")[: len(part)] for part in lengths.split(TILE)])
-
-    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """Not there: neural-tangents takes the points themselves."""
-        raise NotImplementedError
 
     def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
         """See ``Kernel.tile``."""

@@ -141,7 +141,7 @@ def train(
     ``checkpoints`` are step counts below ``steps`` at which parameters are kept too. ``lanes`` is how many members
     advance together. By default one after another on a CPU, where a model's state then stays in the core's cache and
     results are equal bitwise in any company, and all that fit into ``GPU_BYTES`` on a GPU. More lanes on a CPU save up
-    to a third for small models, cost a quarter for large ones, and are another program: equal up to rounding.
+    to a quarter for small models, cost as much or more for large ones, and are another program: equal up to rounding.
     Raises ``ValueError`` when members' shapes differ.
     """
     if not members:

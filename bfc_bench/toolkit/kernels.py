@@ -47,19 +47,15 @@ class Points:
 
 
 class Kernel(ABC):
-    """A function of products of features and of one number per point."""
+    """A function of two points, evaluated a tile of pairs at a time."""
 
     def points(self, x: Tensor) -> Points:
         """Prepare x (n, p)."""
         return Points(x, torch.linalg.vecdot(x, x))
 
     @abstractmethod
-    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """Write kernel values into ``out`` (m, n), from products (m, n) of features and scales left (m,), right (n,).
-
-        ``products`` and ``scratch``, three of the same shape, may be overwritten: memory that is new to the process is
-        slow.
-        """
+    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+        """Write k(x, z) into ``out`` (m, n); ``scratch`` (4, m n or more) may be overwritten."""
 
     @abstractmethod
     def diagonal(self, points: Points) -> Tensor:
@@ -97,20 +93,32 @@ class Kernel(ABC):
             out[rows].addmm_(tile, weights[columns])
         return out
 
+
+class ProductKernel(Kernel):
+    """A function of products of features and of one number per point."""
+
+    @abstractmethod
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """Write kernel values into ``out`` (m, n), from products (m, n) of features and scales left (m,), right (n,).
+
+        ``products`` and ``scratch``, three of the same shape, may be overwritten: memory that is new to the process is
+        slow.
+        """
+
     def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
-        """Write k(x, z) into ``out`` (m, n); ``scratch`` (4, m n or more) may be overwritten."""
+        """See ``Kernel.tile``."""
         products, *spare = scratch[:, : len(x) * len(z)].unflatten(1, (len(x), len(z)))
         self.finish(torch.mm(x.features, z.features.T, out=products), x.scale, z.scale, spare, out)
 
 
 @dataclass(frozen=True)
-class Rbf(Kernel):
+class Rbf(ProductKernel):
     """exp(-gamma |x - z|^2)."""
 
     gamma: float
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """See ``Kernel.finish``; scales are squared norms."""
+        """See ``ProductKernel.finish``; scales are squared norms."""
         torch.exp(products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma), out=out)
 
     def diagonal(self, points: Points) -> Tensor:
@@ -119,7 +127,7 @@ class Rbf(Kernel):
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(ProductKernel):
     """((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
 
     gamma: float
@@ -127,7 +135,7 @@ class Polynomial(Kernel):
     coef0: float = 1.0
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """See ``Kernel.finish``; scales are not used."""
+        """See ``ProductKernel.finish``; scales are not used."""
         products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1))
         torch.pow(products, self.degree, out=out)
 
@@ -137,7 +145,7 @@ class Polynomial(Kernel):
 
 
 @dataclass(frozen=True)
-class ReluNetwork(Kernel):
+class ReluNetwork(ProductKernel):
     """NNGP, or NTK with ``tangent``, of a ReLU network with ``depth`` hidden layers; see ``toolkit.arccos``.
 
     neural-tangents' kernel at gamma = 1/p, divided by its value at a point with gamma |x|^2 = 1 (without bias, 1 for
@@ -154,7 +162,7 @@ class ReluNetwork(Kernel):
         return Points(*first_layer(x, self.gamma, self.bias_variance))
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """See ``Kernel.finish``; scales are standard deviations."""
+        """See ``ProductKernel.finish``; scales are standard deviations."""
         relu_network(
             products,
             left,

@@ -24,7 +24,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arccos import k0, k1, k2, k3
 from bfc_bench.toolkit.feature_maps import FeatureMap
-from bfc_bench.toolkit.kernels import Kernel, Points
+from bfc_bench.toolkit.kernels import Kernel, Points, ProductKernel
 from bfc_bench.toolkit.rectified import ORDER, Activation, Gate
 
 DUALS = (k0, k1, k2, k3)
@@ -49,7 +49,7 @@ def check_unit_norm(who: str, x: Tensor) -> None:
 
 
 @dataclass(frozen=True)
-class SphereTangent(Kernel):
+class SphereTangent(ProductKernel):
     """The infinitely wide limit, as a function of rho = <x, x'> for unit vectors.
 
     rho becomes the cosine c of representations: (1 + rho)/2 with a bias, then the dual of ``inner``. With ``depth`` = 1
@@ -73,7 +73,7 @@ class SphereTangent(Kernel):
         return Points(x * (1 + 4 * torch.finfo(x.dtype).eps), x.new_ones(len(x)))
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """See ``Kernel.finish``; scales are not used."""
+        """See ``ProductKernel.finish``; scales are not used."""
         out.copy_(self.at(products))
 
     def diagonal(self, points: Points) -> Tensor:
@@ -159,10 +159,6 @@ class TangentProducts(Kernel):
         """Gates and representation side by side, (n, m + D)."""
         gates, h = self.tangents.factors(x)
         return Points(torch.cat([gates, h], dim=1), x.new_ones(len(x)))
-
-    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """Not there: a product of two products."""
-        raise NotImplementedError
 
     def diagonal(self, points: Points) -> Tensor:
         """|gates|^2 |h|^2."""
