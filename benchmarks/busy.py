@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bfc_bench import Context, Data, Learner, Predictor, hookimpl
-from bfc_bench.suite import Suite
+from bfc_bench.suite.model import Suite
 
 FIT_SECONDS = 1e-3
 

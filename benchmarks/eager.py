@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from bfc_bench.toolkit.quadratic_net import QuadraticNet
+from bfc_plugins.quadratic.net import QuadraticNet
 
 
 class DenseNet(torch.nn.Module):
-    """The network of ``bfc_bench.toolkit.quadratic_net``, with layers 2..L trained, as a module."""
+    """The network of ``bfc_plugins.quadratic.net``, with layers 2..L trained, as a module."""
 
     def __init__(self, net: QuadraticNet, params: Mapping[str, Any], device: str = "cpu") -> None:
         """Start from ``params``, those that ``net.init`` gives."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bfc_plugins.quadratic.statistics import QuadraticStatistics
+
 from benchmarks.measurement import Measurement, interleave
 from benchmarks.networks import EAGER, Size, same_loss
 from bfc_bench.toolkit.ensemble import Member, Recipe, square_loss, train
-from bfc_bench.toolkit.quadratic_statistics import QuadraticStatistics
 
 MODELS = 4
 

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.measurement import Measurement, Spread, interleave
 from bfc_bench.seeds import stream
-from bfc_bench.toolkit.kernels import make_kernel
+from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 DIMENSION, TARGETS = 30, 8

@@ -14,7 +14,7 @@ from benchmarks.problems import samples, teacher_problems
 from bfc_bench.learner import Job
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.tasks.task import Problem
-from bfc_bench.toolkit.kernels import make_kernel
+from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 RIDGES = [10.0**k for k in range(-6, 4)]

@@ -12,8 +12,8 @@ import torch
 
 from benchmarks.measurement import Measurement, interleave
 from bfc_bench.seeds import stream
-from bfc_bench.toolkit.kernels import make_kernel
-from bfc_bench.toolkit.tangents import neural_tangents
+from bfc_bench.toolkit.kernels.by_name import make_kernel
+from bfc_bench.toolkit.neural_tangents import neural_tangents
 
 DIMENSION = 30
 GOALS = {("float64", 1): 1.8, ("float64", 2): 3.0, ("float32", 1): 3.0, ("float32", 2): 5.0}

@@ -17,8 +17,8 @@ from bfc_bench.plugins import load_plugins
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
-from bfc_bench.store import Store
-from bfc_bench.suite import read_suite
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import read_suite
 
 START_SECONDS = 3.0
 """CPU time of a new worker before its first fit: interpreter, libraries, and programs compiled or loaded."""

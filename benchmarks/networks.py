@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from bfc_plugins.quadratic.net import QuadraticNet, default_skips
 
 from benchmarks import eager
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.ensemble import Member, Recipe, train, weighted_square_loss
-from bfc_bench.toolkit.quadratic_net import QuadraticNet, default_skips
 
 EAGER = "eager PyTorch loop"
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from benchmarks.busy import FIT_SECONDS, busy_suite, installed
 from benchmarks.measurement import Measurement, Spread, all_cpu, timed
 from bfc_bench.api import run_suite
-from bfc_bench.store import Store
-from bfc_bench.suite import Suite
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Suite
 
 DEFAULT_TEST_SIZE = 20_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from bfc_bench import read_results
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 HOLDS = 1e-4
 """NMSE that every replicate must reach, trimmed or not: the recipe holds there."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from bfc_plugins.quadratic.net import QuadraticNet
 
 from bfc_bench.toolkit.ensemble import Member
-from bfc_bench.toolkit.quadratic_net import QuadraticNet
 
 
 class StackedDenseNets(torch.nn.Module):
-    """E networks of ``bfc_bench.toolkit.quadratic_net`` in one module."""
+    """E networks of ``bfc_plugins.quadratic.net`` in one module."""
 
     def __init__(self, net: QuadraticNet, members: Sequence[Member]) -> None:
         super().__init__()

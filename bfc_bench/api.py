@@ -11,9 +11,9 @@ from bfc_bench import DEFAULT_STORE
 from bfc_bench.errors import StoreError
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.results import Row
-from bfc_bench.store import Store
-from bfc_bench.suite import Suite, read_suite
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Suite, read_suite
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

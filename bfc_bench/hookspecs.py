@@ -16,7 +16,7 @@ from bfc_bench.markers import hookspec
 
 if TYPE_CHECKING:
     from bfc_bench.executors.base import Executor
-    from bfc_bench.results import Row
+    from bfc_bench.store.row import Row
     from bfc_bench.tasks.base import Inputs, Labels, Target
 
 

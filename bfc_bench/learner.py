@@ -139,6 +139,9 @@ class Learner(Settings, ABC):
     """
 
     name: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Raised whenever equal options begin to give other results: a changed default, a mended fault. Part of a cell's
+    identity, so that results of different versions never mix."""
     capabilities: ClassVar[Capabilities] = Capabilities()
     smoke: ClassVar[Mapping[str, Any]] = {}
     """Options that make a fit take well under a second, for ``check_learner``."""

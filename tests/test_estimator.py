@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from bfc_plugins.kernel_ridge import KernelRidge
-from bfc_plugins.quad_densenet import QuadDenseNet
+from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV

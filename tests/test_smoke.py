@@ -9,7 +9,7 @@ from statistics import geometric_mean
 
 import pytest
 
-from bfc_bench.results import COLUMNS
+from bfc_bench.store.row import COLUMNS
 
 ROOT = Path(__file__).parent.parent
 KERNELS = ("kernel-rbf", "kernel-poly2", "kernel-ntk", "kernel-nngp")

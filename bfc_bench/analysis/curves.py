@@ -16,7 +16,7 @@ import numpy as np
 
 from bfc_bench.analysis.intervals import Interval, t_interval
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.results import COLUMNS, Row
+from bfc_bench.store.row import COLUMNS, Row
 
 FLOOR = 1e-16
 """Relative errors below it, zero included, count as it: no difference beyond float64 rounding is meaningful."""

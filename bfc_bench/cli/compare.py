@@ -10,8 +10,8 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption, TaskOption, print_json
 
 if TYPE_CHECKING:
-    from bfc_bench.results import Row
-    from bfc_bench.store import Store
+    from bfc_bench.store.row import Row
+    from bfc_bench.store.store import Store
 
 Record = dict[str, Any]
 
@@ -39,7 +39,7 @@ def compare(
     """Compare two learners at every n by paired tests over replicates; no difference is called without evidence."""
     from bfc_bench.api import read_results
     from bfc_bench.errors import UsageError
-    from bfc_bench.store import Store
+    from bfc_bench.store.store import Store
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")

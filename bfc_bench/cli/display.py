@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bfc_bench.markers import hookimpl
-from bfc_bench.results import Row
 from bfc_bench.run.session import Session
+from bfc_bench.store.row import Row
 
 QUIET_SECONDS = 10.0
 """Where the output is no terminal, one line this often."""

@@ -20,7 +20,7 @@ def doctor(store: StoreOption = STORE) -> None:
     from bfc_bench.errors import BenchError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.provenance import package_versions
-    from bfc_bench.store import Store
+    from bfc_bench.store.store import Store
     from bfc_bench.toolkit.precision import resolve_device
 
     broken = False

@@ -45,8 +45,8 @@ def plan(
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import plan_for
-    from bfc_bench.store import Store
-    from bfc_bench.suite import read_suite
+    from bfc_bench.store.store import Store
+    from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.precision import resolve_device
 
     if format not in ("table", "json"):

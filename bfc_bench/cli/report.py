@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Verdict
     from bfc_bench.plugins import Plugins
-    from bfc_bench.results import Row
-    from bfc_bench.store import Store
+    from bfc_bench.store.row import Row
+    from bfc_bench.store.store import Store
 
 NOTE_LENGTH = 4000
 """Characters of a note that the table of claims may take; MLflow refuses tags beyond 8,000."""
@@ -40,7 +40,7 @@ def report(
     from bfc_bench.analysis.claims import judge
     from bfc_bench.api import read_results, suite_claims, suite_key
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.store import Store
+    from bfc_bench.store.store import Store
 
     rows, held, plugins = read_results(suite, store=store), Store(store), load_plugins()
     name, version = suite_key(suite, held, plugins)

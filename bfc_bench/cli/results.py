@@ -64,7 +64,7 @@ def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _csv(rows: list[dict[str, Any]]) -> bytes:
-    from bfc_bench.results import COLUMNS
+    from bfc_bench.store.row import COLUMNS
 
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -77,7 +77,7 @@ def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
     """Rows as a parquet file; nested columns hold JSON texts."""
     import pandas as pd
 
-    from bfc_bench.results import COLUMNS
+    from bfc_bench.store.row import COLUMNS
 
     buffer = io.BytesIO()
     pd.DataFrame(_flat(rows), columns=list(COLUMNS)).to_parquet(buffer, index=False)

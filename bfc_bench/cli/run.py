@@ -59,7 +59,7 @@ def run(
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run as run_grid
-    from bfc_bench.suite import read_suite
+    from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.precision import resolve_device
 
     console, plugins = Console(), load_plugins()
@@ -85,7 +85,7 @@ def run(
 
 def _tracker(store: Path, suite: str, version: int, uri: str | None, console: Console) -> MlflowTracker:
     from bfc_bench.run.provenance import git_commit
-    from bfc_bench.store import Store
+    from bfc_bench.store.store import Store
     from bfc_bench.tracking.client import default_uri
     from bfc_bench.tracking.live import MlflowTracker
 

@@ -21,7 +21,7 @@ def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOpti
     from bfc_bench.cli.report import log_to_mlflow, report_directory
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.provenance import git_commit
-    from bfc_bench.store import Store
+    from bfc_bench.store.store import Store
     from bfc_bench.tracking.client import default_uri
     from bfc_bench.tracking.sync import sync as bring_up_to_date
 

@@ -16,9 +16,9 @@ from bfc_bench.analysis.claims import expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
-from bfc_bench.report.grid import Cell, Grid, estimate, listing
+from bfc_bench.report.layout import Table, TableCell, estimate, listing
 from bfc_bench.report.style import assign
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 PROBLEMS = {
     "status": "status",
@@ -131,7 +131,7 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
     return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
 
-def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) -> Grid:
+def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) -> Table:
     records = tables.status_table(rows)
     tasks = list(dict.fromkeys([*tasks, *(record["task"] for record in records)]))
     records.sort(key=lambda record: (tasks.index(record["task"]), labels.index(record["label"])))
@@ -139,7 +139,7 @@ def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) ->
     return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
 
 
-def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Grid:
+def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Table:
     first = {row.label: row for row in reversed(rows)}
     records = [{"label": x, "learner": first[x].learner, "options": as_text(first[x].options)} for x in labels]
     return listing(
@@ -147,17 +147,17 @@ def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Grid:
     )
 
 
-def _claims(claims: Sequence[Mapping[str, Any]]) -> Grid:
+def _claims(claims: Sequence[Mapping[str, Any]]) -> Table:
     def line(claim: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            "id": Cell(claim["id"], claim["source"], kind="text"),
-            "verdict": Cell(claim["verdict"], kind="verdict"),
-            "statement": Cell(claim["statement"], remarks=(claim["note"],) * bool(claim["note"]), kind="text"),
+            "id": TableCell(claim["id"], claim["source"], kind="text"),
+            "verdict": TableCell(claim["verdict"], kind="verdict"),
+            "statement": TableCell(claim["statement"], remarks=(claim["note"],) * bool(claim["note"]), kind="text"),
             "estimate": estimate(claim["estimate"], claim["lo"], claim["hi"]),
-            "region": Cell(claim["region"]),
-            "replicates": Cell(str(claim["replicates"])),
-            "p": Cell(tables.number(claim["p"])),
-            "holm_p": Cell(tables.number(claim["holm_p"])),
+            "region": TableCell(claim["region"]),
+            "replicates": TableCell(str(claim["replicates"])),
+            "p": TableCell(tables.number(claim["p"])),
+            "holm_p": TableCell(tables.number(claim["holm_p"])),
         }
 
     return listing("", map(line, claims), CLAIMS)

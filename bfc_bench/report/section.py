@@ -15,10 +15,10 @@ from bfc_bench.analysis.exponents import Exponent, fit_exponent
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.report import plots, sphere_plots, tables
 from bfc_bench.report.gallery import Gallery, Picture
-from bfc_bench.report.grid import Cell, Grid, estimate, listing, pivot
+from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot
 from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import MISSING, Record, number
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 HEAVY_TAIL = 1.5
 """Ratio of NMSE to trimmed NMSE from which the trimmed curves are shown unfolded."""
@@ -61,7 +61,7 @@ class Section:
     trimmed: Picture | None = None
     heavy_tailed: bool = False
     """Whether trimming changes the picture, so that both curves must be seen."""
-    grids: list[Grid] = field(default_factory=list)
+    grids: list[Table] = field(default_factory=list)
     oracle: Mapping[str, str] = field(default_factory=dict)
     """Facts about the target that learners were told, by label."""
 
@@ -147,7 +147,7 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         section.pictures.append(gallery.add(figure, "feature errors by stage", f"features-{task.name}"))
 
 
-def _errors(task: _Task) -> Iterable[Grid]:
+def _errors(task: _Task) -> Iterable[Table]:
     errors = tables.error_table(task.found)
     robust = {(r["d"], r["label"], r["n"]): number(r["mean"]) for r in tables.error_table(task.trimmed)}
     most = max((r["replicates"] for r in errors), default=0)
@@ -155,7 +155,7 @@ def _errors(task: _Task) -> Iterable[Grid]:
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
 
-    def cell(r: Record) -> Cell:
+    def cell(r: Record) -> TableCell:
         count, failed = r["replicates"], r["failed"]
         remarks = [f"trimmed {robust[key]}"] if count and (key := (r["d"], r["label"], r["n"])) in robust else []
         remarks += [f"median {number(r['median'])}", f"worst {number(r['worst'])}"] if failed and count else []
@@ -169,10 +169,10 @@ def _errors(task: _Task) -> Iterable[Grid]:
         yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=task.order, note=below)
 
 
-def _thresholds(task: _Task) -> Iterable[Grid]:
-    def cell(r: Record) -> Cell:
+def _thresholds(task: _Task) -> Iterable[Table]:
+    def cell(r: Record) -> TableCell:
         split = re.fullmatch(r"(\S.*?) ([\[(].*)", r["text"])
-        return Cell(split[1], split[2]) if split else Cell(r["text"].strip("()"))
+        return TableCell(split[1], split[2]) if split else TableCell(r["text"].strip("()"))
 
     note = (
         "Geometric mean of the replicates with its 95 % t-interval. Where some replicates are censored, their median: "
@@ -186,23 +186,25 @@ def _thresholds(task: _Task) -> Iterable[Grid]:
         yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=below)
 
 
-def _exponents(task: _Task) -> Grid:
+def _exponents(task: _Task) -> Table:
     def line(r: Record) -> Record:
         refused = np.isnan(r["exponent"])
         return r | {
-            "level": Cell(f"{task.metric_name} ≤ {r['level']:g}"),
+            "level": TableCell(f"{task.metric_name} ≤ {r['level']:g}"),
             "exponent": estimate(r["exponent"], r["lo"], r["hi"], digits=3),
-            "range": Cell(MISSING if refused else f"{r['d_first']}..{r['d_last']}"),
-            "values": Cell(f"{r['values']} + {r['bounds']}"),
+            "range": TableCell(MISSING if refused else f"{r['d_first']}..{r['d_last']}"),
+            "values": TableCell(f"{r['values']} + {r['bounds']}"),
             "note": "; ".join(filter(None, [r["method"], r["note"]])),
             "theory": theory(r),
         }
 
-    def theory(r: Record) -> Cell:
+    def theory(r: Record) -> TableCell:
         limit = task.asymptotic.get(r["label"])
         asymptotic = "" if limit is None else f"asymptotically {limit:g}"
         slope = r.get("harmonics_slope", math.nan)
-        return Cell(asymptotic) if math.isnan(slope) else Cell(f"B(d, {task.degree}): {slope:.3g}", asymptotic)
+        return (
+            TableCell(asymptotic) if math.isnan(slope) else TableCell(f"B(d, {task.degree}): {slope:.3g}", asymptotic)
+        )
 
     note = (
         "The slope over the tested range of d, with its 95 % interval: not the asymptotic exponent. Points: thresholds "
@@ -216,8 +218,8 @@ def _exponents(task: _Task) -> Grid:
     return listing("Exponents s of N* ∝ dˢ", map(line, records), columns, note)
 
 
-def _decay(task: _Task) -> Grid:
-    def cell(r: Record) -> Cell:
+def _decay(task: _Task) -> Table:
+    def cell(r: Record) -> TableCell:
         return estimate(r["decay"], r["lo"], r["hi"], digits=3)
 
     records = tables.decay_table(task.found)
@@ -228,10 +230,10 @@ def _decay(task: _Task) -> Grid:
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
 
 
-def _stages(task: _Task) -> Iterable[Grid]:
+def _stages(task: _Task) -> Iterable[Table]:
     """Error and P_l after each stage, at the largest n of each d."""
 
-    def cell(r: Record) -> Cell:
+    def cell(r: Record) -> TableCell:
         return estimate(r["mean"], r["lo"], r["hi"])
 
     def head(quantity: str) -> str:
@@ -250,17 +252,19 @@ def _stages(task: _Task) -> Iterable[Grid]:
         yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=below)
 
 
-def _tuning(task: _Task) -> Grid:
+def _tuning(task: _Task) -> Table:
     note = (
         "Candidates: option sets compared on a validation part of the training points, the tuning budget; 1 means not "
         "tuned. Test error is never used."
     )
     records = _ranked(tables.tuning_table(task.rows), task.order)
-    lines = (r | {"oracle": Cell(r["oracle"] or "none", kind="oracle" if r["oracle"] else "text")} for r in records)
+    lines = (
+        r | {"oracle": TableCell(r["oracle"] or "none", kind="oracle" if r["oracle"] else "text")} for r in records
+    )
     return listing("Tuning and oracle use", lines, TUNING, note)
 
 
-def _cost(task: _Task) -> Grid:
+def _cost(task: _Task) -> Table:
     note = "CPU time of fits that ended ok, tuning included; an equal share where cells were trained together."
     return listing("Cost", _ranked(tables.cost_table(task.rows), task.order), COST, note)
 

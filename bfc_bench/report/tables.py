@@ -15,7 +15,7 @@ from bfc_bench.analysis.exponents import decay, fit_exponent
 from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.results import Row, Status
+from bfc_bench.store.row import Row, Status
 
 Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.features import measure_features
 from bfc_bench.learner import Failure, Job, Predictor
-from bfc_bench.results import Row, Status
 from bfc_bench.run.fitting import Choice, Outcome, attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Work
+from bfc_bench.store.row import Row, Status
+from bfc_bench.tasks.features import measure_features
 from bfc_bench.tasks.metrics import error_rate, nmse
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.precision import precision_state

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from bfc_bench.compat import TUNING_SHARE
 from bfc_bench.errors import Diverged
 from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
+from bfc_bench.run.admission import TUNING_SHARE
 from bfc_bench.run.limits import is_out_of_memory
 from bfc_bench.run.work import Work
 from bfc_bench.toolkit.arrays import to_numpy

@@ -9,12 +9,12 @@ from math import frexp
 from statistics import median
 from typing import TypeAlias
 
-from bfc_bench.compat import ask, skip_reason
 from bfc_bench.config import canonical_json
 from bfc_bench.learner import Cost, TaskFacts
-from bfc_bench.results import Row
+from bfc_bench.run.admission import ask, skip_reason
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
+from bfc_bench.store.row import Row
 from bfc_bench.tasks.task import Problem
 
 FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}

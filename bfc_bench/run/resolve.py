@@ -11,7 +11,7 @@ from bfc_bench.config import digest, digest_text
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
-from bfc_bench.suite import LearnerEntry, Suite, TaskEntry, candidates
+from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.task import Task, build_task
 
 

@@ -14,13 +14,13 @@ from typing import Any
 from bfc_bench.errors import BenchError
 from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
-from bfc_bench.results import Row, Status
 from bfc_bench.run.cell import Finished, make_row, run_batch
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
 from bfc_bench.run.work import Batch, Common, warm_up
-from bfc_bench.store import Store
+from bfc_bench.store.row import Row, Status
+from bfc_bench.store.store import Store
 
 log = logging.getLogger(__name__)
 

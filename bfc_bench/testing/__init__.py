@@ -104,11 +104,12 @@ def check_learner(learner: type[Learner] | Learner, *, strict: bool = True, tole
 
 def _checks(cls: type[Learner], options: Mapping[str, Any], tolerance: float) -> Iterator[Check]:
     from bfc_bench.testing import batching, description, fitting
-    from bfc_bench.testing.law import Law, Skip, laws_of
+    from bfc_bench.testing.law import ContractLaw, laws_of
+    from bfc_bench.testing.outcome import Skip
     from bfc_bench.testing.trial import Trial
 
     trial = Trial(cls, options, tolerance)
-    held: set[Law] = set()
+    held: set[ContractLaw] = set()
     for law in [*laws_of(description), *laws_of(fitting), *laws_of(batching)]:
         unmet = [need.name for need in law.needs if need not in held]
         if unmet:

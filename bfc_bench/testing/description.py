@@ -11,7 +11,8 @@ from itertools import pairwise
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Cost, Learner
-from bfc_bench.testing.law import law, require, skip
+from bfc_bench.testing.law import law
+from bfc_bench.testing.outcome import require, skip
 from bfc_bench.testing.trial import N, Trial, outline
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?")

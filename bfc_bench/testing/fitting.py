@@ -13,7 +13,8 @@ from bfc_bench.config import canonical_json
 from bfc_bench.learner import Array, ArrayKind, Job, Learner, Predictor
 from bfc_bench.testing.ambient import changes, generators, preserved, settings, snapshot
 from bfc_bench.testing.description import smoke_options_are_valid
-from bfc_bench.testing.law import law, require, skip
+from bfc_bench.testing.law import law
+from bfc_bench.testing.outcome import require, skip
 from bfc_bench.testing.trial import TEST, N, Trial, own_classes
 from bfc_bench.toolkit.arrays import to_numpy
 

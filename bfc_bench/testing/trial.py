@@ -14,7 +14,7 @@ import numpy as np
 from bfc_bench.learner import Array, ArrayKind, Context, Data, Job, LabelKind, Learner, Outline, Predictor, TaskFacts
 from bfc_bench.seeds import stream
 from bfc_bench.testing.ambient import preserved
-from bfc_bench.testing.law import require, skip
+from bfc_bench.testing.outcome import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 N, D, UNLABELED, TEST = 48, 6, 96, 17

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bfc_bench.toolkit.feature_maps import FeatureMap
-from bfc_bench.toolkit.kernels import Kernel, Points
+from bfc_bench.toolkit.kernels.base import Kernel, Points
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 CHUNK = 2048

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from bfc_bench.config import digest
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 PARAM_LENGTH = 500
 """Longest parameter value that every MLflow server takes."""

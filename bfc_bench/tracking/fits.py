@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 LEVELS = (0.1, 0.01)
 """NMSE levels whose N* is shown; the exponent is fitted to the first."""

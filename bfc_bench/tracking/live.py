@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.markers import hookimpl
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 from bfc_bench.tracking.synced import holds
 
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
 from bfc_bench.tracking.fits import NAMES, Fit, fits

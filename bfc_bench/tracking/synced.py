@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.config import digest
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 FILE = "mlflow-synced.json"
 

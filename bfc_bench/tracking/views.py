@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.config import digest
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, experiment_name
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.fits import NAMES

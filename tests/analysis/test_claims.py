@@ -13,9 +13,9 @@ from bfc_bench.analysis.claims import KINDS, judge, parse_claims
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
 from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import UsageError
-from bfc_bench.results import Row
 from bfc_bench.seeds import stream
-from bfc_bench.suite import Suite, read_suite
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Suite, read_suite
 
 D, N = 20, 400
 DIMS = (8, 12, 18, 27)

@@ -6,7 +6,7 @@ import pytest
 from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves
 from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.errors import UsageError
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 
 def row(n, replicate, *, status="ok", label="a", task="t", d=10, **values):

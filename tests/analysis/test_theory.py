@@ -8,7 +8,7 @@ import pytest
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.errors import UsageError
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 DIMS = (6, 8, 10, 12)

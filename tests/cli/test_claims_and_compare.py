@@ -7,10 +7,10 @@ import pytest
 
 import bfc_bench
 from bfc_bench.cli.app import run
-from bfc_bench.results import Row
 from bfc_bench.seeds import stream
-from bfc_bench.store import Store
-from bfc_bench.suite import read_suite
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import read_suite
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
 CLAIM = {"id": "separation", "source": "Theorem 1", "kind": "beats", "label": "joint", "task": "t"}

@@ -5,7 +5,7 @@ import sys
 import pandas as pd
 import pytest
 
-from bfc_bench.results import COLUMNS
+from bfc_bench.store.row import COLUMNS
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 SIZES = (100, 200, 400, 700, 1000)
 DIMS = (10, 20, 40)

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from bfc_plugins.ntk_raw import NtkRaw
+from bfc_plugins.tangents.ntk_raw import NtkRaw
 
 from bfc_bench import read_results, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.labels.clean import Clean
-from bfc_bench.tasks.labels.threshold import Threshold
+from bfc_bench.tasks.labels.threshold import BeyondThreshold
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.toy_rich import ToyRich
 from bfc_bench.tasks.task import Task
@@ -81,7 +81,7 @@ def test_learners_may_know_the_degrees_of_targets_on_the_sphere(inputs, target, 
 
 
 def test_inputs_with_more_columns_are_no_sphere():
-    assert Task("t", Sphere(), LowrankPoly(degree=4), Threshold(form="coordinate")).facts(6).degrees == ()
+    assert Task("t", Sphere(), LowrankPoly(degree=4), BeyondThreshold(form="coordinate")).facts(6).degrees == ()
 
 
 def test_a_caution_names_every_missing_degree_of_the_target_and_the_way_out():

@@ -12,7 +12,7 @@ import pytest
 
 from bfc_bench import read_results, run_suite
 from bfc_bench.errors import StoreError
-from bfc_bench.store import Store
+from bfc_bench.store.store import Store
 
 VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together"}
 
@@ -169,7 +169,7 @@ def test_executors_jobs_and_company_do_not_change_numbers(slow_suite, tmp_path):
 
 
 def test_progress_is_on_the_console_and_json_has_every_column(faulty, suite_file, tmp_path, bench):
-    from bfc_bench.results import COLUMNS
+    from bfc_bench.store.row import COLUMNS
 
     path = suite_file(learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise"}}])
     ran = bench("run", path, "--store", tmp_path / "s", "--no-mlflow")

@@ -4,7 +4,7 @@ import pytest
 
 from bfc_bench import PluginError, read_results, run_suite
 from bfc_bench.plugins import load_plugins
-from bfc_bench.store import Store
+from bfc_bench.store.store import Store
 
 FAULTS = {
     "raise": ("failed", "ZeroDivisionError: one over nothing"),
@@ -69,7 +69,7 @@ def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suit
     from bfc_bench import hookimpl
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run
-    from bfc_bench.suite import read_suite
+    from bfc_bench.suite.model import read_suite
 
     class Listener:
         @hookimpl

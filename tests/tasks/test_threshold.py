@@ -10,16 +10,16 @@ from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean, Threshold
+from bfc_bench.tasks.labels import BeyondThreshold, Clean
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
 from bfc_bench.tasks.task import SCALE_POINTS, Task
 
 D, M = 5, 2 * SCALE_POINTS
-COORDINATE = Task("c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Threshold(), unlabeled=40)
+COORDINATE = Task("c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), BeyondThreshold(), unlabeled=40)
 SLIDE = SlideDensenet(widths=(3, 2), alphas=(1.0, 0.3), signs="positive")
-DIRECTION = Task("d", Gaussian(), SLIDE, Threshold(form="direction"), unlabeled=40)
+DIRECTION = Task("d", Gaussian(), SLIDE, BeyondThreshold(form="direction"), unlabeled=40)
 BOTH = pytest.mark.parametrize("task", [COORDINATE, DIRECTION], ids=["coordinate", "direction"])
 
 
@@ -163,7 +163,7 @@ def test_a_direction_needs_spherical_gaussian_inputs(inputs):
     task = replace(DIRECTION, inputs=inputs)
     with pytest.raises(UsageError, match="task 'd': form = 'direction' needs gaussian inputs of mean 0"):
         problem(task)
-    assert replace(task, labels=Threshold()).check(D) is None
+    assert replace(task, labels=BeyondThreshold()).check(D) is None
 
 
 def test_a_constant_target_has_no_unit_variance():
@@ -184,4 +184,4 @@ def test_a_constant_target_has_no_unit_variance():
 )
 def test_bad_options_are_named(options, message):
     with pytest.raises(UsageError, match=f"^here: {message}"):
-        Threshold.parse(options, "here")
+        BeyondThreshold.parse(options, "here")

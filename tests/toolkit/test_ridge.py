@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.kernel_ridge import KernelRidge
 
-from bfc_bench.toolkit.kernels import make_kernel
+from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 SIZES = (1, 7, 50, 120)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, database_uri
 
 SIZES = (100, 200, 400, 800)

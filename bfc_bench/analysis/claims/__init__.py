@@ -20,8 +20,8 @@ from bfc_bench.analysis.claims.unchanged import Unchanged
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.results import Row
-from bfc_bench.suite import ClaimEntry, Suite
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import ClaimEntry, Suite
 
 __all__ = ["KINDS", "Claim", "Verdict", "expected_errors", "judge", "parse_claims"]
 

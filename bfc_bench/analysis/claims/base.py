@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from bfc_bench.analysis.claims.measures import Point, locate
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, decide, exp, short
 from bfc_bench.config import Settings
-from bfc_bench.results import Row
-from bfc_bench.suite import Size
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Size
 
 METRICS: dict[str, str] = {
     "nmse": "NMSE",

@@ -11,7 +11,7 @@ from bfc_bench.analysis.claims.base import Names, PointClaim, Positive, share, t
 from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failures, label_curves, ratio_of, sample
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.thresholds import crossings
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 
 class Beats(PointClaim):

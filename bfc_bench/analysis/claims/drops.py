@@ -8,7 +8,7 @@ from typing import ClassVar
 from bfc_bench.analysis.claims.base import PointClaim, Positive
 from bfc_bench.analysis.claims.measures import ratio_of, sample
 from bfc_bench.analysis.claims.verdict import Region, Verdict, short
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 
 class Drops(PointClaim):

@@ -17,8 +17,8 @@ from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_expone
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.analysis.thresholds import Crossing, crossings
-from bfc_bench.results import Row
-from bfc_bench.suite import Size
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Size
 
 Points: TypeAlias = Mapping[int, Sequence[Crossing]]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing
 from bfc_bench.analysis.curves import Curve, curves, floor
 from bfc_bench.analysis.thresholds import Crossing
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 
 @dataclass(frozen=True, slots=True)

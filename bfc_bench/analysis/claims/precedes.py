@@ -15,8 +15,8 @@ from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing
 from bfc_bench.analysis.curves import Curve, curves
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.config import Settings
-from bfc_bench.results import Row
-from bfc_bench.suite import Size
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Size
 
 CHECKPOINT = re.compile(r"step(\d+)")
 """Names of the stages that are checkpoints."""

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from bfc_bench.analysis.claims.base import Bounded, PointClaim
 from bfc_bench.analysis.claims.measures import mean_of, sample
 from bfc_bench.analysis.claims.verdict import Verdict
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 
 class Reaches(PointClaim, Bounded):

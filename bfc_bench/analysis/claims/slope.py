@@ -12,8 +12,8 @@ from bfc_bench.analysis.claims.base import Bounded, Metric, Positive, in_words
 from bfc_bench.analysis.claims.measures import locate, sample
 from bfc_bench.analysis.claims.verdict import Verdict, evidence, nothing, short
 from bfc_bench.config import Settings
-from bfc_bench.results import Row
-from bfc_bench.suite import Size
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Size
 
 
 class SweptTask(Settings):

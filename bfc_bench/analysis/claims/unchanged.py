@@ -11,7 +11,7 @@ from pydantic import Field
 from bfc_bench.analysis.claims.base import PointClaim
 from bfc_bench.analysis.claims.measures import ratio_of, sample
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Evidence, Region, Verdict
-from bfc_bench.results import Row
+from bfc_bench.store.row import Row
 
 
 class Unchanged(PointClaim):

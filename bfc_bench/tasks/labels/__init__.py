@@ -7,9 +7,9 @@ from bfc_bench.tasks.labels.agnostic import Agnostic
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.labels.noise import Noise
 from bfc_bench.tasks.labels.sign import Sign
-from bfc_bench.tasks.labels.threshold import Threshold
+from bfc_bench.tasks.labels.threshold import BeyondThreshold
 
-__all__ = ["LABELS", "Agnostic", "Clean", "Noise", "Sign", "Threshold"]
+__all__ = ["LABELS", "Agnostic", "BeyondThreshold", "Clean", "Noise", "Sign"]
 
-LABELS: tuple[type[Labels], ...] = (Agnostic, Clean, Noise, Sign, Threshold)
+LABELS: tuple[type[Labels], ...] = (Agnostic, Clean, Noise, Sign, BeyondThreshold)
 """The built-in ways of labelling."""

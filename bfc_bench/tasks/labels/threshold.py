@@ -13,7 +13,7 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 
 
-class Threshold(Labels):
+class BeyondThreshold(Labels):
     """y = sgn(x_0 + G*(x)) in {-1, +1}, for Var G* = 1 and x_0 ~ N(-E G*, 1). BFC 3.2 and Theorem 4 (lines 398-445).
 
     The learner sees x_0 too, d + 1 columns in all.

@@ -1,0 +1,1 @@
+"""The local store and its rows."""

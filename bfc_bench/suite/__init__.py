@@ -1,0 +1,1 @@
+"""Suite files: what they say, and changes to them."""

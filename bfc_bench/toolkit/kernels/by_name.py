@@ -1,0 +1,31 @@
+"""Kernels by name."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from bfc_bench.toolkit.kernels.base import Kernel
+from bfc_bench.toolkit.kernels.closed_forms import Polynomial, Rbf, ReluNetwork
+from bfc_bench.toolkit.kernels.compositional import Activation, Compositional
+
+KernelName: TypeAlias = Literal["rbf", "poly", "ntk", "nngp", "compositional"]
+
+
+def make_kernel(
+    name: KernelName,
+    gamma: float,
+    *,
+    depth: int = 1,
+    degree: int = 2,
+    coef0: float = 1.0,
+    bias_variance: float = 0.0,
+    activation: Activation = "relu",
+) -> Kernel:
+    """The kernel called ``name`` of inverse squared length ``gamma`` > 0; options of other kernels are ignored."""
+    if name == "rbf":
+        return Rbf(gamma)
+    if name == "poly":
+        return Polynomial(gamma, degree, coef0)
+    if name == "compositional":
+        return Compositional(gamma, activation, depth)
+    return ReluNetwork(gamma, depth, bias_variance, tangent=name == "ntk")

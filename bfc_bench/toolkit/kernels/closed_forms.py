@@ -1,0 +1,89 @@
+"""Kernels with a closed form: RBF, polynomial, and those of ReLU networks.
+
+Shapes: m and n points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from torch import Tensor
+
+from bfc_bench.toolkit.kernels.arccos import first_layer, relu_network, relu_network_diagonal
+from bfc_bench.toolkit.kernels.base import Points, ProductKernel
+
+
+@dataclass(frozen=True)
+class Rbf(ProductKernel):
+    """exp(-gamma |x - z|^2)."""
+
+    gamma: float
+
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``ProductKernel.finish``; scales are squared norms."""
+        torch.exp(products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma), out=out)
+
+    def diagonal(self, points: Points) -> Tensor:
+        """Ones."""
+        return torch.ones_like(points.scale)
+
+
+@dataclass(frozen=True)
+class Polynomial(ProductKernel):
+    """((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
+
+    gamma: float
+    degree: int = 2
+    coef0: float = 1.0
+
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``ProductKernel.finish``; scales are not used."""
+        products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1))
+        torch.pow(products, self.degree, out=out)
+
+    def diagonal(self, points: Points) -> Tensor:
+        """The formula with <x, x> = |x|^2."""
+        return ((self.coef0 + self.gamma * points.scale) / (self.coef0 + 1)) ** self.degree
+
+
+@dataclass(frozen=True)
+class ReluNetwork(ProductKernel):
+    """NNGP, or NTK with ``tangent``, of a ReLU network with ``depth`` hidden layers; see ``toolkit.kernels.arccos``.
+
+    neural-tangents' kernel at gamma = 1/p, divided by its value at a point with gamma |x|^2 = 1 (without bias, 1 for
+    the NNGP and depth + 1 for the NTK).
+    """
+
+    gamma: float
+    depth: int = 1
+    bias_variance: float = 0.0
+    tangent: bool = True
+
+    def points(self, x: Tensor) -> Points:
+        """Directions and standard deviations of the first pre-activation."""
+        return Points(*first_layer(x, self.gamma, self.bias_variance))
+
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``ProductKernel.finish``; scales are standard deviations."""
+        relu_network(
+            products,
+            left,
+            right,
+            scratch,
+            out,
+            depth=self.depth,
+            bias_variance=self.bias_variance,
+            tangent=self.tangent,
+            unit=self._unit(),
+        )
+
+    def diagonal(self, points: Points) -> Tensor:
+        """In closed form: every cosine is 1."""
+        return relu_network_diagonal(points.scale, self.depth, self.bias_variance, self.tangent) / self._unit()
+
+    def _unit(self) -> float:
+        at_one = torch.tensor(sqrt(2 + self.bias_variance), dtype=torch.float64)
+        return float(relu_network_diagonal(at_one, self.depth, self.bias_variance, self.tangent))

@@ -1,0 +1,7 @@
+"""Algorithm 1 of "Backward Feature Correction"."""
+
+from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
+
+from bfc_bench.learner import Learner
+
+LEARNERS: tuple[type[Learner], ...] = (WkrDenseNet,)

@@ -1,0 +1,82 @@
+"""A trained re-parameterised network as a predictor, evaluated in float64 on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from bfc_plugins.algorithm_1.net import DistilledNet
+from bfc_plugins.quadratic.net import Params
+from bfc_plugins.quadratic.predictor import CHUNK, principal_directions
+
+from bfc_bench.learner import Predictor
+
+
+@dataclass(frozen=True)
+class Units:
+    """The way between the units of the data and those of training."""
+
+    x_scale: float
+    """What inputs were multiplied by."""
+    y_shift: float
+    y_scale: float
+    """Labels were trained as (y - y_shift) / y_scale."""
+
+
+@dataclass
+class DistilledPredictor(Predictor):
+    """F(x) as W computes it; its hidden features are the small ones, S_l as K computes it.
+
+    A layer whose K_l has not been distilled shows W_l feed_l in its principal directions, and one that has not started
+    shows nothing. The truncated activation is for training: the learned network is truly quadratic (BFC Remark 2.1).
+    """
+
+    net: DistilledNet
+    params: Params
+    """All parameters, trained and fixed."""
+    units: Units
+    started: frozenset[str]
+    """Names of the parameters that have joined training: ``W2``, ``K2``, ..."""
+    points: np.ndarray = field(repr=False)
+    """Training inputs (n, d), which define the principal directions."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    earlier: Mapping[str, DistilledPredictor] = field(default_factory=dict, repr=False)
+    """Stages, in the order of training."""
+
+    def __post_init__(self) -> None:
+        self.net = replace(self.net, truncate=None)
+        self.params = {name: np.asarray(value, np.float64) for name, value in self.params.items()}
+        self._rotations = {layer: principal_directions(s) for layer, s in self._features(self.points).items()}
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """F(x), (m,), at x (m, d)."""
+        chunks = [x[first : first + CHUNK] for first in range(0, max(len(x), 1), CHUNK)]
+        values = np.concatenate([self.net(self.params, self._columns(chunk)) for chunk in chunks])
+        return self.units.y_shift + self.units.y_scale * values
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """{"S2": (m, k_2), ...} in principal directions, scaled so that squares sum to the layer's term."""
+        scale = math.sqrt(self.units.y_scale)
+        return {f"S{layer}": scale * s.T @ self._rotations[layer] for layer, s in self._features(x).items()}
+
+    @property
+    def stages(self) -> Mapping[str, Predictor]:
+        """``layer2`` and ``distilled2``, before and after INITIAL-DISTILL of K_2, then ``layer3``, ..."""
+        return self.earlier
+
+    def _columns(self, x: np.ndarray) -> np.ndarray:
+        return self.units.x_scale * np.asarray(x, np.float64).T
+
+    def _features(self, x: np.ndarray) -> dict[int, np.ndarray]:
+        features, feeds = self.net.forward(self.params, self._columns(x))
+        shown = {}
+        for layer in self.net.layers():
+            kernel = self.params[f"K{layer}"]
+            if f"K{layer}" in self.started:
+                shown[layer] = features[layer][kernel.any(axis=1)]
+            elif f"W{layer}" in self.started:
+                shown[layer] = self.params[f"W{layer}"] @ feeds[layer]
+        return shown

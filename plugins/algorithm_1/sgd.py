@@ -1,0 +1,175 @@
+"""The inner loop of Algorithm 1 of "Backward Feature Correction" (lines 12-16), many steps compiled into one program.
+
+Several trainings of equal shapes advance together; what one becomes does not depend on the others.
+Letters in shapes: E trainings, P parameters of one, n points, d input dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from bfc_plugins.algorithm_1.net import DistilledNet
+from bfc_plugins.quadratic.net import Params
+
+from bfc_bench.toolkit.ensemble import Layout, minibatch, padded, padded_length
+from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
+
+Array: TypeAlias = Any
+Tree: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is compiled."""
+
+    net: DistilledNet
+    batch_size: int
+    loss: Callable[[Array, Array], Array]
+    """``loss(predictions, y)``: one value per point."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a training is given and keeps."""
+
+    x: np.ndarray
+    """(n, d)."""
+    y: np.ndarray
+    """(n,)."""
+    unit: float
+    """What the loss is divided by: its mean at the best constant prediction."""
+    seed: int
+    momentum: float
+
+
+@dataclass
+class Training:
+    """The state of a training between two calls of ``advance``, and the knobs that its owner turns there."""
+
+    params: Params
+    """Trained parameters of the network."""
+    fixed: Params
+    """The others."""
+    rates: Params
+    """Learning rates, like ``params``; 0 freezes."""
+    noise: float
+    """Standard deviation of the noise that a step adds to every entry of W_l, over the learning rate of W_l."""
+    clip: float
+    """Bound on the norm of the gradient of all trained parameters."""
+    lambdas: np.ndarray
+    """lambda_3..lambda_6 of every layer, (L-1, 4)."""
+    velocity: Params = field(init=False)
+    loss: float = np.inf
+    """Mean loss over the n points, over ``Sample.unit``."""
+    penalty: float = 0.0
+    """Reg(W, K)."""
+    finite: bool = True
+
+    def __post_init__(self) -> None:
+        self.velocity = {name: np.zeros_like(value) for name, value in self.params.items()}
+
+    @property
+    def objective(self) -> float:
+        """Obj(Z; W, K)."""
+        return self.loss + self.penalty
+
+
+class Engine:
+    """SGD with momentum and clipping on given samples, on one device."""
+
+    def __init__(self, program: Program, samples: Sequence[Sample], device: str) -> None:
+        self._program, self._layout = program, Layout.of(program.net.zeros())
+        length = padded_length(max(len(sample.y) for sample in samples))
+        stacks: dict[str, list[Any]] = {
+            "x": [padded(sample.x, length) for sample in samples],
+            "y": [padded(sample.y, length) for sample in samples],
+            "n": [np.int32(len(sample.y)) for sample in samples],
+            "seed": [np.uint32(sample.seed) for sample in samples],
+            "unit": [np.float32(sample.unit) for sample in samples],
+            "momentum": [np.float32(sample.momentum) for sample in samples],
+        }
+        self._device = prepare_jax(device)
+        self._samples = jax.device_put({name: np.stack(values) for name, values in stacks.items()}, self._device)
+
+    def advance(self, trainings: Sequence[Training], start: int, stop: int) -> None:
+        """Take steps ``start`` to ``stop`` of every training and evaluate its objective, in float32.
+
+        The noise of these steps, which are independent, is added as one normal number per entry before the first.
+        """
+        flatten = self._layout.flatten
+        state = (
+            np.stack([flatten(training.params) for training in trainings]),
+            np.stack([flatten(training.velocity) for training in trainings]),
+            np.array([training.finite for training in trainings]),
+        )
+        knobs = {
+            "rates": np.stack([flatten(training.rates) for training in trainings]),
+            "noise": np.stack([flatten(self._deviations(training, stop - start)) for training in trainings]),
+            "clip": np.array([training.clip for training in trainings], np.float32),
+            "lambdas": np.stack([training.lambdas for training in trainings]).astype(np.float32),
+            "fixed": jax.tree.map(
+                lambda *leaves: np.stack(leaves).astype(np.float32), *[training.fixed for training in trainings]
+            ),
+        }
+        state, knobs = jax.device_put((state, knobs), self._device)
+        with jax.default_matmul_precision(MATMUL_PRECISION):
+            advanced = _advance(self._program, self._layout, (start, stop), state, {**self._samples, **knobs})
+        (params, velocity, finite), loss, penalty = jax.tree.map(np.asarray, advanced)
+        for lane, training in enumerate(trainings):
+            training.params = self._layout.unflatten(params[lane])
+            training.velocity = self._layout.unflatten(velocity[lane])
+            training.loss, training.penalty = float(loss[lane]), float(penalty[lane])
+            training.finite = bool(finite[lane]) and bool(np.isfinite(training.objective))
+
+    @staticmethod
+    def _deviations(training: Training, steps: int) -> Params:
+        size = training.noise * np.sqrt(steps)
+        return {name: size * rate if name.startswith("W") else 0.0 for name, rate in training.rates.items()}
+
+
+def _advance_all(program: Program, layout: Layout, span: Tree, state: Tree, data: Tree) -> Tree:
+    """States, losses (E,) and penalties (E,) after step ``stop``; ``span`` is (start, stop)."""
+    advance = partial(_advance_one, program, layout, span)
+    if len(state[0]) > 1:
+        return jax.vmap(advance)(state, data)
+    # One training is compiled without a batch axis, whose products are slower.
+    advanced = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
+    return jax.tree.map(lambda leaf: leaf[None], advanced)
+
+
+_advance = jax.jit(_advance_all, static_argnums=(0, 1))
+
+
+def _advance_one(program: Program, layout: Layout, span: Tree, state: Tree, data: Tree) -> Tree:
+    start, stop = span
+    net, n, rates = program.net, data["n"], data["rates"]
+    key = jax.random.key(data["seed"])
+
+    def losses(params: Array, x: Array, y: Array) -> Array:
+        return program.loss(net({**layout.unflatten(params), **data["fixed"]}, x.T), y) / data["unit"]
+
+    def regulariser(params: Array) -> Array:
+        return net.regulariser(layout.unflatten(params), data["lambdas"])
+
+    def step(t: Array, state: Tree) -> Tree:
+        params, velocity, finite = state
+        rows = minibatch(jax.random.fold_in(key, t), program.batch_size, n)
+        x, y = (data[name].at[rows].get(mode="promise_in_bounds") for name in ("x", "y"))
+        gradient = jax.grad(lambda p: jnp.mean(losses(p, x, y)) + regulariser(p))(params)
+        gradient = jnp.where(rates > 0, gradient, 0.0)
+        norm = jnp.sqrt(jnp.sum(gradient**2))
+        finite = finite & jnp.isfinite(norm)
+        velocity = data["momentum"] * velocity + gradient * jnp.minimum(1.0, data["clip"] / norm)
+        return jnp.where(finite, params - rates * velocity, params), velocity, finite
+
+    params, velocity, finite = state
+    noise = jax.random.normal(jax.random.fold_in(jax.random.fold_in(key, start), 1), params.shape)
+    state = jax.lax.fori_loop(start, stop, step, (params + data["noise"] * noise, velocity, finite))
+    points = losses(state[0], data["x"], data["y"])
+    return state, jnp.sum(jnp.where(jnp.arange(len(points)) < n, points, 0.0)) / n, regulariser(state[0])

@@ -1,0 +1,13 @@
+"""Kernel methods: ridge regression, random features, and rounds of kernel regression."""
+
+from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from bfc_plugins.kernels.random_features import RandomFeatures
+from bfc_plugins.kernels.sequential_kernel import SequentialKernel
+
+from bfc_bench.learner import Learner
+
+LEARNERS: tuple[type[Learner], ...] = (
+    KernelRidge,
+    RandomFeatures,
+    SequentialKernel,
+)

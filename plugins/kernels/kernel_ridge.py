@@ -1,0 +1,86 @@
+"""Kernel ridge regression, the non-hierarchical baseline of Backward Feature Correction (Theorems 1 and I.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from bfc_bench.learner import Context, Cost, Data, TaskFacts
+from bfc_bench.toolkit.ridge_learner import RidgeLearner
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from bfc_bench.toolkit.function_space import Space
+
+
+class KernelRidge(RidgeLearner):
+    """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over the kernel's space; float64.
+
+    Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
+    are those of a ReLU network with ``depth`` hidden layers; ``compositional`` is the dual of any ``activation``
+    composed with itself ``depth`` times, evaluated by neural-tangents (``toolkit.kernels.compositional``).
+    """
+
+    name: ClassVar[str] = "kernel-ridge"
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {
+        "ridge": [10.0**k for k in range(-8, 1)],
+        "gamma": [0.03, 1.0],
+    }
+
+    kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "rbf"
+    depth: Annotated[int, Field(ge=1)] = 1
+    """Hidden layers, of ``ntk``, ``nngp`` and ``compositional``."""
+    activation: Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"] = "relu"
+    """Of ``compositional``; ``quadratic`` is t^2, ``sigmoid`` the error function moved and scaled to look like one."""
+    bias_variance: Annotated[float, Field(ge=0)] = 0.0
+    """Variance of every bias, of ``ntk`` and ``nngp``."""
+    degree: Annotated[int, Field(ge=1)] = 2
+    """Of ``poly``: ((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
+    coef0: Annotated[float, Field(ge=0)] = 1.0
+    """Constant of ``poly``."""
+    gamma: Annotated[float, Field(gt=0)] = 1.0
+    """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d. Changes only
+    the meaning of ``ridge`` for ``ntk`` and ``nngp`` without bias."""
+    with_squares: bool = True
+    """Whether the input is (x, x^2 - E x^2) or x."""
+
+    def shares(self, train: Data, ctx: Context) -> Hashable:
+        """Where the input law is unknown the training mean scales the kernel, and only jobs of one size share it."""
+        from bfc_bench.toolkit.features import square_mean
+
+        return square_mean(train.x, ctx).tobytes()
+
+    def space(self, x: Tensor, ctx: Context) -> Space:
+        """The kernel's Hilbert space over x (n, d)."""
+        from bfc_bench.toolkit.features import Squares, nominal_square_norm, square_mean
+        from bfc_bench.toolkit.function_space import KernelSpace
+        from bfc_bench.toolkit.kernels.by_name import make_kernel
+
+        mean = square_mean(x, ctx)
+        gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
+        kernel = make_kernel(
+            self.kernel,
+            gamma,
+            depth=self.depth,
+            degree=self.degree,
+            coef0=self.coef0,
+            bias_variance=self.bias_variance,
+            activation=self.activation,
+        )
+        return KernelSpace.on(x, kernel, Squares(mean) if self.with_squares else None, gamma=gamma)
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """A compositional kernel needs neural-tangents."""
+        if self.kernel != "compositional":
+            return None
+        from bfc_bench.toolkit.neural_tangents import unavailable
+
+        return unavailable()
+
+    def cost(self, n: int, d: int) -> Cost:
+        """A Cholesky factorisation; kernel matrix and factor in memory."""
+        p = 2 * d if self.with_squares else d
+        return Cost(flops=n**3 / 3 + n**2 * (p + 40 * self.depth), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)

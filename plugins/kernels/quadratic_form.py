@@ -1,0 +1,41 @@
+"""The best quadratic form of a function, from its values at points.
+
+Shapes: n points, p inputs, r functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bfc_bench.toolkit.kernels.by_name import make_kernel
+from bfc_bench.toolkit.ridge import RidgeCurve
+
+RIDGE = 1e-6
+"""Of a regression on values that are free of noise."""
+
+
+def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> list[Tensor]:
+    """M (p, p) of the best ``constant + b.z + z^T M z`` for each of r functions; least squares, then least norm.
+
+    ``values`` (n_k,) are function k's at the first n_k of the points z (N, p), whose E|z|^2 is about ``square_norm``.
+    The norm is that of the polynomial kernel ((1 + gamma <z, z'>) / 2)^2, gamma = 1 / ``square_norm``, where a function
+    with weights w_i at z_i has M = (gamma / 2)^2 sum_i w_i z_i z_i^T. All functions share one factor of its matrix.
+    """
+    gamma = 1 / (square_norm or 1.0)
+    kernel = make_kernel("poly", gamma, degree=2, coef0=1.0)
+    targets = z.new_zeros(len(z), len(values))
+    for column, known in enumerate(values):
+        targets[: len(known), column] = known
+    sizes = sorted({len(known) for known in values})
+    weights = RidgeCurve(kernel.gram(kernel.points(z), mirror=False)).solve(targets, sizes, RIDGE).weights
+    columns = [weights[:, sizes.index(len(known)), column, None] for column, known in enumerate(values)]
+    return [(gamma / 2) ** 2 * (z.T @ (column * z)) for column in columns]
+
+
+def leading_directions(form: Tensor, count: int) -> Tensor:
+    """Eigenvectors (p, ``count`` or p) of a symmetric ``form`` (p, p), those of largest |eigenvalue| first."""
+    eigenvalues, vectors = torch.linalg.eigh(form)
+    return vectors[:, eigenvalues.abs().argsort(descending=True)[:count]]

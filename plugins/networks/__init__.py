@@ -1,0 +1,11 @@
+"""Two-layer and deeper networks that are no DenseNets."""
+
+from bfc_plugins.networks.poly_net import PolyNet
+from bfc_plugins.networks.relu_mlp import ReluMlp
+
+from bfc_bench.learner import Learner
+
+LEARNERS: tuple[type[Learner], ...] = (
+    PolyNet,
+    ReluMlp,
+)

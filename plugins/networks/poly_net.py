@@ -1,0 +1,90 @@
+"""Two-layer networks with polynomial activations, the learners of BFC Theorems I.6 and I.7."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from bfc_plugins.networks.base import Network, NetworkLearner, Params
+from pydantic import Field
+
+from bfc_bench.learner import Array
+
+
+class PolyNet(NetworkLearner):
+    """``h(x) = constant + sum_r a_r s_r(w_r.z + b_r)`` with z = (x, x^2 - E x^2) or x and s_r of degree q.
+
+    BFC Theorem I.6 is about q = 2^(L-1) with squares, Theorem I.7 about q = 2^L without: h has the degree 2^L of the
+    target in either case, and still needs more than poly(d) units.
+    """
+
+    name: ClassVar[str] = "poly-net"
+    smoke: ClassVar[Mapping[str, Any]] = {"width": 8, "degree": 2, "steps": 150, "batch_size": 32}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [1e-3, 3e-3, 1e-2]}
+
+    width: Annotated[int, Field(ge=1)] = 200
+    """Number of units, r in the paper."""
+    degree: Annotated[int, Field(ge=1, le=32)] = 4
+    """q."""
+    activation: Literal["power", "polynomial"] = "polynomial"
+    """``power`` = t^q; ``polynomial`` = every unit's own polynomial of degree q, all coefficients trained."""
+
+    def network(self, p: int) -> Network:
+        """The network on p inputs."""
+        return (PowerNet if self.activation == "power" else PolynomialNet)(p, self.width, self.degree)
+
+
+@dataclass(frozen=True)
+class TwoLayerNet(Network):
+    """The first layer w_r.z + b_r of r units."""
+
+    p: int
+    width: int
+    degree: int
+
+    def first(self, rng: np.random.Generator) -> Params:
+        """W (r, p) with entries N(0, 1/p), so that units have about unit variance, b (r,) and the constant 0."""
+        weights = rng.standard_normal((self.width, self.p)) / math.sqrt(self.p)
+        return {"W": weights, "b": np.zeros(self.width), "constant": np.zeros(())}
+
+    def flops(self) -> float:
+        """The first layer, and about four per unit and degree."""
+        return 2.0 * self.width * (self.p + 2 * self.degree)
+
+    def units(self) -> int:
+        """Powers of each unit."""
+        return self.width * (self.degree + 1)
+
+
+class PowerNet(TwoLayerNet):
+    """a_r (w_r.z + b_r)^q / sqrt((2q-1)!!), summed; the factor gives the power of a standard normal unit size."""
+
+    def init(self, rng: np.random.Generator) -> Params:
+        """See ``TwoLayerNet.first``; a (r,) ~ N(0, 0.1/r)."""
+        return {**self.first(rng), "a": rng.standard_normal(self.width) * math.sqrt(0.1 / self.width)}
+
+    def __call__(self, params: Params, z: Array) -> Array:
+        """h(z), (m,), at z (m, p)."""
+        size = math.sqrt(math.prod(range(1, 2 * self.degree, 2)))
+        return params["constant"] + (z @ params["W"].T + params["b"]) ** self.degree @ params["a"] / size
+
+
+class PolynomialNet(TwoLayerNet):
+    """sum_k c_{rk} He_k(w_r.z + b_r) / sqrt(k!), summed: Hermite polynomials, orthonormal for standard normal units."""
+
+    def init(self, rng: np.random.Generator) -> Params:
+        """See ``TwoLayerNet.first``; c (q, r) ~ N(0, 0.1/(q r))."""
+        scale = math.sqrt(0.1 / (self.degree * self.width))
+        return {**self.first(rng), "c": rng.standard_normal((self.degree, self.width)) * scale}
+
+    def __call__(self, params: Params, z: Array) -> Array:
+        """h(z), (m,), at z (m, p)."""
+        unit = z @ params["W"].T + params["b"]
+        total, before, power = params["constant"] + unit @ params["c"][0], 1.0, unit
+        for k in range(1, self.degree):
+            before, power = power, (unit * power - math.sqrt(k) * before) / math.sqrt(k + 1)
+            total = total + power @ params["c"][k]
+        return total

@@ -1,0 +1,62 @@
+"""An ordinary ReLU network, the reference that everybody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from bfc_plugins.networks.base import Network, NetworkLearner, Params
+from pydantic import Field
+
+from bfc_bench.learner import Array
+
+
+class ReluMlp(NetworkLearner):
+    """A fully connected ReLU network with ``depth`` hidden layers, all trained by AdamW."""
+
+    name: ClassVar[str] = "relu-mlp"
+    smoke: ClassVar[Mapping[str, Any]] = {"width": 16, "depth": 2, "steps": 100, "batch_size": 32}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [1e-3, 3e-3, 1e-2], "weight_decay": [0.0, 0.1]}
+
+    depth: Annotated[int, Field(ge=1)] = 3
+    """Number of hidden layers."""
+    width: Annotated[int, Field(ge=1)] = 128
+    """Of each hidden layer."""
+
+    def network(self, p: int) -> Network:
+        """The network on p inputs."""
+        return Mlp((p, *(self.width,) * self.depth, 1))
+
+
+@dataclass(frozen=True)
+class Mlp(Network):
+    """h_0 = z, h_l = relu(h_{l-1} W_l + b_l), F = h_L W_{L+1} + b_{L+1}."""
+
+    sizes: tuple[int, ...]
+    """Inputs, hidden layers, 1."""
+
+    def init(self, rng: np.random.Generator) -> Params:
+        """W_l ~ N(0, 2 / fan-in), which keeps the size of ReLU layers (He et al. 2015); biases 0; a small read-out."""
+        params: Params = {}
+        for layer, (fan_in, fan_out) in enumerate(zip(self.sizes, self.sizes[1:], strict=False), start=1):
+            gain = 2.0 if layer < len(self.sizes) - 1 else 0.01
+            params[f"W{layer}"] = rng.standard_normal((fan_in, fan_out)) * (gain / fan_in) ** 0.5
+            params[f"b{layer}"] = np.zeros(fan_out)
+        return params
+
+    def __call__(self, params: Params, z: Array) -> Array:
+        """F(z), (m,), at z (m, p)."""
+        last = len(self.sizes) - 1
+        for layer in range(1, last):
+            z = (z @ params[f"W{layer}"] + params[f"b{layer}"]).clip(0)
+        return (z @ params[f"W{last}"] + params[f"b{last}"])[:, 0]
+
+    def flops(self) -> float:
+        """Two per weight."""
+        return 2.0 * sum(fan_in * fan_out for fan_in, fan_out in zip(self.sizes, self.sizes[1:], strict=False))
+
+    def units(self) -> int:
+        """Of all hidden layers."""
+        return sum(self.sizes[1:])

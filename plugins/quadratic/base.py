@@ -1,0 +1,276 @@
+"""What the learners that train a quadratic DenseNet share: its options, their defaults, and the set-up of a fit."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from bfc_plugins.quadratic import recipe as default
+from bfc_plugins.quadratic.margin import with_linear_term
+from bfc_plugins.quadratic.net import (
+    Params,
+    QuadraticNet,
+    check_shared_skips,
+    check_skips,
+    default_skips,
+    outside_theory,
+)
+from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.recipe import First, Optimizer
+from bfc_plugins.quadratic.setup import Setup
+from pydantic import Field, model_validator
+
+from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.learner import (
+    Capabilities,
+    Context,
+    Cost,
+    Data,
+    Failure,
+    Job,
+    LabelKind,
+    Learner,
+    Outline,
+    Predictor,
+    TaskFacts,
+)
+from bfc_bench.seeds import stream
+
+if TYPE_CHECKING:
+    from bfc_bench.toolkit.ensemble import Member, Recipe
+
+Positive = Annotated[float, Field(gt=0)]
+
+PROGRAM_BYTES = 150e6
+"""Compiler and runtime of JAX, the floor of a fit's memory."""
+
+
+class QuadraticLearner(Learner):
+    """A quadratic DenseNet (BFC section 2.1), over-parameterised: m_l units where the target has k_l.
+
+    Labels are divided by the 90th percentile of |y - median(y)|, inputs by the root of the mean E[x_i^2]. The only bias
+    is one output constant: a bias in a layer would make the layer below it non-identifiable.
+
+    Binary labels are fitted by their cross entropy (BFC section 3.2, Theorem 4). The prediction is the margin
+    x_c + F(the other columns) where ``Context.margin_column`` tells c, and F(x) + w.x with trained w where not.
+    """
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"}), oracle=frozenset({"alphas"})
+    )
+
+    widths: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)] = (20, 12)
+    """m_2..m_L."""
+    first: First = "squares"
+    """``squares``: G_1 = x^2 - E x^2 is given, as in the paper; ``learned``: no layer reads G_1, and layer 2 is the
+    first layer of Li's talk, G_2 = (W_{2,0} x)^2."""
+    skips: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] | None = None
+    """J_2..J_L; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, and where the first layer is learned J_2 = {0},
+    J_3 = {2}, J_l = {0, l-1}."""
+    share_skips: bool = False
+    """Whether W_{l,l-1} = W_{l,l-3}, as in a ResNet (BFC footnote 4). Needs l-3 and l-1 in each J_l from l = 3 on, and
+    equal widths of the two: m_2 = d for l = 3."""
+    alphas: Literal["learned", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "learned"
+    """alpha_2..alpha_L: one trainable output scale per layer, started equal; or the target's own (BFC
+    footnotes 9 and 15 allow a grid search for them); or these numbers."""
+    steps: Annotated[int, Field(ge=1)] | None = None
+    """Number of steps. Here and below, None is the default recipe's value for d and L (``recipe.py``)."""
+    batch_size: Annotated[int, Field(ge=1)] | Literal["full"] | None = None
+    """Minibatch size; ``full`` takes all points in every step."""
+    optimizer: Optimizer = "adam"
+    """Adam with beta = (momentum, .99), or SGD with momentum."""
+    lr: Positive | None = None
+    """Peak learning rate."""
+    lr_layers: tuple[Annotated[float, Field(ge=0)], ...] | None = None
+    """Factors of ``lr`` for W_2..W_L."""
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    clip: Positive | None = None
+    """Bound on the global gradient norm."""
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of the steps in which ``lr`` rises linearly; a cosine to 0 follows."""
+    loss: Literal["weighted", "square"] = "weighted"
+    """``weighted`` = (F - y)^2 / (1 + y^2) on scaled labels, for clean ones; ``square`` = (F - y)^2, for noisy ones,
+    because the weights depend on the noise: the least weighted loss is not at E[y|x]. Noise of .3 standard deviations,
+    d = 20, n = 8000: clean NMSE .0059 with ``square``, .010 with ``weighted``."""
+    v: Positive = 100.0
+    """Binary labels: the loss is CE(y, v z) = log(1 + exp(-y v z)), z the margin, v about 1 / (the error aimed at)."""
+    init_scale: Positive | tuple[Positive, ...] | None = None
+    """Entries of W_{l,j} start as N(0, 1) init_scale_l / sqrt(m_l dim(G_j)); one number, or one per layer."""
+    input_scale: Positive | None = None
+    """What inputs are multiplied by; None is 1 / sqrt(mean_i E[x_i^2]), which is 1 for inputs of unit variance."""
+    truncate: Positive | None = None
+    """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
+
+    @model_validator(mode="after")
+    def _one_per_layer(self) -> QuadraticLearner:
+        check_skips(self.connections, self.widths, self.first == "squares")
+        if self.share_skips:
+            check_shared_skips(self.connections, self.widths)
+        for key in ("alphas", "lr_layers", "init_scale"):
+            value = getattr(self, key)
+            if isinstance(value, tuple) and len(value) != len(self.widths):
+                raise ValueError(
+                    f"{key} must have one number per layer, {len(self.widths)} for widths {self.widths}. Got {value}."
+                )
+        if isinstance(self.alphas, tuple) and any(above > below for below, above in pairwise(self.alphas)):
+            raise ValueError(f"alphas must not increase (alpha_2 >= alpha_3 >= ...). Got {self.alphas}.")
+        for finding in outside_theory(self.connections) if self.first == "squares" else ():
+            warnings.warn(f"{self.name}: skips: {finding}, which the theory of the source excludes.", stacklevel=2)
+        return self
+
+    @property
+    def connections(self) -> tuple[tuple[int, ...], ...]:
+        """J_2..J_L."""
+        return default_skips(len(self.widths) + 1, self.first == "squares") if self.skips is None else self.skips
+
+    @property
+    def depth(self) -> int:
+        """How often the network squares; its degree is 2^depth. L where the first squares are given."""
+        return len(self.widths) + (self.first == "squares")
+
+    def net(self, d: int) -> QuadraticNet:
+        """The network at input dimension d."""
+        return QuadraticNet(d, self.widths, self.connections, self.truncate, self.share_skips)
+
+    def minibatch(self, d: int) -> int | None:
+        """``batch_size`` with its default filled in; None for all points."""
+        if self.batch_size == "full":
+            return None
+        return self.batch_size or default.minibatch(d, self.depth, self.optimizer)
+
+    def rate(self, d: int) -> float:
+        """``lr`` with its default filled in."""
+        return self.lr or default.learning_rate(d, self.optimizer)
+
+    def length(self, d: int, kind: LabelKind = "real") -> int:
+        """``steps`` with its default filled in."""
+        return self.steps or default.training_steps(d, self.depth, self.optimizer, kind)
+
+    def scales(self) -> tuple[float, ...]:
+        """``init_scale`` of each trained layer with its default filled in."""
+        if self.init_scale is None:
+            return default.init_scales(len(self.widths), self.first)
+        return self.init_scale if isinstance(self.init_scale, tuple) else (self.init_scale,) * len(self.widths)
+
+    def recipe(self, apply: Any, d: int, kind: LabelKind = "real") -> Recipe:
+        """What is compiled, for a network ``apply`` and a kind of labels."""
+        from bfc_bench.toolkit.ensemble import (
+            Recipe,
+            WarmupCosine,
+            cross_entropy_loss,
+            square_loss,
+            weighted_square_loss,
+        )
+
+        loss = weighted_square_loss if self.loss == "weighted" else square_loss
+        loss = cross_entropy_loss if kind == "binary" else loss
+        return Recipe(apply, self.minibatch(d), loss, self.optimizer, WarmupCosine(self.warmup))
+
+    def member(self, setup: Setup, params: Params, multipliers: Params, inputs: Any, stream: int = 0) -> Member:
+        """One model to train, from ``params``, on ``inputs``."""
+        from bfc_bench.toolkit.ensemble import Member
+
+        clip = self.clip or default.gradient_clip(self.optimizer)
+        rate = self.rate(setup.net.d)
+        return Member(params, inputs, setup.y, setup.seed, rate, multipliers, stream, clip, self.momentum)
+
+    def rate_factors(self) -> Params:
+        """Factors of the learning rate by parameter of the network: ``lr_layers``, and 0 for what is not trained."""
+        factors = self.lr_layers or (1.0,) * len(self.widths)
+        weights = {f"W{layer}": factor for layer, factor in enumerate(factors, start=2)}
+        return {**weights, "constant": 1.0, "log_alpha": float(self.alphas == "learned"), "square_mean": 0.0}
+
+    def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
+        """What ``Predictor.info`` says of every fit."""
+        d = setup.net.d
+        return {
+            "alphas": [float(alpha) for alpha in predictor.alphas.values()],
+            "oracle": sorted(self.oracle()),
+            "steps": self.length(d, setup.kind),
+            "lr": self.rate(d),
+            "batch_size": self.minibatch(d) or "full",
+        }
+
+    def setup(self, train: Data, ctx: Context) -> Setup:
+        """Scaled data and initial parameters.
+
+        Raises ``UsageError`` when the target lacks an oracle fact asked for, or when weights cannot be shared.
+        """
+        x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
+        square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
+        inside = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
+        input_scale = self.input_scale or 1.0 / math.sqrt(float(np.mean(inside)) or 1.0)
+        y_scale = float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
+        net = self.net(train.d)
+        if reason := self._unshareable(train.d):
+            raise UsageError(f"{self.name}: {reason}")
+        params = net.init(stream(ctx.seed, "quadratic-net"), self.scales(), input_scale**2 * square_mean)
+        if self.alphas != "learned":
+            params["log_alpha"] = np.log(self._told(ctx) if self.alphas == "oracle" else np.array(self.alphas))
+        rates = self.rate_factors()
+        if train.kind == "binary":
+            params, rates = with_linear_term(net, params, rates, ctx.margin_column, input_scale)
+            y, y_scale = self.v * y, 1.0
+        return Setup(net, params, input_scale * x, y / y_scale, y_scale, input_scale, ctx.seed, train.kind, rates)
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """Weights cannot be shared between layers of different widths."""
+        return self._unshareable(task.d)
+
+    def _unshareable(self, d: int) -> str | None:
+        try:
+            if self.share_skips:
+                check_shared_skips(self.connections, self.widths, d)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def _told(self, ctx: Context) -> np.ndarray:
+        """alpha_2..alpha_L as the target tells them."""
+        alphas = np.array(ctx.oracle.get("alphas", ()), np.float64)
+        if len(alphas) != len(self.widths):
+            raise UsageError(
+                f"{self.name}: alphas = 'oracle' needs a target that tells {len(self.widths)} alphas, one per width. "
+                f"Got {len(alphas)}. Give as many widths as the target has layers, or use alphas = 'learned'."
+            )
+        return alphas
+
+    def oracle(self) -> frozenset[str]:
+        """``alphas`` when the options ask for them."""
+        return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
+
+    def batch_key(self, train: Outline) -> Hashable:
+        """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""
+        batch = self.minibatch(train.d)
+        shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)
+        return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind)
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Train on the n points. Raises ``Diverged`` when a gradient or the final loss is not finite."""
+        (fitted,) = self.fit_batch([Job(self, train, ctx)])
+        if isinstance(fitted, Failure):
+            raise Diverged(fitted.reason)
+        return fitted
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""
+        net, batch = self.net(d), self.minibatch(d) or n
+        units = sum(self.widths) + sum(sum(net.fan_ins(layer)) for layer in net.layers())
+        padded = max(1024, 2 * n)
+        return Cost(
+            flops=3.0 * net.flops() * batch * self.length(d),
+            bytes=PROGRAM_BYTES + 16.0 * padded * (d + 1) + 4.0 * units * (padded + 4 * batch),
+        )
+
+
+def diverged(learner: QuadraticLearner, d: int, loss: float) -> Failure:
+    """The result of a fit that left the finite numbers."""
+    return Failure(
+        "diverged",
+        f"{learner.name}: a gradient or the loss was not finite in training (final loss {loss:.3g}, "
+        f"lr {learner.rate(d):.3g}). Use a smaller lr or clip.",
+    )

@@ -1,0 +1,59 @@
+"""Growing: layer-wise pre-training of a quadratic DenseNet, no layer ever frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from bfc_plugins.quadratic.net import Params
+from bfc_plugins.quadratic.setup import Setup
+from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
+
+from bfc_bench.learner import Array, Cost
+
+if TYPE_CHECKING:
+    from bfc_bench.toolkit.ensemble import Member
+
+
+class Grow(StagewiseLearner):
+    """Train layer 2, then layers 2 and 3 from there, and so on to all of them.
+
+    The order of forward feature learning that BFC Figure 5 describes, made explicit, with backward feature correction
+    left on: whenever a layer joins, the ones below are trained on, and their features improve. What separates it from
+    layer-wise training is the correction alone.
+    """
+
+    name: ClassVar[str] = "grow"
+    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
+
+    def begin(self, setup: Setup) -> Growth:
+        """A fit before its first stage."""
+        return _Growing(self, setup)
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Every stage trains the network as far as it has grown."""
+        net, cost = self.net(d), super().cost(n, d)
+        grown = sum(net.below(layer).flops() for layer in net.layers())
+        return replace(cost, flops=cost.flops * grown / net.flops())
+
+
+@dataclass
+class _Growing(Growth):
+    def model(self, layer: int) -> Callable[[Params, Any], Array]:
+        """The network up to ``layer``."""
+        return self.setup.net.below(layer)
+
+    def member(self, layer: int) -> Member:
+        """All layers up to ``layer``, from where they are."""
+        start = self.setup.net.below(layer).own(self.params)
+        rates = {key: self.setup.rates[key] for key in start}
+        return self.learner.member(self.setup, start, rates, self.setup.x, stream=layer)
+
+    def take(self, layer: int, trained: Params) -> None:
+        """All of them."""
+        kept = self.params["log_alpha"]
+        new = {key: np.asarray(value, np.float64) for key, value in trained.items()}
+        new["log_alpha"] = np.concatenate([new["log_alpha"], kept[len(new["log_alpha"]) :]])
+        self.params |= new

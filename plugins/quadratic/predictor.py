@@ -1,0 +1,122 @@
+"""A trained quadratic DenseNet as a predictor, evaluated in float64 on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from bfc_plugins.quadratic.net import Params, QuadraticNet
+
+from bfc_bench.learner import Array, Predictor
+
+CHUNK = 4096
+"""Points evaluated together, so that the layers stay in cache."""
+
+
+class QuadraticPredictor(Predictor):
+    """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with a weight per unit in the place of alpha_l.
+
+    For binary labels the prediction is a margin, F(x) plus a linear term.
+
+    The truncated activation is for training: the learned network is truly quadratic (BFC Remark 2.1).
+    Letters: m points, m_l width of layer l.
+    """
+
+    def __init__(
+        self,
+        net: QuadraticNet,
+        params: Params,
+        x: np.ndarray,
+        *,
+        y_scale: float = 1.0,
+        input_scale: float = 1.0,
+        readouts: Mapping[int, np.ndarray] | None = None,
+        info: Mapping[str, Any] | None = None,
+        stages: Mapping[str, QuadraticPredictor] | None = None,
+    ) -> None:
+        """``params`` were trained on ``input_scale * x``, with training inputs x (n, d), and labels over ``y_scale``.
+
+        ``readouts`` {l: (m_l,)} are signed weights that replace alpha_l in the prediction (not in ``hidden``).
+        """
+        self._net = replace(net, truncate=None)
+        self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
+        """Parameters in the scaled units of training, float64."""
+        self._input_scale = input_scale
+        self.alphas = dict(zip(net.layers(), y_scale * np.exp(self.params["log_alpha"]), strict=True))
+        """Output scale of each layer in the units of the labels."""
+        self._constant = y_scale * float(self.params["constant"])
+        self._linear = y_scale * input_scale * self.params.get("linear", np.zeros(net.d))
+        self._readouts = {
+            layer: np.full(width, self.alphas[layer]) for layer, width in zip(net.layers(), net.widths, strict=True)
+        }
+        self._readouts |= {
+            layer: y_scale * np.asarray(weights, np.float64) for layer, weights in (readouts or {}).items()
+        }
+        self._rotations = {layer: principal_directions(s) for layer, s in self.pre_activations(x).items()}
+        self.info = info or {}
+        self._stages = stages or {}
+
+    def pre_activations(self, x: np.ndarray) -> dict[int, np.ndarray]:
+        """{l: S_l (m_l, m)} at x (m, d)."""
+        return self._net.forward(self.params, self._input_scale * np.asarray(x, np.float64).T)[0]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """F(x), (m,), at x (m, d)."""
+        out = np.asarray(x, np.float64) @ self._linear + self._constant
+        for rows, pre in self._chunks(x):
+            for layer, s in pre.items():
+                out[rows] += self._readouts[layer] @ (s * s)
+        return out
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """{"S2": (m, m_2), ...}: sqrt(alpha_l) S_l in its principal directions; squares sum to the layer's term."""
+        turned = {layer: math.sqrt(self.alphas[layer]) * rotation for layer, rotation in self._rotations.items()}
+        features = {layer: np.empty((len(x), rotation.shape[1])) for layer, rotation in turned.items()}
+        for rows, pre in self._chunks(x):
+            for layer, s in pre.items():
+                np.matmul(s.T, turned[layer], out=features[layer][rows])
+        return {f"S{layer}": values for layer, values in features.items()}
+
+    def _chunks(self, x: np.ndarray) -> Iterator[tuple[slice, dict[int, np.ndarray]]]:
+        """``pre_activations`` of some rows of x at a time."""
+        for first in range(0, len(x), CHUNK):
+            rows = slice(first, first + CHUNK)
+            yield rows, self.pre_activations(x[rows])
+
+    @property
+    def stages(self) -> Mapping[str, QuadraticPredictor]:
+        """Earlier states of the network, in the order of training."""
+        return self._stages
+
+
+def weight_correlation(before: Array, after: Array) -> float:
+    """Mean over a layer's neurons, the rows w of W and w' of W' (m_l, q_l), of <w/|w|, w'/|w'|> (BFC Figure 9).
+
+    Neurons that are zero have no direction and are left out; 0 where none has one.
+    """
+    sizes = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    cosines = np.sum(before * after, axis=1)[sizes > 0] / sizes[sizes > 0]
+    return float(np.mean(cosines)) if len(cosines) else 0.0
+
+
+def weight_alignment(before: Array, after: Array) -> float:
+    """max_U <U W, W'> / (|W| |W'|) over orthogonal U, of W and W' (m_l, q_l); 0 where one of them is zero.
+
+    Sum(S_l^2) does not change when W_l is rotated, and large learning rates rotate it: this is what the correlation of
+    neurons misses then.
+    """
+    size = np.linalg.norm(before) * np.linalg.norm(after)
+    return float(np.linalg.norm(after @ before.T, "nuc") / size) if size > 0 else 0.0
+
+
+def principal_directions(s: np.ndarray) -> np.ndarray:
+    """Orthogonal U (m_l, m_l): principal directions of pre-activations S (m_l, n), largest first.
+
+    With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G. The
+    square of a singular value is what its direction adds to the layer's term on average, so that weights on inputs that
+    vanish (an over-parameterised lower layer has some) do not count.
+    """
+    return np.asarray(np.linalg.eigh(s @ s.T)[1][:, ::-1])

@@ -1,0 +1,87 @@
+"""The quadratic DenseNet, all layers trained together from the start: hierarchical learning."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from bfc_plugins.quadratic.base import QuadraticLearner, diverged
+from bfc_plugins.quadratic.setup import Setup
+from bfc_plugins.quadratic.statistics import QuadraticStatistics
+from pydantic import Field
+
+from bfc_bench.learner import Cost, Failure, Job, Outline, Predictor
+
+if TYPE_CHECKING:
+    from bfc_bench.toolkit.ensemble import Trained
+
+
+class QuadDenseNet(QuadraticLearner):
+    """Train every layer of a quadratic DenseNet at once, by Adam or SGD (BFC sections 1.2 and 2.1).
+
+    The paper's Algorithm 1 without its distillation: the over-parameterised weights W alone, on the objective
+    E (F(x) - y)^2. Lower layers are corrected while higher ones learn, which is backward feature correction.
+
+    One trained layer with ``batch_size = "full"`` costs nothing per sample (``plugins/quadratic/statistics.py``).
+    """
+
+    name: ClassVar[str] = "quad-densenet"
+    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
+
+    checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Step counts after which the network is kept as a stage ``step<count>``, to follow features along training."""
+
+    def statistics(self, train: Outline) -> QuadraticStatistics | None:
+        """What stands for the points, where one layer is trained on all of them in every step and that costs less."""
+        if self.minibatch(train.d) is not None or len(self.widths) > 1 or train.kind == "binary":
+            return None
+        statistics = QuadraticStatistics(self.net(train.d))
+        return statistics if statistics.pays(train.n) else None
+
+    def weights(self, y: np.ndarray) -> np.ndarray:
+        """Weights (n,) of the square losses of scaled labels (n,)."""
+        return 1.0 / (1.0 + y * y) if self.loss == "weighted" else np.ones_like(y)
+
+    def cost(self, n: int, d: int) -> Cost:
+        """As for any network, less where statistics stand for the points."""
+        cost, statistics = super().cost(n, d), self.statistics(Outline("", n, d))
+        return cost if statistics is None else replace(cost, flops=statistics.flops(n, self.length(d)))
+
+    def batch_key(self, train: Outline) -> Hashable:
+        """Shapes, and the steps at which training pauses."""
+        return (super().batch_key(train), self.checkpoints)
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
+        from bfc_bench.toolkit.ensemble import square_loss, train
+
+        learners: list[QuadDenseNet] = [job.learner for job in jobs]  # type: ignore[misc]
+        setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
+        first, net = learners[0], setups[0].net
+        kind = jobs[0].train.kind
+        recipe, steps = first.recipe(net, net.d, kind), first.length(net.d, kind)
+        samples = [(setup.x, setup.y) for setup in setups]
+        if statistics := first.statistics(jobs[0].train):
+            recipe = replace(recipe, apply=statistics, loss=square_loss)
+            samples = [
+                statistics.rows(s.params, s.x, s.y, a.weights(s.y)) for a, s in zip(learners, setups, strict=True)
+            ]
+        members = [
+            learner.member(replace(setup, y=y), setup.params, setup.rates, inputs)
+            for learner, setup, (inputs, y) in zip(learners, setups, samples, strict=True)
+        ]
+        results = train(recipe, members, steps, device=jobs[0].ctx.device, checkpoints=first.checkpoints)
+        return [
+            learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
+            for learner, setup, result in zip(learners, setups, results, strict=True)
+        ]
+
+    def _predictor(self, setup: Setup, result: Trained) -> Predictor:
+        stages = {f"step{step}": setup.predictor(setup.net, params) for step, params in result.checkpoints.items()}
+        predictor = setup.predictor(setup.net, result.params, stages=stages)
+        facts = self.facts(setup, predictor)
+        predictor.info = {**facts, "final_loss": result.loss, **setup.corrections(predictor)}
+        return predictor

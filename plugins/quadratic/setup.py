@@ -1,0 +1,47 @@
+"""A fit of a quadratic DenseNet about to start, and its way back to the units of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bfc_plugins.quadratic.net import Params, QuadraticNet
+from bfc_plugins.quadratic.predictor import QuadraticPredictor, weight_alignment, weight_correlation
+
+from bfc_bench.learner import LabelKind
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Scaled data, initial parameters and their rates."""
+
+    net: QuadraticNet
+    params: Params
+    x: np.ndarray
+    """Scaled inputs, (n, d), float64."""
+    y: np.ndarray
+    """Scaled labels, (n,), float64; v y for binary ones."""
+    y_scale: float
+    input_scale: float
+    seed: int
+    kind: LabelKind
+    rates: Params
+    """Factors of the learning rate, like ``params``; 0 for what is not trained."""
+
+    def predictor(self, net: QuadraticNet, params: Params, **extras: Any) -> QuadraticPredictor:
+        """The trained network in the units of the data."""
+        return QuadraticPredictor(
+            net, params, self.x / self.input_scale, y_scale=self.y_scale, input_scale=self.input_scale, **extras
+        )
+
+    def corrections(self, final: QuadraticPredictor) -> dict[str, dict[str, dict[str, float]]]:
+        """How close weights at the start and in each stage are to the final ones: {measure: {stage: {"W2": ...}}}."""
+        states = {"start": self.params, **{name: stage.params for name, stage in final.stages.items()}}
+        return {
+            measure.__name__: {
+                name: {key: measure(value, final.params[key]) for key, value in params.items() if key.startswith("W")}
+                for name, params in states.items()
+            }
+            for measure in (weight_correlation, weight_alignment)
+        }

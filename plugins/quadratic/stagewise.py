@@ -1,0 +1,99 @@
+"""Training a quadratic DenseNet in stages, one more layer in each: what the learners that do so share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from bfc_plugins.quadratic.base import QuadraticLearner, diverged
+from bfc_plugins.quadratic.net import Params
+from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.setup import Setup
+
+from bfc_bench.learner import Array, Failure, Job, Predictor
+
+if TYPE_CHECKING:
+    from bfc_bench.toolkit.ensemble import Member
+
+
+class StagewiseLearner(QuadraticLearner):
+    """Layers join one after the other, in stages ``layer2``, ``layer3``, ... of ``steps`` steps each.
+
+    Every stage has its own warm-up and cosine.
+    """
+
+    @abstractmethod
+    def begin(self, setup: Setup) -> Growth:
+        """A fit before its first stage."""
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+        """Train all jobs as one ensemble per stage; each comes out as ``fit`` alone would make it."""
+        from bfc_bench.toolkit.ensemble import train
+
+        learners: list[StagewiseLearner] = [job.learner for job in jobs]  # type: ignore[misc]
+        fits = [learner.begin(learner.setup(job.train, job.ctx)) for learner, job in zip(learners, jobs, strict=True)]
+        first, net = learners[0], fits[0].setup.net
+        for layer in net.layers():
+            recipe = first.recipe(fits[0].model(layer), net.d, jobs[0].train.kind)
+            alive = [fit for fit in fits if fit.failure is None]
+            members = [fit.member(layer) for fit in alive]
+            results = train(recipe, members, first.length(net.d, jobs[0].train.kind), device=jobs[0].ctx.device)
+            for fit, result in zip(alive, results, strict=True):
+                if result.finite:
+                    fit.finish(layer, result.params, result.loss)
+                else:
+                    fit.failure = diverged(fit.learner, net.d, result.loss)
+        return [fit.failure or fit.predictor() for fit in fits]
+
+
+@dataclass
+class Growth(ABC):
+    """One fit between its stages."""
+
+    learner: StagewiseLearner
+    setup: Setup
+    params: Params = field(init=False)
+    """Parameters of the whole network as they are now; layers to come have their initial ones."""
+    losses: list[float] = field(default_factory=list)
+    stages: dict[str, QuadraticPredictor] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    def __post_init__(self) -> None:
+        self.params = {key: np.array(value, np.float64) for key, value in self.setup.params.items()}
+
+    @abstractmethod
+    def model(self, layer: int) -> Callable[[Params, Any], Array]:
+        """What is compiled for the stage in which ``layer`` joins."""
+
+    @abstractmethod
+    def member(self, layer: int) -> Member:
+        """What is trained in that stage."""
+
+    @abstractmethod
+    def take(self, layer: int, trained: Params) -> None:
+        """Put what was trained into ``params``."""
+
+    def readouts(self) -> Mapping[int, np.ndarray]:
+        """Signed weights {l: (m_l,)} in the place of alpha_l, where the learner has some."""
+        return {}
+
+    def finish(self, layer: int, trained: Params, loss: float) -> None:
+        """End the stage in which ``layer`` joined."""
+        self.take(layer, trained)
+        self.losses.append(loss)
+        self.stages[f"layer{layer}"] = self._predictor(layer)
+
+    def predictor(self) -> QuadraticPredictor:
+        """The whole network, which knows the stages it went through."""
+        net, losses = self.setup.net, {"final_loss": self.losses[-1], "stage_losses": self.losses}
+        final = self._predictor(net.layers()[-1], stages=self.stages)
+        final.info = {**self.learner.facts(self.setup, final), **losses, **self.setup.corrections(final)}
+        return final
+
+    def _predictor(self, layer: int, **extras: Any) -> QuadraticPredictor:
+        net = self.setup.net.below(layer)
+        return self.setup.predictor(net, net.own(self.params), readouts=self.readouts(), **extras)

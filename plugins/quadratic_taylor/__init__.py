@@ -1,0 +1,11 @@
+"""Quadratic Taylor models, of raw inputs and of a random representation."""
+
+from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
+from bfc_plugins.quadratic_taylor.quad_raw import QuadRaw
+
+from bfc_bench.learner import Learner
+
+LEARNERS: tuple[type[Learner], ...] = (
+    QuadNeural,
+    QuadRaw,
+)

@@ -1,0 +1,215 @@
+"""A fit of a quadratic Taylor model about to start, its training, and its way back to the units of the data.
+
+Shapes: n points, d input dimension, D features, m units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, RegularisedRisk, Representation, operator_norm
+from torch import Tensor
+
+from bfc_bench.errors import BenchError
+from bfc_bench.learner import Array, Failure, Job, Predictor
+from bfc_bench.seeds import seed_of, stream
+from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.features import nominal_square_norm, square_mean
+from bfc_bench.toolkit.lbfgs import minimise
+from bfc_bench.toolkit.precision import torch_device
+
+if TYPE_CHECKING:
+    from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
+
+CHUNK = 2048
+"""Points predicted together."""
+LEARNING_RATES = {"adam": 1e-2, "noisy-sgd": 0.3}
+
+
+@dataclass(frozen=True)
+class QuadraticTaylorPredictor(Predictor):
+    """``unit * f_W(h(x)) + offset``."""
+
+    representation: Representation
+    model: QuadraticTaylor
+    weights: Tensor
+    """W, (m, D)."""
+    unit: float
+    offset: float
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, x: Array) -> Array:
+        """Predictions (n,) at x (n, d)."""
+        x = torch.as_tensor(x, dtype=self.weights.dtype, device=self.weights.device)
+        parts = [self.model(self.weights, self.representation.features(part)) for part in x.split(CHUNK)]
+        return self.unit * torch.cat(parts) + self.offset
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Representation, model and risk; the weights in it are those on which the regulariser is ||W||_{2,4}^4."""
+
+    representation: Representation
+    model: QuadraticTaylor
+    risk: RegularisedRisk
+    start: Tensor
+    """Initial weights, (m, D)."""
+    unit: float
+    offset: float
+    job: Job
+    info: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, job: Job, representation: Representation) -> Setup:
+        """Make features and scaled labels, draw the model."""
+        learner, train, ctx = cast("QuadraticTaylorLearner", job.learner), job.train, job.ctx
+        x, y = _points(job, train.x), _points(job, train.y)
+        h = representation.features(x)
+        size = h.shape[1]
+        model = QuadraticTaylor.draw(learner.width, size, learner.gate, ctx.seed, h)
+        real = train.kind == "real"
+        offset, unit = (float(y.mean()), float(y.std(correction=0)) or 1.0) if real else (0.0, 1.0)
+        plain = h if representation.root_inverse is None else h @ representation.root_inverse
+        risk = RegularisedRisk(plain, model.coefficients(h), (y - offset) / unit, LOSSES[learner.loss_for(train.kind)])
+        normal = stream(ctx.seed, "quadratic-taylor", "start").standard_normal((learner.width, size))
+        start = torch.as_tensor(normal * learner.init_scale * size**-0.5).to(h)
+        info = {"features": size, "M_h_op": operator_norm(h), **representation.info}
+        return cls(representation, model, risk, start, unit, offset, job, info)
+
+    def outcome(self, weights: Tensor, strength: float) -> Predictor | Failure:
+        """The predictor of trained weights (m, D), where the regularised risk is finite."""
+        value = float(self.risk(weights, strength)[0])
+        if not np.isfinite(value):
+            return Failure(
+                "diverged", f"the regularised risk was {value} after training. Use a smaller lr or init_scale."
+            )
+        info = {**self.info, "regularization": strength, "regularised_risk": value}
+        if (back := self.representation.root_inverse) is not None:
+            weights = weights @ back
+        return QuadraticTaylorPredictor(self.representation, self.model, weights, self.unit, self.offset, info)
+
+
+def fit_jobs(jobs: Sequence[Job]) -> list[Predictor | Failure]:
+    """Fit jobs whose learners differ in ``regularization`` alone; what they have in common is made once."""
+    origins = [_Origin.of(job) for job in jobs]
+    representations = {origin: _represent(origin) for origin in dict.fromkeys(origins)}
+    groups: dict[Hashable, list[int]] = {}
+    for i, (job, origin) in enumerate(zip(jobs, origins, strict=True)):
+        groups.setdefault((origin, job.train.sample, job.train.n), []).append(i)
+
+    # L-BFGS holds the features of one sample and size at a time, an ensemble those of all.
+    alone = cast("QuadraticTaylorLearner", jobs[0].learner).optimizer == "lbfgs"
+    results: dict[int, Predictor | Failure] = {}
+    for part in [[group] for group in groups.values()] if alone else [list(groups.values())]:
+        setups: dict[int, Setup] = {}
+        for members in part:
+            made = representations[origins[members[0]]]
+            if isinstance(made, Failure):
+                results.update(dict.fromkeys(members, made))
+            else:
+                setups.update(dict.fromkeys(members, Setup.of(jobs[members[0]], made)))
+        learners = [cast("QuadraticTaylorLearner", jobs[i].learner) for i in setups]
+        weights = (by_lbfgs if alone else by_steps)(list(setups.values()), learners)
+        for (i, setup), learner, w in zip(setups.items(), learners, weights, strict=True):
+            results[i] = setup.outcome(w, learner.regularization)
+    return [results[i] for i in range(len(jobs))]
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What a representation is made from."""
+
+    key: Hashable
+    job: Job = field(compare=False)
+    """One that has this key."""
+
+    @classmethod
+    def of(cls, job: Job) -> _Origin:
+        train, ctx = job.train, job.ctx
+        options = (job.learner.name, *job.learner.model_dump(exclude={"regularization"}).items())
+        points: Hashable = (train.sample, train.n)
+        if ctx.unlabeled is not None:
+            points = blake2b(to_numpy(ctx.unlabeled).tobytes()).digest()
+        moments = square_mean(train.x, ctx).tobytes()
+        return cls((options, ctx.seed, ctx.device, train.d, train.kind, moments, points), job)
+
+
+@lru_cache(maxsize=1)
+def _represent(origin: _Origin) -> Representation | Failure:
+    """Kept until another is made, since tuning, the final fit and the other sizes of a curve share theirs."""
+    job = origin.job
+    learner = cast("QuadraticTaylorLearner", job.learner)
+    if reason := learner.mismatch(job.train.kind):
+        return Failure("failed", f"{learner.name}: {reason}.")
+    scale = (nominal_square_norm(square_mean(job.train.x, job.ctx), squares=False) or 1.0) ** -0.5
+    try:
+        return learner.represent(_points(job, job.train.x), scale, job.ctx)
+    except BenchError as error:
+        return Failure("failed", str(error))
+
+
+def _points(job: Job, values: Array) -> Tensor:
+    return torch.as_tensor(values, dtype=torch.float64, device=torch_device(job.ctx.device))
+
+
+def by_lbfgs(setups: Sequence[Setup], learners: Sequence[QuadraticTaylorLearner]) -> list[Tensor]:
+    """Weights (m, D) after the learner's schedule of lambdas, each started from the minimiser at the one before.
+
+    From a random start at a small lambda L-BFGS would interpolate long before the norm matters. What schedules of one
+    setup have in common is done once.
+    """
+    reached: dict[tuple[int, tuple[float, ...]], Tensor] = {}
+    results = []
+    for setup, learner in zip(setups, learners, strict=True):
+        schedule, weights = learner.schedule(), setup.start
+        for k, strength in enumerate(schedule, start=1):
+            stage = id(setup), schedule[:k]
+            if stage not in reached:
+                reached[stage] = minimise(
+                    partial(setup.risk, strength=strength),
+                    weights,
+                    iterations=learner.iterations,
+                    tolerance=learner.tolerance,
+                    unit=strength or 1.0,  # over lambda, the minimum has one size at every lambda
+                )
+            weights = reached[stage]
+        results.append(weights)
+    return results
+
+
+def by_steps(setups: Sequence[Setup], learners: Sequence[QuadraticTaylorLearner]) -> list[Tensor]:
+    """Weights (m, D) after Adam or noisy SGD at the learner's lambda."""
+    from bfc_plugins.quadratic_taylor.steps import recipe
+
+    from bfc_bench.toolkit.ensemble import Member
+    from bfc_bench.toolkit.ensemble import train as train_ensemble
+
+    if not setups:
+        return []
+    options = learners[0]
+    members = [
+        Member(
+            params=setup.start.cpu().numpy(),
+            inputs={"h": setup.risk.features.cpu().numpy(), "c": setup.risk.coefficients.cpu().numpy()},
+            y=setup.risk.y.cpu().numpy(),
+            seed=seed_of(setup.job.ctx.seed, "quadratic-taylor", "steps"),
+            lr=options.lr or LEARNING_RATES[options.optimizer],
+            strength=learner.regularization,
+            noise=options.noise,
+        )
+        for setup, learner in zip(setups, learners, strict=True)
+    ]
+    compiled = recipe(
+        options.loss_for(setups[0].job.train.kind), options.batch_size, noisy=options.optimizer == "noisy-sgd"
+    )
+    results = train_ensemble(compiled, members, options.steps, device=setups[0].job.ctx.device)
+    return [
+        torch.tensor(result.params).to(setup.start) if result.finite else torch.full_like(setup.start, torch.nan)
+        for setup, result in zip(setups, results, strict=True)
+    ]

@@ -1,0 +1,76 @@
+"""The quadratic Taylor model of a two-layer network on the inputs themselves, Quad-Raw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
+from pydantic import Field
+
+from bfc_bench.learner import Context, TaskFacts
+from bfc_bench.toolkit.parity import parity_caution
+
+if TYPE_CHECKING:
+    from bfc_plugins.quadratic_taylor.model import Representation
+    from torch import Tensor
+
+
+class QuadRaw(QuadraticTaylorLearner):
+    """Quad-h with h(x) = x: ``f_W(x) = 1/(2 sqrt m) sum_r a_r sigma''(w_{0,r}.x) (w_r.x)^2`` (NR section 3).
+
+    With ``bias`` the input is (sqrt(d) x, 1), x of norm 1. Without, no function of the model has a part of even degree
+    above 2 (indicator gates) or of odd degree above 3 (relu gates) on the sphere; constant gates have degree 2 at most.
+    NR scales |h| to 1, here |h|^2 = D, which multiplies lambda by D^2.
+    """
+
+    name: ClassVar[str] = "quad-raw"
+    smoke: ClassVar[Mapping[str, Any]] = {"width": 12, "iterations": 20}
+
+    width: Annotated[int, Field(ge=1)] = 768
+    """Number of units, m."""
+    gate: Literal["indicator", "relu", "constant"] = "relu"
+    """sigma'': 1{t >= 0} is the paper's, relu a smoother one."""
+    bias: bool = True
+    """Whether a constant is added to the input."""
+
+    def dimension(self, d: int) -> int:
+        """d, or d + 1 with bias."""
+        return d + self.bias
+
+    def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
+        """The scaled inputs."""
+        from bfc_plugins.quadratic_taylor.model import Representation
+
+        return Representation(ScaledInputs(scale, self.bias))
+
+    def has_degree(self, degree: int) -> bool:
+        """Whether functions of the model have a part of this degree >= 1 on the sphere, at some width."""
+        if self.gate == "constant":
+            return degree == 2 or (degree == 1 and self.bias)
+        trapped = degree > 2 and degree % 2 == 0 if self.gate == "indicator" else degree > 3 and degree % 2 == 1
+        return self.bias or not trapped
+
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """Degrees of the target that the gates exclude."""
+        who = f"quad-raw with {self.gate} gates{'' if self.bias else ' and no bias'}"
+        remedy = "take gate = 'relu' and bias = true" if self.gate == "constant" else "take bias = true"
+        return parity_caution(who, self.has_degree, task, remedy)
+
+
+@dataclass(frozen=True)
+class ScaledInputs:
+    """sqrt(d) s x, or with ``bias`` (sqrt(d) s x, 1): of second moment I where x is isotropic."""
+
+    scale: float
+    """s, which gives inputs a typical norm of 1."""
+    bias: bool
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(n, D) at x (n, d)."""
+        import torch
+
+        x = self.scale * math.sqrt(x.shape[1]) * x
+        return torch.cat([x, x.new_ones(len(x), 1)], dim=1) if self.bias else x

@@ -1,0 +1,100 @@
+"""A fixed random network as representation, whitened by inputs without labels.
+
+"Benefits of Neural Representations" (NR), section 4.1 and Algorithm 1, step 1.
+
+Shapes: m points, d input dimension, D features, n_0 points without labels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import torch
+from bfc_plugins.quadratic_taylor.model import Representation
+from torch import Tensor
+
+from bfc_bench.seeds import stream
+
+Inner: TypeAlias = Literal["indicator", "relu", "relu2"]
+Whitening: TypeAlias = Literal["exact", "ridge", "none", "regularizer"]
+CHUNK = 2048
+"""Points whose features are made together."""
+
+
+@dataclass(frozen=True)
+class RandomLayer:
+    """g(x) = phi(V x + b), phi(t) = 1{t >= 0}, relu(t) or relu(t)^2/2 (NR eq. (3))."""
+
+    weights: Tensor
+    """V, (D, d), of standard normal entries."""
+    biases: Tensor
+    """b, (D,), standard normal, or zero."""
+    inner: Inner
+
+    @classmethod
+    def draw(cls, features: int, d: int, inner: Inner, bias: bool, seed: int, like: Tensor) -> RandomLayer:
+        """D = ``features`` of them, of the dtype and on the device of ``like``; fewer are the first of more."""
+        weights = stream(seed, "neural-representation", "V").standard_normal((features, d))
+        biases = stream(seed, "neural-representation", "b").standard_normal(features) * bias
+        return cls(torch.as_tensor(weights).to(like), torch.as_tensor(biases).to(like), inner)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """g(x), (m, D), at x (m, d)."""
+        t = torch.addmm(self.biases, x, self.weights.T)
+        if self.inner == "indicator":
+            return (t >= 0).to(t)
+        t = t.clamp_(min=0)
+        return t if self.inner == "relu" else t.square_().mul_(0.5)
+
+
+def second_moment(layer: RandomLayer, x: Tensor) -> Tensor:
+    """Sigma = 1/n_0 sum_i g(x_i) g(x_i)^T, (D, D), of points x (n_0, d) (NR eq. (4))."""
+    total = x.new_zeros(len(layer.weights), len(layer.weights))
+    for part in x.split(CHUNK):
+        g = layer(part)
+        total.addmm_(g.T, g)
+    return total / len(x)
+
+
+def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
+    """(Sigma + ridge tr(Sigma)/D I)^(-1/2), symmetric, (D, D).
+
+    Directions of no variance up to rounding are mapped to zero: some indicators are equal, or constant, on every point.
+    """
+    eigenvalues, vectors = torch.linalg.eigh(sigma)
+    eigenvalues = eigenvalues + ridge * sigma.trace() / len(sigma)
+    rounding = len(sigma) * torch.finfo(sigma.dtype).eps * eigenvalues[-1]
+    return (vectors * torch.where(eigenvalues > rounding, eigenvalues, torch.inf).rsqrt()) @ vectors.T
+
+
+@dataclass(frozen=True)
+class NeuralRepresentation:
+    """h(x) = T g(s x)."""
+
+    layer: RandomLayer
+    transform: Tensor
+    """T, (D, D), symmetric; a whitening matrix, or a multiple of the identity."""
+    scale: float
+    """s, which gives inputs a typical norm of 1."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """h(x), (m, D), at x (m, d)."""
+        return self.layer(self.scale * x) @ self.transform
+
+
+def represent(layer: RandomLayer, scale: float, points: Tensor, whitening: Whitening, ridge: float) -> Representation:
+    """h(x) = T g(``scale`` x), with Sigma estimated on ``points`` (n_0, d).
+
+    T is Sigma^(-1/2) (``exact``), (Sigma + ``ridge`` tr(Sigma)/D I)^(-1/2) (``ridge``), or the multiple of the identity
+    that gives h a mean square norm of D (``none``, and ``regularizer``, whose regulariser is whitened in its place: NR
+    section 4.2).
+    """
+    sigma = second_moment(layer, scale * points)
+    if whitening in ("exact", "ridge"):
+        transform = inverse_root(sigma, ridge if whitening == "ridge" else 0.0)
+        return Representation(NeuralRepresentation(layer, transform, scale))
+    factor = math.sqrt(len(sigma) / (float(sigma.trace()) or 1.0))
+    features = NeuralRepresentation(layer, factor * torch.eye(len(sigma)).to(sigma), scale)
+    return Representation(features, inverse_root(sigma) / factor if whitening == "regularizer" else None)

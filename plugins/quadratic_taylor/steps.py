@@ -1,0 +1,39 @@
+"""Adam and noisy SGD for the regularised risk of quadratic Taylor models, as one compiled ensemble.
+
+Shapes: B minibatch, D features, m units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from bfc_plugins.quadratic_taylor.model import LossName
+
+from bfc_bench.toolkit.ensemble import Recipe, cross_entropy_loss, square_loss
+
+Array: TypeAlias = Any
+
+
+def quadratic_taylor(weights: Array, inputs: Mapping[str, Array]) -> Array:
+    """sum_r c_r (w_r.h)^2, (B,), for W (m, D) at inputs ``h`` (B, D) and ``c`` (B, m), the model's coefficients."""
+    return jnp.sum(inputs["c"] * (inputs["h"] @ weights.T) ** 2, axis=1)
+
+
+def quartic_norm(weights: Array, strength: Array) -> Array:
+    """lambda ||W||_{2,4}^4 for W (m, D) and lambda = ``strength``."""
+    return strength * jnp.sum(jnp.sum(weights**2, axis=1) ** 2)
+
+
+def soft_hinge_loss(prediction: Array, y: Array) -> Array:
+    """log(1 + exp(1 - y F)), (B,)."""
+    return jax.nn.softplus(1.0 - y * prediction)
+
+
+def recipe(loss: LossName, batch_size: int, *, noisy: bool) -> Recipe:
+    """Noisy SGD, whose noise leads off saddles (NR after Theorem 1), or Adam."""
+    losses = {"square": square_loss, "logistic": cross_entropy_loss, "soft-hinge": soft_hinge_loss}
+    optimizer: Literal["adam", "sgd"] = "sgd" if noisy else "adam"
+    return Recipe(quadratic_taylor, batch_size, losses[loss], optimizer, penalty=quartic_norm, noisy=noisy)

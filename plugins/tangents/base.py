@@ -1,0 +1,92 @@
+"""Ridge regression with a neural tangent kernel on the sphere: what ``ntk-raw`` and ``ntk-neural`` share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from bfc_plugins.tangents.rectified import Activation
+from pydantic import Field, model_validator
+
+from bfc_bench.learner import Context, Cost, Data, TaskFacts
+from bfc_bench.toolkit.ridge_learner import RidgeLearner
+
+if TYPE_CHECKING:
+    from bfc_plugins.tangents.sphere_tangents import RandomTangents, SphereTangent
+    from torch import Tensor
+
+    from bfc_bench.toolkit.function_space import Space
+
+
+class TangentLearner(RidgeLearner):
+    """The linear Taylor model of a wide network around its random start, trained by ridge regression (NR, NTK-h).
+
+    Infinitely wide by default, in closed form; a finite ``width`` draws the random tangent features themselves. Inputs
+    must have norm 1.
+    """
+
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-8, 1)]}
+
+    activation: Activation = "relu2"
+    """Of the linearised network: ``relu2`` is relu^2/2, ``relu3`` relu^3/6."""
+    bias: bool = True
+    """Whether inputs have the coordinate 1 beside them."""
+    depth: Annotated[int, Field(ge=1)] = 1
+    """Hidden layers of the linearised network, all of them trained."""
+    width: Annotated[int, Field(ge=1)] | None = None
+    """m, its units; None stands for infinitely many."""
+
+    @model_validator(mode="after")
+    def _shallow_where_finite(self) -> TangentLearner:
+        if self.width is not None and self.depth > 1:
+            raise ValueError(f"width must be left out (infinite) where depth > 1. Got width = {self.width}")
+        return self
+
+    @abstractmethod
+    def kernel(self) -> SphereTangent:
+        """The infinitely wide limit."""
+
+    @abstractmethod
+    def tangents(self, seed: int, like: Tensor) -> RandomTangents:
+        """Random features, ``width`` units, for inputs like x (n, d)."""
+
+    @abstractmethod
+    def representation_size(self, d: int) -> int:
+        """D, the dimension that a unit of the linearised network sees where ``width`` is finite."""
+
+    def shares(self, train: Data, ctx: Context) -> Hashable:
+        """Random features belong to a seed; samples larger than their number are fitted in the primal."""
+        return None if self.width is None else (ctx.seed, self._primal(train.n, train.d))
+
+    def space(self, x: Tensor, ctx: Context) -> Space:
+        """The kernel's Hilbert space over x (n, d), or the span of m D random features where these are fewer than n."""
+        from bfc_plugins.tangents.sphere_tangents import TangentProducts
+
+        from bfc_bench.toolkit.function_space import FeatureSpace, KernelSpace
+
+        if self.width is None:
+            return KernelSpace.on(x, self.kernel())
+        tangents = self.tangents(ctx.seed, x)
+        return FeatureSpace(tangents) if self._primal(*x.shape) else KernelSpace.on(x, TangentProducts(tangents))
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """The closed forms are those of the unit sphere."""
+        if task.inputs == "sphere":
+            return None
+        return f"{self.name} is defined on the unit sphere; the task has {task.inputs} inputs"
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Kernel matrix, factor and factors of its entries; or features, their products and an eigendecomposition."""
+        if self.width is None:
+            return Cost(n**3 / 3 + n**2 * (2.0 * d + 40 * self.depth), bytes=16.0 * n**2 + 16.0 * n * d + 2**24)
+        size = self.representation_size(d)
+        made = 2.0 * n * size * (d + self.width)
+        if not self._primal(n, d):
+            factors = n * (size + self.width)
+            return Cost(made + n**3 / 3 + 2.0 * n * factors, bytes=16.0 * (n**2 + factors) + 2**24)
+        count = size * self.width
+        return Cost(made + 2.0 * n * count**2 + 9.0 * count**3, bytes=8.0 * (2 * n * count + 3 * count**2) + 2**24)
+
+    def _primal(self, n: int, d: int) -> bool:
+        return self.width is not None and n > self.width * self.representation_size(d)

@@ -1,0 +1,57 @@
+"""The neural tangent kernel of raw inputs, NTK-Raw of "Benefits of Neural Representations"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from bfc_plugins.tangents.base import TangentLearner
+from bfc_plugins.tangents.rectified import ORDER
+
+from bfc_bench.learner import TaskFacts
+from bfc_bench.toolkit.parity import parity_caution
+
+if TYPE_CHECKING:
+    from bfc_plugins.tangents.sphere_tangents import RandomTangents, SphereTangent
+    from torch import Tensor
+
+
+class NtkRaw(TangentLearner):
+    """``f(x) = m^-1/2 sum_r a_r s'(w_r . z) <u_r, z>`` with trained u_r, on z = x, or (x, 1)/sqrt(2) with a bias.
+
+    NR section 2 with h(x) = x. As m grows its kernel tends to c E[s'(u) s'(u')] at c = <z, z'>; it needs about d^p
+    samples for a polynomial of degree p (NR section 5, after Ghorbani et al. 2019), and no kernel of its kind fewer.
+    """
+
+    name: ClassVar[str] = "ntk-raw"
+
+    def kernel(self) -> SphereTangent:
+        """c k_(q-1)(c) for an activation of order q."""
+        from bfc_plugins.tangents.sphere_tangents import SphereTangent
+
+        return SphereTangent(self.name, self.activation, self.bias, None, self.depth)
+
+    def tangents(self, seed: int, like: Tensor) -> RandomTangents:
+        """s'(w_r . z) z."""
+        from bfc_plugins.tangents.sphere_tangents import RandomTangents
+
+        return RandomTangents.draw(
+            self.name, seed, like, activation=self.activation, bias=self.bias, width=self.width or 0
+        )
+
+    def representation_size(self, d: int) -> int:
+        """d, or d + 1 with a bias."""
+        return d + self.bias
+
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """Without bias, degrees k > q of the parity of q are missing for an activation of order q.
+
+        relu(t)^q = (t^q + sign(t) t^q) / 2: the first half gives the kernel a polynomial of degree q, the second one
+        terms of the other parity. Deeper networks mix the two.
+        """
+        order = ORDER[self.activation]
+        return parity_caution(
+            f"{self.name} with activation = {self.activation!r} and no bias",
+            lambda degree: self.bias or self.depth > 1 or degree <= order or (degree - order) % 2 == 1,
+            task,
+            "set bias = true or take another activation",
+        )

@@ -1,0 +1,1 @@
+"""The suite files that ship with bfc_bench."""

@@ -1,0 +1,115 @@
+"""The compiled loop is SGD on the objective it reports, and keeps trainings apart."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from bfc_plugins.algorithm_1.net import DistilledNet
+from bfc_plugins.algorithm_1.sgd import Engine, Program, Sample, Training
+from bfc_plugins.quadratic.net import default_skips
+
+from bfc_bench.seeds import stream
+from bfc_bench.toolkit.ensemble import minibatch, weighted_square_loss
+
+NET = DistilledNet(4, 5, 2, 6, default_skips(3))
+PROGRAM = Program(NET, 8, weighted_square_loss)
+LAMBDAS = np.array([[1.0, 0.3, 0.1, 0.02], [0.5, 0.2, 0.1, 0.01]])
+
+
+def sample(key: int = 0, n: int = 40) -> Sample:
+    rng = stream("sgd-sample", key)
+    return Sample(rng.standard_normal((n, 4)), rng.standard_normal(n), 0.7, key, 0.9)
+
+
+def training(key: int = 0, noise: float = 0.0, **changes) -> Training:
+    rng = stream("sgd-training", key)
+    params = {name: 0.3 * rng.standard_normal(value.shape) for name, value in NET.zeros().items()}
+    fixed = {name: rng.standard_normal(value.shape) for name, value in NET.expansions().items()}
+    rates = {**dict.fromkeys(params, 0.01), **changes}
+    return Training(params, {**fixed, "square_mean": np.ones(4)}, rates, noise, 0.5, LAMBDAS)
+
+
+def test_one_step_is_the_clipped_gradient_of_the_objective():
+    one, points = training(), sample()
+    start = {name: np.array(value) for name, value in one.params.items()}
+    rows = np.asarray(minibatch(jax.random.fold_in(jax.random.key(0), 0), 8, 40))
+
+    def objective(params: dict) -> float:
+        loss = weighted_square_loss(NET({**params, **one.fixed}, points.x[rows].T), points.y[rows])
+        return float(np.mean(loss) / 0.7 + NET.regulariser(params, LAMBDAS))
+
+    gradient = {}
+    for name, value in start.items():
+        gradient[name] = np.zeros_like(value)
+        for index in np.ndindex(value.shape):
+            sides = []
+            for shift in (1e-5, -1e-5):
+                moved = value.copy()
+                moved[index] += shift
+                sides.append(objective({**start, name: moved}))
+            gradient[name][index] = (sides[0] - sides[1]) / 2e-5
+    norm = np.sqrt(sum(np.sum(part**2) for part in gradient.values()))
+    assert norm > 0.5
+    Engine(PROGRAM, [points], "cpu").advance([one], 0, 1)
+    for name, value in start.items():
+        np.testing.assert_allclose(one.params[name], value - 0.01 * gradient[name] * 0.5 / norm, atol=2e-6)
+
+
+def test_objective_is_that_of_all_points():
+    one, points = training(), sample()
+    Engine(PROGRAM, [points], "cpu").advance([one], 0, 3)
+    prediction = NET({**one.params, **one.fixed}, points.x.T)
+    loss = np.mean((prediction - points.y) ** 2 / (1 + points.y**2)) / 0.7
+    assert one.loss == pytest.approx(loss, rel=1e-4)
+    assert one.objective == pytest.approx(loss + NET.regulariser(one.params, LAMBDAS), rel=1e-4)
+
+
+def test_what_has_not_joined_stays():
+    one = training(noise=1.0, W3=0.0, K3=0.0)
+    before = dict(one.params)
+    Engine(PROGRAM, [sample()], "cpu").advance([one], 0, 5)
+    for name in ("W3", "K3"):
+        np.testing.assert_array_equal(one.params[name], before[name].astype(np.float32))
+    assert not np.array_equal(one.params["W2"], before["W2"].astype(np.float32))
+
+
+def test_noise_reaches_weights_alone_and_has_the_size_of_its_steps():
+    quiet, loud = training(), training(noise=1e6)
+    for one in (quiet, loud):
+        one.rates = dict.fromkeys(one.rates, 1e-9)
+        Engine(PROGRAM, [sample()], "cpu").advance([one], 0, 25)
+    added = {name: loud.params[name] - quiet.params[name] for name in quiet.params}
+    entries = np.concatenate([added["W2"].ravel(), added["W3"].ravel()])
+    assert np.std(entries) == pytest.approx(1e6 * 1e-9 * 5, rel=0.3)
+    np.testing.assert_allclose(added["K2"], 0.0, atol=1e-6)
+
+
+def test_trainings_that_advance_together_do_not_touch_one_another():
+    alone, pair = [training(0), training(1)], [training(0), training(1)]
+    for key, one in enumerate(alone):
+        Engine(PROGRAM, [sample(key, 40 + key)], "cpu").advance([one], 0, 20)
+    Engine(PROGRAM, [sample(0, 40), sample(1, 41)], "cpu").advance(pair, 0, 20)
+    for one, other in zip(alone, pair, strict=True):
+        for name, value in one.params.items():
+            np.testing.assert_allclose(other.params[name], value, atol=1e-5)
+
+
+def test_divergence_is_noticed_and_stays_with_its_training():
+    wild, good, alone = training(0), training(1), training(1)
+    wild.rates = dict.fromkeys(wild.rates, 1e30)
+    Engine(PROGRAM, [sample(0), sample(1)], "cpu").advance([wild, good], 0, 20)
+    Engine(PROGRAM, [sample(1)], "cpu").advance([alone], 0, 20)
+    assert not wild.finite
+    assert good.finite
+    np.testing.assert_allclose(good.params["W2"], alone.params["W2"], atol=1e-5)
+
+
+def test_a_training_goes_on_where_it_stopped():
+    whole, parts = training(), training()
+    engine = Engine(PROGRAM, [sample()], "cpu")
+    engine.advance([whole], 0, 20)
+    engine.advance([parts], 0, 7)
+    engine.advance([parts], 7, 20)
+    for name, value in whole.params.items():
+        np.testing.assert_allclose(parts.params[name], value, atol=1e-6)

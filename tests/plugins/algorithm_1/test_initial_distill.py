@@ -1,0 +1,90 @@
+"""INITIAL-DISTILL finds the rank of a layer and its best approximation of that rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bfc_plugins.algorithm_1.initial_distill import initial_distill
+
+from bfc_bench.seeds import stream
+
+Q, SKIP = 7, 4
+
+
+def orthonormal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    return np.linalg.qr(rng.standard_normal((columns, rows)))[0].T
+
+
+def low_rank(k: int, noise: float, key: int = 0) -> np.ndarray:
+    """W (20, q) with W^T W = K^T K for a K of rank k with orthonormal blocks, up to noise."""
+    rng = stream("initial-distill", key)
+    kernel = np.concatenate([orthonormal(rng, k, SKIP), orthonormal(rng, k, Q)], axis=1)
+    return orthonormal(rng, k, 20).T @ kernel + noise * rng.standard_normal((20, SKIP + Q))
+
+
+LAST = np.arange(SKIP + Q) >= SKIP
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_rank_of_a_layer_is_found(k, noise):
+    w = low_rank(k, noise)
+    alone = initial_distill(w[:, LAST], np.ones(Q, bool), np.eye(Q), 0.3, 6)[0]
+    assert len(alone) == k
+    assert len(initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 6)[0]) == k
+    assert len(initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 1)[0]) == 1
+
+
+def test_rank_is_that_of_the_threshold():
+    w = np.diag([1.0, 0.8, 0.5, 0.1])
+    kernel, values = initial_distill(w, np.ones(4, bool), np.eye(4), 0.2, 4)
+    np.testing.assert_allclose(values, [1.0, 0.64, 0.25, 0.01], atol=1e-12)
+    assert len(kernel) == 3
+    assert len(initial_distill(w, np.ones(4, bool), np.eye(4), 0.3, 4)[0]) == 2
+
+
+def test_layer_fed_from_below_alone_gets_the_best_approximation_of_its_gram_matrix():
+    w = stream("gram").standard_normal((9, Q))
+    kernel, _ = initial_distill(w, np.ones(Q, bool), np.eye(Q), 0.4, Q)
+    values, vectors = np.linalg.eigh(w.T @ w)
+    best = (vectors[:, -len(kernel) :] * values[-len(kernel) :]) @ vectors[:, -len(kernel) :].T
+    np.testing.assert_allclose(kernel.T @ kernel, best, atol=1e-10)
+
+
+def test_layer_with_skips_gets_the_best_approximation_of_the_mixed_block():
+    w = stream("mixed").standard_normal((9, SKIP + Q))
+    kernel, _ = initial_distill(w, LAST, np.eye(len(LAST)), 0.6, Q)
+    k = len(kernel)
+    assert k < SKIP
+    u, s, vt = np.linalg.svd(w[:, ~LAST].T @ w[:, LAST])
+    np.testing.assert_allclose(kernel[:, ~LAST].T @ kernel[:, LAST], (u[:, :k] * s[:k]) @ vt[:k], atol=1e-10)
+
+
+def test_layer_of_low_rank_is_reproduced_with_all_its_blocks():
+    w = low_rank(3, 0.0)
+    kernel, _ = initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 6)
+    np.testing.assert_allclose(kernel.T @ kernel, w.T @ w, atol=1e-9)
+
+
+def test_approximation_is_in_the_norm_of_the_inputs():
+    rng = stream("norm")
+    root = rng.standard_normal((Q, Q))
+    moment = root @ root.T
+    w = rng.standard_normal((9, Q))
+    kernel, _ = initial_distill(w, np.ones(Q, bool), moment, 0.3, 2)
+    factor = np.linalg.cholesky(moment)
+    values = np.linalg.eigvalsh(factor.T @ w.T @ w @ factor)
+    difference = factor.T @ (kernel.T @ kernel - w.T @ w) @ factor
+    assert np.sum(difference**2) == pytest.approx(np.sum(values[: -len(kernel)] ** 2), rel=1e-8)
+
+
+def test_weights_on_inputs_that_vanish_do_not_count():
+    w = low_rank(2, 0.0)
+    noisy = w.copy()
+    noisy[:, -1] = 100.0
+    moment = np.eye(len(LAST))
+    moment[-1, -1] = 0.0
+    w[:, -1] = 0.0
+    kernel, _ = initial_distill(noisy, LAST, moment, 0.3, 6)
+    assert len(kernel) == 2
+    np.testing.assert_allclose(kernel, initial_distill(w, LAST, moment, 0.3, 6)[0], atol=1e-9)

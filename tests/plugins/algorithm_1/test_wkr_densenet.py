@@ -1,0 +1,224 @@
+"""Algorithm 1 learns, distils and corrects, in the order of the layers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet, _Run
+
+from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.learner import Context, Data, Failure, Job, Predictor
+from bfc_bench.tasks.features import feature_errors
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import Problem, Task
+
+SMALL = {
+    "width": 6,
+    "max_rank": 3,
+    "schedule": "steps",
+    "join_steps": (150, 200, 300),
+    "max_steps": 400,
+    "check_every": 50,
+}
+
+
+def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> Problem:
+    target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
+    return Task("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
+
+
+def job(learner: WkrDenseNet, p: Problem, n: int) -> Job:
+    facts = p.facts(learner.oracle())
+    return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=facts))
+
+
+def fit(learner: WkrDenseNet, p: Problem, n: int) -> Predictor:
+    one = job(learner, p, n)
+    return learner.fit(one.train, one.ctx)
+
+
+def nmse(predictor: Predictor, p: Problem) -> float:
+    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
+
+
+def errors(predictor: Predictor, p: Problem) -> dict[str, float]:
+    return feature_errors(p.teacher.hidden(p.test_x), predictor.hidden(p.test_x))
+
+
+def check_learned(fitted: Predictor, ranks: dict[str, int], joined: list[str]) -> None:
+    assert fitted.info["ranks"] == ranks
+    assert list(fitted.info["joined"]) == joined
+    steps = list(fitted.info["joined"].values())
+    assert all(sooner < later for sooner, later in pairwise(steps))
+
+
+@pytest.mark.parametrize("inputs", [Uniform, Gaussian])
+def test_teacher_ranks_and_features_are_found_without_an_oracle(inputs):
+    p = problem(inputs=inputs)
+    fitted = fit(WkrDenseNet(max_rank=4), p, 600)
+    assert nmse(fitted, p) <= 1e-3
+    check_learned(fitted, {"k2": 3, "k3": 2}, ["W2", "K2", "W3", "K3"])
+    assert fitted.info["oracle"] == []
+    assert list(fitted.stages) == ["layer2", "distilled2", "layer3", "distilled3"]
+    trace = [errors(stage, p)["S2"] for stage in [*fitted.stages.values(), fitted]]
+    assert trace[0] >= 1e-3  # before anything above layer 2 has been learned
+    assert trace[2] <= 0.1 * trace[0]  # corrected while layer 3 was
+    assert trace[4] <= 1e-4
+    assert set(errors(fitted.stages["layer2"], p)) == {"S2"}
+
+
+def test_oracle_thresholds_are_an_option_that_shows():
+    p = problem()
+    learner = WkrDenseNet(max_rank=4, alphas="oracle")
+    fitted = fit(learner, p, 600)
+    assert learner.oracle() == {"alphas"}
+    assert fitted.info["oracle"] == ["alphas"]
+    assert nmse(fitted, p) <= 1e-3
+    check_learned(fitted, {"k2": 3, "k3": 2}, ["W2", "K2", "W3", "K3"])
+    with pytest.raises(UsageError, match="needs a target that tells 2 alphas for depth 3"):
+        learner.fit(p.train(50), Context())
+
+
+def test_target_error_is_halved_and_weight_decay_quartered_with_it():
+    p = problem()
+    learner = WkrDenseNet(**SMALL)
+    run = _Run(learner, p.train(100), Context(square_mean=p.square_mean))
+    seen = []
+    for step, objective in enumerate([3.0, 1.1, 0.3, 0.5, 1e-3], start=1):
+        run.training.loss = objective
+        run.check(step)
+        seen.append(run.eps)
+        assert objective >= run.eps**2 / 4
+        np.testing.assert_allclose(run.training.lambdas[0, 3], 1e-3 * run.eps**2)
+        assert run.training.clip == min(learner.clip, learner.clip_eps * run.eps)
+    assert seen == [2.0, 2.0, 1.0, 1.0, 0.0625]
+    run.training.loss = 0.0
+    run.check(6)
+    assert run.ended
+    assert learner.eps / 2 <= run.eps < learner.eps
+
+
+def test_kernels_start_as_what_they_are_distilled_from():
+    p = problem()
+    fitted = fit(WkrDenseNet(**{**SMALL, "join_steps": (400, 400, 400), "max_steps": 450}), p, 300)
+    before, after = fitted.stages["layer2"], fitted.stages["distilled2"]
+    np.testing.assert_array_equal(before.predict(p.test_x), after.predict(p.test_x))
+    k = fitted.info["ranks"]["k2"]
+    np.testing.assert_allclose(
+        np.sum(after.hidden(p.test_x)["S2"] ** 2, axis=0),
+        np.sum(before.hidden(p.test_x)["S2"][:, :k] ** 2, axis=0),
+        rtol=0.02,
+    )
+
+
+def test_layers_join_at_the_steps_given():
+    fitted = fit(WkrDenseNet(**SMALL), problem(), 100)
+    assert fitted.info["joined"] == {"W2": 0, "K2": 150, "W3": 200, "K3": 300}
+    assert fitted.info["steps"] == 400
+    assert WkrDenseNet(depth=4).joining == {"K2": 2000, "W3": 2200, "K3": 4200, "W4": 4400, "K4": 6400}
+
+
+def test_a_batch_of_different_jobs_equals_single_fits_bitwise():
+    a, b = problem(replicate=0), problem(replicate=1)
+    jobs = [
+        job(WkrDenseNet(**SMALL), a, 50),
+        job(WkrDenseNet(**{**SMALL, "max_steps": 250}, lr=0.01), a, 200),
+        job(WkrDenseNet(**SMALL, decay=0.0), b, 1500),
+    ]
+    assert len({one.learner.batch_key(one.train) for one in jobs}) == 1
+    for one, fitted in zip(jobs, WkrDenseNet.fit_batch(jobs), strict=True):
+        alone = one.learner.fit(one.train, one.ctx)
+        np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
+        assert alone.info == fitted.info
+
+
+def test_divergence_is_one_jobs_own():
+    p = problem()
+    good = job(WkrDenseNet(**SMALL), p, 100)
+    wild = job(WkrDenseNet(**SMALL, lr=1e25), p, 100)
+    failed, fitted = WkrDenseNet.fit_batch([wild, good])
+    assert isinstance(failed, Failure)
+    assert failed.status == "diverged"
+    assert not isinstance(fitted, Failure)
+    with pytest.raises(Diverged, match="wkr-densenet: a gradient or the objective was not finite at step 50"):
+        wild.learner.fit(wild.train, wild.ctx)
+
+
+def test_units_of_the_data_do_not_matter():
+    p = problem()
+    data, learner = p.train(200), WkrDenseNet(**SMALL)
+    plain = learner.fit(data, Context(square_mean=p.square_mean))
+    other = Data(sample="s", n=200, d=6, x=data.x / 8.0, y=1024.0 * data.y)
+    scaled = learner.fit(other, Context(square_mean=p.square_mean / 64.0))
+    np.testing.assert_allclose(scaled.predict(p.test_x / 8.0), 1024.0 * plain.predict(p.test_x), rtol=1e-4)
+
+
+def test_constant_labels_are_learned():
+    p = problem()
+    data = Data(sample="s", n=60, d=6, x=p.train(60).x, y=np.full(60, 2.5))
+    np.testing.assert_allclose(WkrDenseNet(**SMALL).fit(data, Context()).predict(p.test_x), 2.5, atol=0.1)
+
+
+def test_a_layer_that_has_not_moved_at_all_can_be_distilled():
+    p = problem()
+    fitted = fit(WkrDenseNet(**SMALL, noise=0.0), p, 60)
+    assert np.isfinite(fitted.predict(p.test_x)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"depth": 1}, r"depth must be greater than or equal to 2. Got 1"),
+        ({"width": 0}, r"width must be greater than or equal to 1. Got 0"),
+        ({"max_rank": 65}, r"max_rank must be less than or equal to 64"),
+        ({"rank_threshold": 1.0}, r"rank_threshold must be less than 1"),
+        ({"eps": 0.0}, r"eps must be greater than 0"),
+        ({"noise": -1.0}, r"noise must be greater than or equal to 0"),
+        ({"distillation": [1.0, 0.3]}, r"distillation.*"),
+        ({"momentum": 1.0}, r"momentum must be less than 1"),
+        ({"schedule": "epochs"}, r"schedule must be 'threshold' or 'steps'"),
+        ({"skips": [[1]]}, r"skips must have 2 entries for depth 3"),
+        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among"),
+        ({"alphas": [1.0, 0.5, 0.2]}, r"alphas must have 2 entries for depth 3"),
+        ({"alphas": [0.3, 1.0]}, r"alphas must not increase"),
+        ({"join_steps": [1, 2]}, r"join_steps must have 3 entries for depth 3"),
+        ({"join_steps": [300, 200, 400]}, r"join_steps must not decrease"),
+        ({"ranks": 4}, r"unknown option 'ranks'. Did you mean 'max_rank'"),
+    ],
+)
+def test_wrong_options_are_named(options, match):
+    with pytest.raises(UsageError, match=match):
+        WkrDenseNet.parse(options, "suite: learner")
+
+
+def test_cost_grows_with_what_costs():
+    learner = WkrDenseNet()
+    assert learner.cost(1000, 40).flops > learner.cost(1000, 10).flops
+    assert learner.cost(100_000, 10).flops > learner.cost(1000, 10).flops
+    assert learner.cost(10_000, 10).bytes > learner.cost(1000, 10).bytes
+
+
+@pytest.mark.slow
+def test_target_of_the_defaults_at_d_20():
+    values = []
+    for replicate in range(5):
+        p = problem(20, replicate, widths=(4, 2))
+        fitted = fit(WkrDenseNet(), p, 4000)
+        check_learned(fitted, {"k2": 4, "k3": 2}, ["W2", "K2", "W3", "K3"])
+        values.append(nmse(fitted, p))
+        assert errors(fitted, p)["S2"] <= 1e-5
+    assert np.mean(values) <= 2e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicate", range(3))
+def test_degree_16_on_gaussian_inputs(replicate):
+    p = problem(20, replicate, Gaussian, widths=(4, 2, 2), alphas=(1.0, 0.5, 0.25))
+    fitted = fit(WkrDenseNet(depth=4), p, 4000)
+    check_learned(fitted, {"k2": 4, "k3": 2, "k4": 2}, ["W2", "K2", "W3", "K3", "W4", "K4"])
+    assert nmse(fitted, p) <= 1e-3

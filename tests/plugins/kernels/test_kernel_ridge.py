@@ -1,0 +1,179 @@
+"""Kernel ridge regression: one answer however jobs are batched, and learning curves no kernel can beat."""
+
+import copy
+import pickle
+from importlib.metadata import PackageNotFoundError
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.kernels.kernel_ridge import KernelRidge
+
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.testing import check_learner
+from bfc_bench.toolkit import neural_tangents as tangents
+
+LAW = Context(square_mean=np.ones(4))
+SIZES = (5, 40, 90)
+RIDGES = (1e-6, 1e-2, 1.0)
+KERNELS = ({"kernel": "rbf"}, {"kernel": "poly"}, {"kernel": "ntk", "depth": 2}, {"kernel": "nngp"})
+
+
+def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
+    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3)
+
+
+def prefix(data: Data, n: int) -> Data:
+    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
+
+
+@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
+@pytest.mark.parametrize("options", KERNELS, ids=lambda options: options["kernel"])
+def test_batched_equals_alone(options, ctx):
+    """Every size and ridge of one sample, shuffled: relative 1e-8 of the largest prediction."""
+    data, test = sample(), sample(300, seed=1).x
+    jobs = [Job(KernelRidge(ridge=r, **options), prefix(data, n), ctx) for n in SIZES for r in RIDGES][::-1]
+    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
+    batched = KernelRidge.fit_batch(jobs)
+    together = KernelRidge.predict_batch(batched, [test.clone() for _ in jobs])
+    for job, predictor, values in zip(jobs, batched, together, strict=True):
+        alone = job.learner.fit(job.train, job.ctx).predict(test)
+        assert values.dtype == torch.float64
+        assert values.shape == (300,)
+        assert (values - alone).abs().max() <= 1e-8 * alone.abs().max()
+        assert torch.allclose(predictor.predict(test), values, rtol=1e-10, atol=1e-10)
+        assert predictor.info["ridge"] == job.learner.ridge
+
+
+def test_each_predictor_gets_its_own_inputs():
+    data, one, two = sample(), sample(30, seed=1).x, sample(20, seed=2).x
+    jobs = [Job(KernelRidge(ridge=r), prefix(data, 40), LAW) for r in RIDGES]
+    fitted = KernelRidge.fit_batch(jobs)
+    values = KernelRidge.predict_batch(fitted, [one, two, one])
+    for predictor, x, value in zip(fitted, [one, two, one], values, strict=True):
+        assert torch.allclose(value, predictor.predict(x), rtol=1e-10, atol=1e-10)
+
+
+def test_batches_share_a_sample_and_a_kernel_only():
+    key = KernelRidge(kernel="ntk").batch_key(sample())
+    assert key == KernelRidge(kernel="ntk", ridge=1.0).batch_key(prefix(sample(), 5))
+    assert key != KernelRidge(kernel="ntk", depth=2).batch_key(sample())
+    assert key != KernelRidge(kernel="ntk").batch_key(sample(seed=1))
+
+
+needs_tangents = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+
+
+@needs_tangents
+@pytest.mark.parametrize("depth", [1, 2])
+def test_compositional_relu_is_nngp(depth):
+    data, test = sample(), sample(300, seed=1).x
+    one, other = (
+        KernelRidge(kernel=kernel, depth=depth, ridge=1e-3).fit(data, LAW).predict(test)
+        for kernel in ("compositional", "nngp")
+    )
+    assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@needs_tangents
+def test_compositional_keeps_the_contract():
+    check_learner(KernelRidge(kernel="compositional", activation="gelu", depth=2, ridge=1e-3))
+
+
+def test_compositional_is_skipped_with_what_to_install(monkeypatch):
+    facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
+    learner = KernelRidge(kernel="compositional")
+    assert learner.batch_key(sample()) != KernelRidge(kernel="compositional", activation="erf").batch_key(sample())
+    monkeypatch.setattr(tangents, "version", absent)
+    assert "pip install" in learner.skip(facts, 100)
+    assert KernelRidge(kernel="ntk").skip(facts, 100) is None
+
+
+def absent(name: str) -> str:
+    raise PackageNotFoundError(name)
+
+
+def test_points_beyond_n_do_not_matter():
+    data = sample()
+    other = Data(sample="s", n=90, d=4, x=torch.cat([data.x[:40], 3 * data.x[40:]]), y=data.y**2)
+    other.y[:40] = data.y[:40]
+    test = sample(50, seed=1).x
+    values = [
+        KernelRidge.fit_batch([Job(KernelRidge(), prefix(d, n), LAW) for n in (40, 90)])[0].predict(test)
+        for d in (data, other)
+    ]
+    assert torch.allclose(*values, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", KERNELS[::2], ids=lambda options: options["kernel"])
+def test_interpolates_without_ridge_and_predicts_the_mean_with_much(options):
+    data = sample(40)
+    exact = KernelRidge(ridge=0, **options).fit(data, LAW)
+    assert torch.allclose(exact.predict(data.x), data.y, rtol=1e-8, atol=1e-8)
+    flat = KernelRidge(ridge=1e9, **options).fit(data, LAW)
+    assert torch.allclose(flat.predict(data.x), data.y.mean().expand(40), rtol=1e-6)
+    zero = KernelRidge(ridge=1e9, center=False, **options).fit(data, LAW)
+    assert zero.predict(data.x).abs().max() < 1e-5
+
+
+def test_quadratics_are_learned_exactly_from_products():
+    """x_0 x_1 + x_2^2 lies in the polynomial kernel's 15-dimensional space, with squares in 45 dimensions."""
+    data, test = sample(90), sample(100, seed=1)
+    for squares in (True, False):
+        fitted = KernelRidge(kernel="poly", ridge=1e-9, with_squares=squares).fit(data, LAW)
+        assert torch.allclose(fitted.predict(test.x), test.y, rtol=0, atol=1e-4)
+
+
+def test_indefinite_ridge_fails_alone():
+    """Infinite inputs leave no factor; other ridges and sizes of the batch are not touched."""
+    data = sample()
+    data.x[60] = torch.inf
+    jobs = [Job(KernelRidge(ridge=1e-3), prefix(data, n), LAW) for n in (40, 90)]
+    good, bad = KernelRidge.fit_batch(jobs)
+    assert torch.isfinite(good.predict(data.x[:5])).all()
+    assert isinstance(bad, Failure)
+    assert "n = 90" in bad.reason
+    with pytest.raises(BenchError, match="larger ridge"):
+        jobs[1].learner.fit(jobs[1].train, LAW)
+
+
+def test_learner_and_predictor_can_be_copied_and_pickled():
+    data, learner = sample(), KernelRidge(kernel="ntk")
+    fitted = learner.fit(data, LAW)
+    for clone in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        assert torch.equal(clone.predict(data.x), fitted.predict(data.x))
+    assert pickle.loads(pickle.dumps(learner)) == learner
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kernel": "laplace"}, "kernel must be 'rbf', 'poly', 'ntk', 'nngp' or 'compositional'"),
+        ({"activation": "tanh"}, "activation must be 'relu', 'erf', 'gelu', 'quadratic', 'sin' or 'sigmoid'"),
+        ({"ridge": -1}, "ridge must be greater than or equal to 0"),
+        ({"depht": 2}, "Did you mean 'depth'"),
+        ({"gamma": 0}, "gamma must be greater than 0"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        KernelRidge.parse(options, "suite: learner")
+
+
+def test_cost_is_cubic_time_and_quadratic_memory():
+    small, large = KernelRidge().cost(1000, 20), KernelRidge().cost(10_000, 20)
+    assert 100 < large.flops / small.flops < 1000
+    assert large.bytes > 16 * 10_000**2
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+@pytest.mark.parametrize("options", KERNELS, ids=lambda options: options["kernel"])
+def test_cuda_equals_cpu(options):
+    data, test = sample(), sample(300, seed=1).x
+    learner = KernelRidge(ridge=1e-3, **options)
+    moved = Data(sample="s", n=90, d=4, x=data.x.cuda(), y=data.y.cuda())
+    values = learner.fit(moved, Context(square_mean=np.ones(4), device="cuda")).predict(test.cuda())
+    assert torch.allclose(values.cpu(), learner.fit(data, LAW).predict(test), rtol=1e-8, atol=1e-8)

@@ -1,0 +1,183 @@
+"""Random features: kernels in the limit, one answer in the primal and the dual, spans, and prefixes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from bfc_plugins.kernels.random_features import RandomFeatures
+
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.learner import Context, Data, Failure, Job
+from bfc_bench.testing import check_learner
+from bfc_bench.toolkit.feature_maps import make_map
+from bfc_bench.toolkit.function_space import solve_dual, solve_primal
+from bfc_bench.toolkit.kernels.by_name import make_kernel
+
+LAW = Context(square_mean=np.ones(4))
+MAPS = ("fourier", "relu", "polynomial")
+KERNELS = {"fourier": "rbf", "relu": "nngp", "polynomial": "poly"}
+SIZES = (5, 40, 90)
+
+
+def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
+    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3)
+
+
+def prefix(data: Data, n: int) -> Data:
+    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
+
+
+def test_keeps_the_contract():
+    check_learner(RandomFeatures)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_products_of_features_are_unbiased_for_the_kernel(name):
+    """Within five standard errors of the mean over features, at rate D^-1/2."""
+    z = sample(8).x
+    kernel = make_kernel(KERNELS[name], 0.2, degree=2, coef0=0.7)
+    exact = kernel.gram(kernel.points(z))
+    for features in (500, 16_000):
+        phi = make_map(name, features, 4, 0.2, degree=2, coef0=0.7, seed=3, like=z)(z)
+        terms = features * phi.unsqueeze(1) * phi.unsqueeze(0)
+        error = terms.std(2) / features**0.5
+        assert ((terms.mean(2) - exact).abs() <= 5 * error + 1e-12).all()
+        assert error.mean() < 4 * features**-0.5
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_predictions_tend_to_kernel_ridge(name):
+    """Root mean square distance to the kernel's predictions falls by about 8 when D grows by 64."""
+    data, test = sample(50), sample(50, seed=1).x
+    options = {"ridge": 0.1, "gamma": 0.5}
+    exact = KernelRidge(kernel=KERNELS[name], **options).fit(data, LAW).predict(test)
+
+    def distance(features: int) -> float:
+        seeds = [Context(seed=seed, square_mean=LAW.square_mean) for seed in range(3)]
+        fits = [RandomFeatures(map=name, features=features, **options).fit(data, ctx) for ctx in seeds]
+        return float(torch.stack([fit.predict(test) - exact for fit in fits]).square().mean().sqrt())
+
+    few, many = distance(128), distance(8192)
+    assert many < few / 4
+    assert many < 0.1 * exact.std()
+
+
+def test_polynomial_features_span_all_quadratics():
+    """The quadratics of 4 variables have dimension 15: 14 features miss most of them, 60 random ones none."""
+    data, test = sample(400), sample(100, seed=1)
+    options = {"map": "polynomial", "with_squares": False, "ridge": 1e-10, "center": False}
+    errors = {
+        features: float(
+            (RandomFeatures(features=features, **options).fit(data, LAW).predict(test.x) - test.y).abs().max()
+        )
+        for features in (14, 60)
+    }
+    assert errors[60] < 1e-4
+    assert errors[14] > 1e-2
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("features", [20, 60, 200])
+def test_primal_equals_dual(name, features):
+    phi = make_map(name, features, 4, 0.3, seed=0, like=sample().x)(sample().x)
+    y = sample().y
+    wanted = {1e-3: SIZES, 1.0: SIZES[1:]}
+    dual, primal = (solve(phi, y, wanted, center=True) for solve in (solve_dual, solve_primal))
+    assert dual.keys() == primal.keys() == {(ridge, n) for ridge, sizes in wanted.items() for n in sizes}
+    for key, weights in dual.items():
+        assert torch.allclose(weights, primal[key], rtol=0, atol=1e-8 * float(weights.abs().max()))
+
+
+@pytest.mark.parametrize("n", [29, 30, 31])
+def test_the_smaller_system_is_solved(n):
+    fitted = RandomFeatures(features=30).fit(prefix(sample(), n), LAW)
+    assert fitted.info["solved"] == ("primal" if n > 30 else "dual")
+
+
+@pytest.mark.parametrize("n", [1, 2, 90])
+def test_a_single_feature_is_a_line_through_one_coordinate(n):
+    data = prefix(sample(), n)
+    fitted = RandomFeatures(features=1, ridge=0.5).fit(data, LAW)
+    phi = fitted.space.features(data.x)[:, 0]
+    offset = data.y.mean()
+    slope = (phi @ (data.y - offset)) / (phi @ phi + 0.5)
+    assert torch.allclose(fitted.predict(data.x), offset + slope * phi, rtol=1e-10)
+
+
+@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
+@pytest.mark.parametrize("name", MAPS)
+def test_batched_equals_alone(name, ctx):
+    """Sizes on both sides of D and ridges of one sample, shuffled: relative 1e-8 of the largest prediction."""
+    data, test = sample(), sample(300, seed=1).x
+    jobs = [
+        Job(RandomFeatures(map=name, features=40, ridge=r), prefix(data, n), ctx) for n in SIZES for r in (1e-3, 1.0)
+    ][::-1]
+    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
+    batched = RandomFeatures.fit_batch(jobs)
+    together = RandomFeatures.predict_batch(batched, [test] * len(jobs))
+    for job, predictor, values in zip(jobs, batched, together, strict=True):
+        alone = job.learner.fit(job.train, job.ctx).predict(test)
+        assert (values - alone).abs().max() <= 1e-8 * alone.abs().max()
+        assert torch.allclose(predictor.predict(test), values, rtol=1e-10, atol=1e-10)
+
+
+def test_features_are_prescribed():
+    """They depend on the seed alone, not on the data, and a smaller map is part of a larger one."""
+    one, two = (RandomFeatures(features=50).fit(sample(seed=seed), LAW).space.map for seed in (0, 1))
+    assert torch.equal(one.weights, two.weights)
+    other = RandomFeatures(features=50).fit(sample(), Context(seed=1, square_mean=np.ones(4))).space.map
+    assert not torch.isclose(one.weights, other.weights).any()
+    z = sample().x
+    for name in MAPS:
+        small, large = (make_map(name, count, 4, 0.3, seed=0, like=z)(z) * count**0.5 for count in (7, 20))
+        assert torch.allclose(small, large[:, :7])
+
+
+def test_interpolates_without_ridge_and_predicts_the_mean_with_much():
+    data = sample(40)
+    exact = RandomFeatures(features=200, ridge=0).fit(data, LAW)
+    assert torch.allclose(exact.predict(data.x), data.y, rtol=1e-5, atol=1e-5)
+    flat = RandomFeatures(features=20, ridge=1e9).fit(data, LAW)
+    assert torch.allclose(flat.predict(data.x), data.y.mean().expand(40), rtol=1e-6)
+    zero = RandomFeatures(features=20, ridge=1e9, center=False).fit(data, LAW)
+    assert zero.predict(data.x).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("features", [20, 200])
+def test_inputs_that_are_not_finite_fail_alone(features):
+    data = sample()
+    data.x[60] = torch.inf
+    jobs = [Job(RandomFeatures(map="relu", features=features), prefix(data, n), LAW) for n in (40, 90)]
+    good, bad = RandomFeatures.fit_batch(jobs)
+    assert torch.isfinite(good.predict(data.x[:5])).all()
+    assert isinstance(bad, Failure)
+    assert "n = 90" in bad.reason
+    with pytest.raises(BenchError, match="larger ridge"):
+        jobs[1].learner.fit(jobs[1].train, LAW)
+
+
+def test_predictor_can_be_copied_and_pickled():
+    data = sample()
+    fitted = RandomFeatures(features=20).fit(data, LAW)
+    for clone in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        assert torch.equal(clone.predict(data.x), fitted.predict(data.x))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"features": 0}, "features must be greater than or equal to 1"),
+        ({"map": "sine"}, "map must be 'fourier', 'relu' or 'polynomial'"),
+        ({"degree": 0}, "degree must be greater than or equal to 1"),
+        ({"ridge": -1}, "ridge must be greater than or equal to 0"),
+        ({"feature": 5}, "Did you mean 'features'"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        RandomFeatures.parse(options, "suite: learner")

@@ -1,0 +1,181 @@
+"""Sequential kernels: one round is kernel ridge regression, later ones see what earlier ones found, and no label."""
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
+from bfc_plugins.kernels.sequential_kernel import SequentialKernel, _out_of_fold, _State
+
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import Task
+from bfc_bench.testing import check_learner
+
+LAW = Context(square_mean=np.ones(4))
+SIZES = (40, 61, 90)
+
+
+def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
+    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=(x[:, 0] * x[:, 1] + x[:, 2] ** 2) ** 2 + x[:, 3] + 3)
+
+
+def prefix(data: Data, n: int) -> Data:
+    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
+
+
+def test_keeps_the_contract():
+    check_learner(SequentialKernel)
+
+
+@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
+@pytest.mark.parametrize("options", [{"kernel": "rbf"}, {"kernel": "poly"}, {"kernel": "ntk", "with_squares": False}])
+def test_one_round_and_every_first_stage_is_kernel_ridge(options, ctx):
+    data, test = sample(), sample(50, seed=1).x
+    expected = KernelRidge(**{"degree": 3, **options}).fit(data, ctx).predict(test)
+    once = SequentialKernel(rounds=1, **options).fit(data, ctx)
+    assert torch.allclose(once.predict(test), expected, rtol=1e-10, atol=1e-10)
+    twice = SequentialKernel(rounds=2, **options).fit(data, ctx)
+    assert list(twice.stages) == ["round1", "round2"]
+    assert torch.allclose(twice.stages["round1"].predict(test), expected, rtol=1e-10, atol=1e-10)
+    assert torch.equal(twice.stages["round2"].predict(test), twice.predict(test))
+
+
+@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
+@pytest.mark.parametrize("features", ["predictions", "spectral", "both"])
+def test_batched_equals_alone(features, ctx):
+    """Sizes and ridges of one sample, shuffled: relative 1e-7 of the largest prediction."""
+    data, test = sample(), sample(300, seed=1).x
+    options = {"features": features, "degree": 2, "directions": 3, "rounds": 3}
+    jobs = [Job(SequentialKernel(ridge=r, **options), prefix(data, n), ctx) for n in SIZES for r in (1e-3, 1e-1)][::-1]
+    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
+    batched = SequentialKernel.fit_batch(jobs)
+    together = SequentialKernel.predict_batch(batched, [test] * len(jobs))
+    for job, values in zip(jobs, together, strict=True):
+        alone = job.learner.fit(job.train, job.ctx).predict(test)
+        assert (values - alone).abs().max() <= 1e-7 * alone.abs().max()
+
+
+def test_every_sample_of_a_batch_is_fitted_in_rounds_of_its_own():
+    key = SequentialKernel().batch_key(sample())
+    assert key == SequentialKernel(ridge=1.0).batch_key(prefix(sample(), 5))
+    for other in ({"rounds": 3}, {"features": "both"}, {"scale": 1.0}, {"folds": 2}, {"directions": 1}):
+        assert key != SequentialKernel(**other).batch_key(sample())
+
+
+def test_quadratic_form_of_a_quadratic_is_found_exactly():
+    """A planted form of rank 2, with a constant and a linear part, from more points than its 45 coefficients."""
+    rng = np.random.default_rng(0)
+    z = torch.from_numpy(rng.standard_normal((400, 8)))
+    directions = torch.linalg.qr(torch.from_numpy(rng.standard_normal((8, 2)))).Q
+    form = directions @ torch.diag(torch.tensor([3.0, -1.0], dtype=z.dtype)) @ directions.T
+    values = 5 + z @ torch.arange(8, dtype=z.dtype) + ((z @ form) * z).sum(1)
+    for found in quadratic_forms(z, [values, values[:100]], square_norm=8.0):
+        assert torch.allclose(found, form, rtol=0, atol=1e-4)
+        assert torch.allclose(found, found.T, rtol=0, atol=1e-8)
+        leading = leading_directions(found, 2)
+        assert torch.allclose((leading * directions).sum(0).abs(), torch.ones(2, dtype=z.dtype), atol=1e-4)
+    assert leading_directions(form, 99).shape == (8, 8)
+
+
+def test_spectral_features_are_a_planted_low_rank_form_of_the_squares():
+    """y = (w.G_1)^2 with G_1 = x^2 - 1: round 2 sees w.G_1, whichever kernel has fitted y."""
+    data, test = sample(600), sample(200, seed=1).x
+    w = torch.tensor([2.0, -1.0, 0.5, 1.0], dtype=torch.float64) / 2.5
+    planted = Data(sample="p", n=600, d=4, x=data.x, y=((data.x**2 - 1) @ w) ** 2)
+    for kernel in ("poly", "rbf"):
+        options = {"kernel": kernel, "degree": 2, "gamma": 0.3, "ridge": 1e-6}
+        fitted = SequentialKernel(directions=1, **options).fit(planted, LAW)
+        feature = fitted.steps[0].sources[0](torch.cat([test, test**2 - 1], 1))[:, 0]
+        cosine = torch.corrcoef(torch.stack([feature, (test**2 - 1) @ w]))[0, 1].abs()
+        assert cosine > 0.999
+
+
+def test_added_features_have_mean_zero_and_the_given_spread():
+    data = sample()
+    for features, count in (("spectral", 6), ("predictions", 1), ("both", 7)):
+        learner = SequentialKernel(features=features, directions=3, scale=1.5, rounds=2)
+        fitted = learner.fit(data, LAW)
+        added = fitted.rounds[1].space.points.features[:, 8:]
+        assert added.shape == (90, count)
+        assert torch.allclose(added.mean(0), torch.zeros(count, dtype=added.dtype), atol=1e-9)
+        assert torch.allclose(added.std(0, correction=0), torch.full((count,), 1.5, dtype=added.dtype))
+        assert fitted.info["inputs"] == [8, 8 + count]
+
+
+def test_out_of_fold_predictions_know_nothing_of_a_points_own_label():
+    """Changing the labels of one fold changes no out-of-fold prediction on it, and those of every other fold."""
+    data = sample()
+    jobs = [Job(SequentialKernel(features="predictions", ridge=1e-6), data, LAW)]
+    changed = data.y.clone()
+    changed[2::5] += 7
+    jobs.append(Job(jobs[0].learner, Data(sample="other", n=90, d=4, x=data.x, y=changed), LAW))
+    before, after = (_out_of_fold([_State(job)])[0] for job in jobs)
+    assert torch.equal(before[2::5], after[2::5])
+    for fold in (0, 1, 3, 4):
+        assert not torch.isclose(before[fold::5], after[fold::5]).any()
+
+
+def test_labels_without_signal_are_not_learned():
+    """In-sample predictions would have been the labels: round 2 would trust them, and so predict noise."""
+    data, test = sample(400), sample(2000, seed=1).x
+    noise = Data(
+        sample="noise", n=400, d=4, x=data.x, y=torch.from_numpy(np.random.default_rng(5).standard_normal(400))
+    )
+    fitted = SequentialKernel(features="predictions", kernel="rbf", gamma=0.3, ridge=1.0).fit(noise, LAW)
+    first, second = ((stage.predict(test) ** 2).mean() for stage in fitted.stages.values())
+    assert second < 1.5 * first
+
+
+def test_features_help_on_a_hierarchical_target():
+    task = Task("teacher", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Clean())
+    problem = task.problem(0, 6, 0, 4096)
+    train, test, target = problem.train(500), torch.tensor(problem.test_x), torch.tensor(problem.test_y)
+    given = Data(sample="t", n=500, d=6, x=torch.tensor(train.x), y=torch.tensor(train.y))
+    fitted = SequentialKernel(directions=3, ridge=1e-6).fit(given, Context(square_mean=problem.square_mean))
+    first, second = (float(((s.predict(test) - target) ** 2).mean() / target.var()) for s in fitted.stages.values())
+    assert second < first / 5
+
+
+def test_a_failed_round_fails_its_job_alone():
+    data = sample()
+    data.x[70] = torch.inf
+    jobs = [Job(SequentialKernel(features="both", degree=2, ridge=1e-3), prefix(data, n), LAW) for n in (60, 90)]
+    good, bad = SequentialKernel.fit_batch(jobs)
+    assert torch.isfinite(good.predict(data.x[:5])).all()
+    assert isinstance(bad, Failure)
+
+
+def test_too_few_points_for_the_folds_are_skipped_with_the_number():
+    facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
+    assert "folds = 5; n is 4" in SequentialKernel(features="both").skip(facts, 4)
+    assert SequentialKernel(features="both").skip(facts, 5) is None
+    assert SequentialKernel(features="both", rounds=1).skip(facts, 1) is None
+    assert SequentialKernel().skip(facts, 1) is None
+
+
+def test_cost_counts_rounds_and_folds():
+    one, three = SequentialKernel(rounds=1), SequentialKernel(rounds=3, features="predictions")
+    assert one.cost(1000, 20) == KernelRidge(kernel="poly").cost(1000, 20)
+    assert three.cost(1000, 20).flops == pytest.approx(13 * one.cost(1000, 20).flops)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rounds": 0}, "rounds must be greater than or equal to 1"),
+        ({"features": "none"}, "features must be 'predictions', 'spectral' or 'both'"),
+        ({"directions": 0}, "directions must be greater than or equal to 1"),
+        ({"scale": 0}, "scale must be greater than 0"),
+        ({"folds": 1}, "folds must be greater than or equal to 2"),
+        ({"round": 3}, "Did you mean 'rounds'"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        SequentialKernel.parse(options, "suite: learner")

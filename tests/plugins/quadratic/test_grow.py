@@ -1,0 +1,102 @@
+"""Growing corrects features that layer-wise training leaves as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bfc_plugins.quadratic.grow import Grow
+from bfc_plugins.quadratic.layerwise import Layerwise
+from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+
+from bfc_bench.learner import Context, Job
+from bfc_bench.tasks.features import feature_errors
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import Problem, Task
+
+SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
+
+
+def problem(d: int, replicate: int = 0, widths=(3, 2), alphas=(1.0, 0.3)) -> Problem:
+    target = QuadraticDensenet(widths=widths, alphas=alphas)
+    return Task("teacher", Uniform(), target, Clean()).problem(0, d, replicate, 4096)
+
+
+@pytest.fixture(scope="module")
+def small() -> Problem:
+    return problem(6)
+
+
+def job(learner, p: Problem, n: int) -> Job:
+    return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
+
+
+def fit(learner, p: Problem, n: int):
+    return learner.fit(p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
+
+
+def nmse(predictor, p: Problem) -> float:
+    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
+
+
+def test_layer_2_is_corrected_when_layer_3_joins(small):
+    options = {"widths": (10, 6), "steps": 2000}
+    grown, frozen = fit(Grow(**options), small, 400), fit(Layerwise(**options), small, 400)
+    truth = small.teacher.hidden(small.test_x)
+    before, after = (feature_errors(truth, f.hidden(small.test_x)) for f in (grown.stages["layer2"], grown))
+    assert before["S2"] >= 1e-3
+    assert after["S2"] <= 1e-5
+    assert nmse(grown.stages["layer2"], small) >= 1e-2
+    assert nmse(grown, small) <= 1e-5
+    assert nmse(frozen, small) >= 1e-3
+
+
+def test_error_at_dimension_20_is_that_of_joint_training():
+    jobs = [job(Grow(), problem(20, replicate, (4, 2)), 1000) for replicate in range(3)]
+    errors = [nmse(f, problem(20, i, (4, 2))) for i, f in enumerate(Grow.fit_batch(jobs))]
+    assert np.mean(errors) <= 1e-4
+
+
+def test_stages_begin_where_the_last_one_ended(small):
+    grown = fit(Grow(**{**SMALL, "widths": (6, 4, 3)}), small, 100)
+    assert list(grown.stages) == ["layer2", "layer3", "layer4"]
+    for name, stage in grown.stages.items():
+        assert list(stage.hidden(small.test_x)) == [f"S{layer}" for layer in range(2, int(name[5:]) + 1)]
+    np.testing.assert_array_equal(grown.stages["layer4"].predict(small.test_x), grown.predict(small.test_x))
+    shallow = fit(Grow(**{**SMALL, "widths": (6, 4)}), small, 100)
+    np.testing.assert_array_equal(grown.stages["layer3"].predict(small.test_x), shallow.predict(small.test_x))
+    # A layer that may not move is where the stage before has left it: the start, for all stages.
+    still = fit(Grow(**SMALL, lr_layers=(0.0, 1.0)), small, 100)
+    start = Grow(**SMALL).setup(small.train(100), Context(seed=0, square_mean=small.square_mean)).params
+    np.testing.assert_allclose(still.params["W2"], start["W2"], rtol=1e-6)
+    assert not np.allclose(still.params["W3"], start["W3"], rtol=1e-3)
+
+
+def test_weights_say_how_far_each_layer_was_corrected(small):
+    grown, frozen = (fit(cls(**SMALL), small, 100) for cls in (Grow, Layerwise))
+    for measure in ("weight_correlation", "weight_alignment"):
+        by_stage = grown.info[measure]
+        assert {name: list(layers) for name, layers in by_stage.items()} == {
+            "start": ["W2", "W3"],
+            "layer2": ["W2"],
+            "layer3": ["W2", "W3"],
+        }
+        assert by_stage["start"]["W2"] < by_stage["layer2"]["W2"] < 1 - 1e-6
+        assert by_stage["layer3"] == pytest.approx({"W2": 1.0, "W3": 1.0})
+        assert frozen.info[measure]["layer2"]["W2"] == pytest.approx(1.0)
+
+
+def test_neurons_are_corrected_locally_at_a_small_rate():
+    # BFC Figure 9: the correlation of weights before and after correction is above .9, that with the start is small.
+    p = problem(20, 0, (4, 2))
+    info = fit(Grow(lr=1e-3), p, 1000).info["weight_correlation"]
+    assert info["layer2"]["W2"] >= 0.9
+    assert info["start"]["W2"] <= 0.5
+
+
+def test_cost_is_that_of_all_stages():
+    grow, joint = Grow(widths=(20, 12)).cost(1000, 20), QuadDenseNet(widths=(20, 12)).cost(1000, 20)
+    alone = QuadDenseNet(widths=(20,)).cost(1000, 20)
+    assert grow.flops == pytest.approx(joint.flops + alone.flops)
+    assert grow.bytes == joint.bytes

@@ -1,0 +1,364 @@
+"""Joint training finds the teacher, whoever it is trained with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bfc_plugins.quadratic import recipe
+from bfc_plugins.quadratic.grow import Grow
+from bfc_plugins.quadratic.layerwise import Layerwise
+from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+
+from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.learner import Context, Data, Failure, Job, Predictor
+from bfc_bench.seeds import stream
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean, Noise
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.testing import check_learner
+
+SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
+
+
+def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> Problem:
+    target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
+    return Task("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
+
+
+def job(learner, p: Problem, n: int) -> Job:
+    return Job(
+        learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=p.facts(learner.oracle()))
+    )
+
+
+def fit(one: Job) -> Predictor:
+    return one.learner.fit(one.train, one.ctx)
+
+
+def nmse(predictor, p: Problem) -> float:
+    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
+
+
+def feature_error(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """min over orthogonal U of E|S* - U S|^2 / E|S*|^2."""
+    mine = mine[:, : theirs.shape[1]]
+    overlap = np.linalg.svd(theirs.T @ mine, compute_uv=False).sum()
+    return float((np.sum(theirs**2) + np.sum(mine**2) - 2 * overlap) / np.sum(theirs**2))
+
+
+def test_joint_training_finds_the_teacher_and_its_features_where_layerwise_does_not():
+    p = problem()
+    options = {"widths": (10, 6), "steps": 2000}
+    joint = fit(job(QuadDenseNet(**options), p, 300))
+    below = fit(job(Layerwise(**options), p, 300))
+    assert nmse(joint, p) <= 1e-5
+    assert nmse(below, p) >= 1e-3
+    truth = p.teacher.hidden(p.test_x)
+    for layer in ("S2", "S3"):
+        assert feature_error(joint.hidden(p.test_x)[layer], truth[layer]) <= 1e-4
+    assert feature_error(below.hidden(p.test_x)["S2"], truth["S2"]) >= 1e-3
+
+
+def test_heavy_tailed_inputs_are_learned_too():
+    p = problem(inputs=Gaussian)
+    learner = QuadDenseNet(widths=(10, 6), steps=2000)
+    (fitted,) = QuadDenseNet.fit_batch([job(learner, p, 500)])
+    assert nmse(fitted, p) <= 1e-3
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
+    a, b = problem(replicate=0), problem(replicate=1)
+    jobs = [
+        job(cls(**SMALL), a, 50),
+        job(cls(**SMALL, lr=0.02, init_scale=0.9), a, 200),
+        job(cls(**SMALL, alphas="oracle"), b, 1500),
+    ]
+    assert len({j.learner.batch_key(j.train) for j in jobs}) == 1
+    for one, fitted in zip(jobs, cls.fit_batch(jobs), strict=True):
+        alone = cls.fit(one.learner, one.train, one.ctx)
+        np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
+
+
+FULL = {**SMALL, "batch_size": "full"}
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_full_batches_use_every_point_and_no_seed(cls):
+    p = problem()
+    one = job(cls(**FULL), p, 50)
+    start, other = (fit(replace(one, ctx=replace(one.ctx, seed=seed))) for seed in (0, 1))
+    again = fit(one)
+    np.testing.assert_array_equal(start.predict(p.test_x), again.predict(p.test_x))
+    assert not np.array_equal(start.predict(p.test_x), other.predict(p.test_x))  # the initial weights
+    last = replace(one.train, y=np.append(one.train.y[:-1], 0.0))
+    assert not np.array_equal(fit(replace(one, train=last)).predict(p.test_x), start.predict(p.test_x))
+    assert start.info["batch_size"] == "full"
+    assert one.learner.batch_key(one.train) != one.learner.batch_key(p.train(51))
+
+
+@pytest.mark.parametrize("loss", ["weighted", "square"])
+def test_one_layer_on_statistics_is_the_same_fit_as_on_all_points(loss, monkeypatch):
+    p = problem(widths=(3,), alphas=(1.0,))
+    learner = QuadDenseNet(widths=(8,), steps=300, batch_size="full", loss=loss, checkpoints=(50,))
+    one = job(learner, p, 800)
+    assert learner.statistics(one.train) is not None
+    on_rows = fit(one)
+    monkeypatch.setattr(QuadDenseNet, "statistics", lambda self, train: None)
+    on_points = fit(one)
+    for a, b in ((on_rows, on_points), (on_rows.stages["step50"], on_points.stages["step50"])):
+        error = np.mean((a.predict(p.test_x) - b.predict(p.test_x)) ** 2) / np.var(p.test_y)
+        assert error < 1e-7, "float32, 300 steps"
+    assert on_rows.info["final_loss"] == pytest.approx(on_points.info["final_loss"], rel=1e-2)
+
+
+def test_a_batch_on_statistics_equals_single_fits_bitwise():
+    a, b = problem(replicate=0), problem(replicate=1)
+    learners = [QuadDenseNet(widths=(8,), steps=60, batch_size="full", lr=lr) for lr in (0.01, 0.02)]
+    jobs = [job(learner, p, 300) for learner in learners for p in (a, b)]
+    assert len({one.learner.batch_key(one.train) for one in jobs}) == 1
+    for one, fitted in zip(jobs, QuadDenseNet.fit_batch(jobs), strict=True):
+        np.testing.assert_array_equal(fit(one).predict(a.test_x), fitted.predict(a.test_x))
+
+
+def test_binary_labels_and_deeper_networks_have_no_statistics():
+    p = problem()
+    outline = replace(p.outline(100_000), kind="real")
+    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(outline) is not None
+    assert QuadDenseNet(widths=(8,)).statistics(outline) is None
+    assert QuadDenseNet(widths=(8, 4), batch_size="full").statistics(outline) is None
+    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(replace(outline, kind="binary")) is None
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_divergence_is_one_jobs_own(cls):
+    p = problem()
+    good = job(cls(**SMALL), p, 100)
+    wild = job(cls(**SMALL, optimizer="adam", lr=1e15), p, 100)
+    first, failed, last = cls.fit_batch([good, wild, good])
+    assert isinstance(failed, Failure)
+    assert failed.status == "diverged"
+    for fitted in (first, last):
+        np.testing.assert_array_equal(
+            fitted.predict(p.test_x), cls.fit(good.learner, good.train, good.ctx).predict(p.test_x)
+        )
+    with pytest.raises(Diverged, match=f"{cls.name}: a gradient or the loss was not finite"):
+        wild.learner.fit(wild.train, wild.ctx)
+
+
+def test_hidden_features_reproduce_the_prediction():
+    p = problem()
+    one = job(QuadDenseNet(**SMALL), p, 100)
+    fitted = fit(one)
+    rest = fitted.predict(p.test_x) - sum((h**2).sum(1) for h in fitted.hidden(p.test_x).values())
+    np.testing.assert_allclose(rest, rest[0], atol=1e-9 * np.abs(p.test_y).max())
+
+
+def test_units_of_the_data_do_not_matter():
+    p = problem()
+    data = p.train(200)
+    learner = QuadDenseNet(**SMALL)
+    plain = learner.fit(data, Context(square_mean=p.square_mean))
+    other = Data(sample="s", n=200, d=6, x=data.x / 8.0, y=data.y * 1024.0)
+    scaled = learner.fit(other, Context(square_mean=p.square_mean / 64.0))
+    np.testing.assert_allclose(scaled.predict(p.test_x / 8.0), 1024.0 * plain.predict(p.test_x), rtol=1e-6)
+
+
+def test_without_a_known_law_the_training_mean_of_squares_is_used():
+    p = problem()
+    data = p.train(300)
+    learner = QuadDenseNet(**SMALL)
+    unknown = learner.fit(data, Context())
+    told = learner.fit(data, Context(square_mean=np.mean(data.x**2, axis=0)))
+    np.testing.assert_array_equal(unknown.predict(p.test_x), told.predict(p.test_x))
+
+
+def test_alphas_are_learned_told_or_given():
+    p = problem()
+    start = {**SMALL, "steps": 30}
+    told = job(QuadDenseNet(**start, alphas="oracle"), p, 100)
+    given = job(QuadDenseNet(**start, alphas=(1.0, 0.3)), p, 100)
+    learned = job(QuadDenseNet(**start), p, 100)
+    assert told.learner.oracle() == {"alphas"}
+    assert given.learner.oracle() == learned.learner.oracle() == frozenset()
+    a, b, c = QuadDenseNet.fit_batch([told, given, learned])
+    np.testing.assert_array_equal(a.predict(p.test_x), b.predict(p.test_x))
+    assert a.info["oracle"] == ["alphas"]
+    assert a.info["alphas"][1] / a.info["alphas"][0] == pytest.approx(0.3)
+    assert c.info["alphas"][1] / c.info["alphas"][0] != pytest.approx(1.0, abs=1e-4)
+    with pytest.raises(UsageError, match="needs a target that tells 2 alphas"):
+        told.learner.fit(told.train, Context())
+
+
+def test_layer_with_rate_zero_stays_where_it_started():
+    p = problem()
+    moved, frozen, start = QuadDenseNet.fit_batch(
+        [
+            job(QuadDenseNet(**SMALL), p, 100),
+            job(QuadDenseNet(**SMALL, lr_layers=(0.0, 1.0)), p, 100),
+            job(QuadDenseNet(**SMALL, lr=1e-30), p, 100),
+        ]
+    )
+    np.testing.assert_array_equal(frozen.params["W2"], start.params["W2"])
+    assert not np.array_equal(frozen.params["W3"], start.params["W3"])
+    assert not np.array_equal(moved.params["W2"], start.params["W2"])
+
+
+def test_checkpoints_are_stages_of_the_same_training():
+    p = problem()
+    one = job(QuadDenseNet(**SMALL, checkpoints=(10, 40)), p, 100)
+    fitted = fit(one)
+    assert list(fitted.stages) == ["step10", "step40"]
+    assert nmse(fitted.stages["step10"], p) > nmse(fitted, p)
+    np.testing.assert_array_equal(
+        fitted.predict(p.test_x), QuadDenseNet(**SMALL).fit(one.train, one.ctx).predict(p.test_x)
+    )
+
+
+def test_options_left_out_come_from_the_recipe_and_given_ones_stay():
+    plain, told = QuadDenseNet(), QuadDenseNet(steps=7, batch_size=3, lr=0.5, init_scale=(0.1, 0.2))
+    for d in (10, 300):
+        assert plain.length(d) == recipe.training_steps(d, 3, "adam")
+        assert plain.minibatch(d) == recipe.minibatch(d, 3, "adam")
+        assert plain.rate(d) == recipe.learning_rate(d, "adam")
+        assert (told.length(d), told.minibatch(d), told.rate(d)) == (7, 3, 0.5)
+    assert plain.scales() == recipe.init_scales(2, "squares")
+    assert told.scales() == (0.1, 0.2)
+    assert QuadDenseNet(init_scale=0.3).scales() == (0.3, 0.3)
+
+
+def test_a_learned_first_layer_reads_the_inputs_and_nothing_reads_their_squares():
+    learner = QuadDenseNet(first="learned", widths=(8, 6, 4))
+    assert learner.connections == ((0,), (2,), (0, 3))
+    assert (learner.depth, QuadDenseNet(widths=(8, 6)).depth) == (3, 3)
+    assert [learner.net(10).fan_ins(layer) for layer in (2, 3, 4)] == [[10], [8], [10, 6]]
+    assert QuadDenseNet(first="learned", widths=(8,)).connections == ((0,),)
+
+
+def test_the_quartic_of_the_talk_is_learned_with_its_features():
+    # x_1^2 + x_2^2 + .3 (x_1^4 + x_2^4): S_2 = (x_1, x_2) and S_3 = sqrt(.3) (x_1^2, x_2^2).
+    rng = stream("quartic")
+    x, test = rng.standard_normal((1000, 10)), rng.standard_normal((5000, 10))
+
+    def quartic(x):
+        return (x[:, :2] ** 2 + 0.3 * x[:, :2] ** 4).sum(1)
+
+    learner = QuadDenseNet(first="learned", widths=(8, 6), steps=2500)
+    fitted = learner.fit(Data(sample="s", n=1000, d=10, x=x, y=quartic(x)), Context(square_mean=np.ones(10)))
+    truth = quartic(test)
+    assert np.mean((fitted.predict(test) - truth) ** 2) <= 1e-5 * np.var(truth)
+    hidden = fitted.hidden(test)
+    assert feature_error(hidden["S2"], test[:, :2]) <= 1e-2
+    assert feature_error(hidden["S3"], np.sqrt(0.3) * test[:, :2] ** 2) <= 1e-2
+
+
+def test_plain_sgd_learns():
+    p = problem()
+    learner = QuadDenseNet(widths=(10, 6), optimizer="sgd", steps=3000)
+    (fitted,) = QuadDenseNet.fit_batch([job(learner, p, 500)])
+    assert nmse(fitted, p) <= 1e-3
+
+
+def test_cost_grows_with_what_costs():
+    learner = QuadDenseNet()
+    assert learner.cost(1000, 40).flops > learner.cost(1000, 10).flops
+    assert learner.cost(10_000, 10).bytes > learner.cost(1000, 10).bytes
+    # 3 passes of 2 (d m_2 + (d + m_2) m_3) operations at 128 points, 3000 times
+    assert learner.cost(500, 10).flops == pytest.approx(3 * 2 * (10 * 20 + 30 * 12) * 128 * 3000)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"widths": []}, r"widths .*at least 1 item"),
+        ({"widths": [20, 0]}, r"widths\[1\] must be greater than or equal to 1. Got 0"),
+        ({"steps": 0}, r"steps must be greater than or equal to 1. Got 0"),
+        ({"lr": -1.0}, r"lr must be greater than 0. Got -1.0"),
+        ({"momentum": 1.0}, r"momentum must be less than 1"),
+        ({"optimizer": "lbfgs"}, r"optimizer must be 'adam' or 'sgd'"),
+        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among \[0, 1, 2\]"),
+        ({"first": "learned", "skips": [[1], [0, 2]]}, r"J_2 in skips must be distinct layers among \[0\]"),
+        ({"first": "learned", "skips": [[0], [1, 2]]}, r"J_3 in skips must be distinct layers among \[0, 2\]"),
+        ({"alphas": [1.0]}, r"alphas must have one number per layer"),
+        ({"alphas": [1.0, -0.3]}, r"greater than 0"),
+        ({"width": [3]}, r"unknown option 'width'. Did you mean 'widths'"),
+        ({"skips": [[1], [0]]}, r"J_3 in skips must contain the layer below, 2. Got \(0,\)"),
+        ({"skips": [[1]]}, r"skips must have one set J_l per layer, 2 for widths"),
+        ({"alphas": [0.3, 1.0]}, r"alphas must not increase .*Got \(0.3, 1.0\)"),
+        ({"v": 0.0}, r"v must be greater than 0. Got 0.0"),
+        ({"v": -5}, r"v must be greater than 0. Got -5"),
+        ({"share_skips": True, "widths": [6, 4, 2]}, r"share_skips needs layers 3 and 1 in J_4 of skips"),
+    ],
+)
+def test_wrong_options_are_named(options, match):
+    with pytest.raises(UsageError, match=match):
+        QuadDenseNet.parse(options, "suite: learner")
+
+
+def test_initial_values_depend_on_the_seed_alone():
+    p = problem()
+    learner = QuadDenseNet(**SMALL)
+    first = learner.setup(p.train(50), Context(seed=3)).params["W2"]
+    np.testing.assert_array_equal(first, learner.setup(p.train(80), Context(seed=3)).params["W2"])
+    assert not np.array_equal(first, learner.setup(p.train(50), Context(seed=4)).params["W2"])
+    np.testing.assert_allclose(first, stream(3, "quadratic-net").standard_normal((6, 6)) * 0.6 / 6, rtol=1e-12)
+
+
+@pytest.mark.parametrize("skips", [[[1], [1, 2]], [[0, 1], [0, 2]], [[1], [2]]])
+def test_connections_that_the_theory_excludes_are_allowed_with_a_warning(skips):
+    with pytest.warns(UserWarning, match="quad-densenet: skips: J_. = .* which the theory of the source excludes"):
+        learner = QuadDenseNet.parse({**SMALL, "skips": skips}, "suite: learner")
+    assert learner.connections == tuple(map(tuple, skips))
+
+
+def test_a_learner_may_be_wider_than_the_inputs():
+    p = problem()
+    assert np.isfinite(fit(job(QuadDenseNet(**{**SMALL, "widths": (30, 20)}), p, 100)).predict(p.test_x)).all()
+
+
+def test_shared_skips_are_trained_or_refused():
+    p = problem()
+    narrow = QuadDenseNet(**SMALL, share_skips=True)
+    assert narrow.skip(p.task.facts(6), 100) is None
+    assert "widths[0] to be the input dimension, 7" in narrow.skip(p.task.facts(7), 100)
+    with pytest.raises(UsageError, match=r"quad-densenet: share_skips needs widths\[0\] to be the input dimension, 7"):
+        fit(job(narrow, problem(d=7), 100))
+    for cls in (QuadDenseNet, Layerwise, Grow):
+        fitted = fit(job(cls(**{**SMALL, "steps": 500}, share_skips=True), p, 200))
+        assert fitted.params["W3"].shape == (4, 6)
+        assert nmse(fitted, p) <= 0.5
+
+
+def test_jobs_of_one_batch_share_shapes_and_kind_of_labels_only():
+    train = problem().train(50)
+    same = [QuadDenseNet(**SMALL, **more) for more in ({}, {"lr": 0.1}, {"v": 5.0}, {"alphas": (1.0, 0.3)})]
+    assert len({learner.batch_key(train) for learner in same}) == 1
+    other = [
+        QuadDenseNet(**SMALL, skips=((1,), (0, 2))),
+        QuadDenseNet(**SMALL, skips=((1,), (2, 0))),
+        QuadDenseNet(**SMALL, share_skips=True),
+        QuadDenseNet(**{**SMALL, "widths": (6, 5)}),
+    ]
+    keys = {learner.batch_key(train) for learner in other} | {same[0].batch_key(replace(train, kind="binary"))}
+    assert len(keys) == 5
+
+
+def test_noisy_labels_want_the_square_loss():
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    p = Task("noisy", Uniform(), target, Noise(sd=0.3)).problem(0, 6, 0, 4096)
+    square, weighted = (
+        nmse(fit(job(QuadDenseNet(widths=(10, 6), steps=2000, loss=loss), p, 2000)), p)
+        for loss in ("square", "weighted")
+    )
+    assert square < weighted
+    assert square <= 0.3**2 * 0.2, "most of the noise is averaged out"
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_each_keeps_the_contract(cls):
+    report = check_learner(cls)
+    assert report.ok, report

@@ -1,0 +1,68 @@
+"""Quadratic DenseNets as classifiers: sgn(x_0 + F(x)) finds sgn(x_0 + G*(x)) (BFC Theorem 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bfc_plugins.quadratic.grow import Grow
+from bfc_plugins.quadratic.layerwise import Layerwise
+from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+
+from bfc_bench.learner import Context, Job, Predictor
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import BeyondThreshold
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.task import Problem, Task
+
+SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
+
+
+def fit(one: Job) -> Predictor:
+    return one.learner.fit(one.train, one.ctx)
+
+
+def problem(d: int = 6) -> Problem:
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    return Task("classes", Uniform(), target, BeyondThreshold()).problem(0, d, 0, 8192)
+
+
+def labelled(learner, p: Problem, n: int, *, told: bool = True) -> Job:
+    return Job(learner, p.train(n), Context(seed=1, square_mean=p.square_mean, margin_column=0 if told else None))
+
+
+def error_rate(predictor: Predictor, p: Problem) -> float:
+    return float(np.mean(np.sign(predictor.predict(p.test_x)) != p.test_y))
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_classes_are_learned_and_layerwise_training_stops_short(told):
+    p = problem()
+    options = {"widths": (10, 6), "steps": 3000}
+    joint, grown, frozen = (
+        fit(labelled(cls(**options), p, 8000, told=told)) for cls in (QuadDenseNet, Grow, Layerwise)
+    )
+    assert error_rate(joint, p) <= 0.015
+    assert error_rate(grown, p) <= 0.015
+    assert error_rate(frozen, p) >= 1.5 * error_rate(joint, p)
+    assert error_rate(grown.stages["layer2"], p) >= error_rate(frozen, p)
+    known = np.mean(np.sign(p.test_x[:, 0] - p.test_x[:, 0].mean()) != p.test_y)
+    assert known >= 0.1, "the linear term alone does not do"
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_a_prediction_is_the_known_column_plus_a_function_of_the_others(cls):
+    p = problem()
+    fitted = fit(labelled(cls(**SMALL), p, 300))
+    shift = np.eye(7)[0] * 2.5
+    np.testing.assert_allclose(fitted.predict(p.test_x + shift) - fitted.predict(p.test_x), 2.5, rtol=1e-6)
+    np.testing.assert_array_equal(fitted.hidden(p.test_x + shift)["S2"], fitted.hidden(p.test_x)["S2"])
+    rest = fitted.predict(p.test_x) - p.test_x[:, 0] - sum((h**2).sum(1) for h in fitted.hidden(p.test_x).values())
+    np.testing.assert_allclose(rest, rest[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
+def test_a_batch_of_binary_jobs_equals_single_fits_bitwise(cls):
+    p = problem()
+    jobs = [labelled(cls(**SMALL), p, 100), labelled(cls(**SMALL, v=5.0), p, 400, told=False)]
+    for one, fitted in zip(jobs, cls.fit_batch(jobs), strict=True):
+        np.testing.assert_array_equal(fit(one).predict(p.test_x), fitted.predict(p.test_x))

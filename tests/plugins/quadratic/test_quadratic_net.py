@@ -1,0 +1,250 @@
+"""The network computes the formula of the paper, and its features are what its predictor promises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from bfc_plugins.quadratic.net import (
+    QuadraticNet,
+    check_shared_skips,
+    check_skips,
+    default_skips,
+    outside_theory,
+    truncated_square,
+)
+from bfc_plugins.quadratic.predictor import QuadraticPredictor, weight_alignment, weight_correlation
+
+from bfc_bench.seeds import stream
+
+NETS = [
+    QuadraticNet(5, (7,), ((1,),)),
+    QuadraticNet(5, (7, 3), default_skips(3)),
+    QuadraticNet(4, (6, 5, 2), ((0, 1), (2, 1), (0, 2, 3))),
+]
+
+
+def drawn(net: QuadraticNet) -> tuple[dict, np.ndarray]:
+    rng = stream("net-test", net.d)
+    params = net.init(rng, (0.6,) * len(net.widths), rng.uniform(0.5, 1.5, net.d))
+    params["log_alpha"] = rng.standard_normal(len(net.widths))
+    params["constant"] = np.array(0.3)
+    return params, rng.standard_normal((50, net.d))
+
+
+def loop(net: QuadraticNet, params: dict, x: np.ndarray) -> tuple[float, dict[int, float]]:
+    """F at one point x (d,), and the layers' terms, by the paper's sums over j, blocks W_{l,j} cut out one by one."""
+    outputs = {0: x, 1: x**2 - params["square_mean"]}
+    terms = {}
+    for layer in range(2, len(net.widths) + 2):
+        s, start = np.zeros(net.widths[layer - 2]), 0
+        for j in net.skips[layer - 2]:
+            block = params[f"W{layer}"][:, start : start + len(outputs[j])]
+            start += len(outputs[j])
+            for unit in range(len(s)):
+                s[unit] += sum(block[unit, i] * outputs[j][i] for i in range(len(outputs[j])))
+        assert start == params[f"W{layer}"].shape[1]
+        outputs[layer] = s**2
+        terms[layer] = np.exp(params["log_alpha"][layer - 2]) * outputs[layer].sum()
+    return params["constant"] + sum(terms.values()), terms
+
+
+@pytest.mark.parametrize("net", NETS, ids=lambda net: f"L{len(net.widths) + 1}")
+def test_forward_pass_is_the_papers_formula(net):
+    params, x = drawn(net)
+    expected = [loop(net, params, point)[0] for point in x]
+    np.testing.assert_allclose(QuadraticPredictor(net, params, x).predict(x), expected, rtol=1e-12)
+    with jax.default_matmul_precision("highest"):
+        np.testing.assert_allclose(
+            net(jax.tree.map(np.float32, params), jax.numpy.asarray(x, np.float32)), expected, rtol=1e-3
+        )
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        QuadraticNet(5, (5, 3), ((1,), (2, 0)), share_skips=True),
+        QuadraticNet(4, (4, 4, 4, 2), ((1,), (0, 1, 2), (3, 0, 1), (4, 2)), share_skips=True),
+    ],
+    ids=lambda net: f"L{len(net.widths) + 1}",
+)
+def test_shared_skips_are_two_copies_of_one_matrix(net):
+    params, x = drawn(net)
+    copied = dict(params)
+    for layer in range(3, len(net.widths) + 2):
+        blocks, start = {}, 0
+        for j in net.skips[layer - 2]:
+            twin = layer - 3 if j == layer - 1 else layer - 1
+            if j in (layer - 1, layer - 3) and twin in blocks:
+                blocks[j] = blocks[twin]
+                continue
+            size = net.d if j < 2 else net.widths[j - 2]
+            blocks[j], start = params[f"W{layer}"][:, start : start + size], start + size
+        assert start == params[f"W{layer}"].shape[1], "one matrix less than there are sources"
+        assert blocks[layer - 1] is blocks[layer - 3]
+        copied[f"W{layer}"] = np.concatenate([blocks[j] for j in net.skips[layer - 2]], axis=1)
+    free = replace(net, share_skips=False)
+    expected = [loop(free, copied, point)[0] for point in x]
+    np.testing.assert_allclose(QuadraticPredictor(net, params, x).predict(x), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("net", NETS, ids=lambda net: f"L{len(net.widths) + 1}")
+def test_squares_of_hidden_features_sum_to_the_layers_term(net):
+    params, x = drawn(net)
+    predictor = QuadraticPredictor(net, params, x, y_scale=2.5)
+    hidden = predictor.hidden(x)
+    assert list(hidden) == [f"S{layer}" for layer in net.layers()]
+    for layer, features in ((int(name[1:]), value) for name, value in hidden.items()):
+        assert features.shape == (len(x), net.widths[layer - 2])
+        np.testing.assert_allclose(
+            (features**2).sum(1), [2.5 * loop(net, params, point)[1][layer] for point in x], rtol=1e-9
+        )
+        importance = (features**2).sum(0)
+        assert np.all(np.diff(importance) <= 1e-9 * importance[0]), "columns come in order of importance"
+    total = sum((features**2).sum(1) for features in hidden.values())
+    np.testing.assert_allclose(total, predictor.predict(x) - 2.5 * 0.3, rtol=1e-9)
+
+
+def test_an_over_parameterised_layer_shows_the_teachers_features_first():
+    # W = Q W* with Q of orthonormal columns computes the same function with more units.
+    rng = stream("over-parameterised")
+    teacher = rng.standard_normal((2, 6))
+    basis, _ = np.linalg.qr(rng.standard_normal((9, 9)))
+    zeros = {"log_alpha": np.zeros(1), "constant": np.zeros(()), "square_mean": np.ones(6)}
+    x = rng.standard_normal((500, 6))
+    small = QuadraticPredictor(QuadraticNet(6, (2,), ((1,),)), {"W2": teacher, **zeros}, x)
+    large = QuadraticPredictor(QuadraticNet(6, (9,), ((1,),)), {"W2": basis[:, :2] @ teacher, **zeros}, x)
+    np.testing.assert_allclose(small.predict(x), large.predict(x), rtol=1e-9)
+    ours, wide = small.hidden(x)["S2"], large.hidden(x)["S2"]
+    np.testing.assert_allclose(np.abs(wide[:, :2]), np.abs(ours), atol=1e-9)
+    np.testing.assert_allclose(wide[:, 2:], 0.0, atol=1e-9)
+
+
+def test_data_units_are_undone():
+    net = NETS[1]
+    params, x = drawn(net)
+    plain = QuadraticPredictor(net, params, x)
+    scaled = QuadraticPredictor(net, params, x / 3.0, y_scale=7.0, input_scale=3.0)
+    np.testing.assert_allclose(scaled.predict(x / 3.0), 7.0 * plain.predict(x), rtol=1e-9)
+
+
+def test_signed_readouts_replace_alpha_in_the_prediction_only():
+    net = NETS[1]
+    params, x = drawn(net)
+    plain = QuadraticPredictor(net, params, x)
+    weights = stream("readout").standard_normal(7)
+    signed = QuadraticPredictor(net, params, x, readouts={2: weights})
+    layer2 = plain.pre_activations(x)[2] ** 2
+    np.testing.assert_allclose(signed.predict(x) - plain.predict(x), (weights - plain.alphas[2]) @ layer2, rtol=1e-9)
+    np.testing.assert_array_equal(signed.hidden(x)["S2"], plain.hidden(x)["S2"])
+
+
+def test_long_inputs_are_predicted_in_chunks_that_do_not_matter():
+    net = NETS[1]
+    params, _ = drawn(net)
+    x = stream("long").standard_normal((9000, net.d))
+    predictor = QuadraticPredictor(net, params, x)
+    np.testing.assert_allclose(predictor.predict(x)[5000:5010], predictor.predict(x[5000:5010]), rtol=1e-12)
+
+
+def test_constants_have_no_gradient_and_weights_do():
+    net = NETS[1]
+    params, x = drawn(net)
+    params = jax.tree.map(np.float32, params)
+    gradient = jax.grad(lambda p: net(p, jax.numpy.asarray(x, np.float32)).sum())(params)
+    assert np.array_equal(gradient["square_mean"], np.zeros(net.d))
+    assert all(np.any(gradient[key] != 0) for key in params if key != "square_mean")
+
+
+def test_truncated_square_is_the_square_inside_constant_outside_and_smooth():
+    bound = 1.5
+    z = np.linspace(-6, 6, 200_001)
+    value = truncated_square(z, bound)
+    inside, outside = np.abs(z) <= bound, np.abs(z) >= 2 * bound
+    np.testing.assert_allclose(value[inside], z[inside] ** 2, atol=1e-12)
+    np.testing.assert_allclose(value[outside], 13 / 6 * bound**2, rtol=1e-12)
+    assert np.array_equal(value, truncated_square(-z, bound))
+    half = value[z >= 0]
+    assert np.all(np.diff(half) >= -1e-12), "monotone in |z|"
+    slope = np.gradient(value, z)
+    assert np.max(np.abs(slope)) <= 2.3 * bound
+    assert np.max(np.abs(np.gradient(slope, z)[2:-2])) <= 4.0, "the second derivative stays bounded across both joints"
+
+
+def test_truncation_acts_between_layers_only():
+    net = QuadraticNet(5, (7, 3), default_skips(3), truncate=0.05)
+    params, x = drawn(net)
+    exact_pre, _ = NETS[1].forward(params, x.T)
+    pre, outputs = net.forward(params, x.T)
+    np.testing.assert_array_equal(pre[2], exact_pre[2])
+    assert outputs[2].max() <= 13 / 6 * 0.05**2 + 1e-12
+    assert not np.allclose(pre[3], exact_pre[3])
+    np.testing.assert_allclose(
+        QuadraticPredictor(net, params, x).predict(x), QuadraticPredictor(NETS[1], params, x).predict(x), rtol=1e-12
+    )
+
+
+def test_initial_scale_is_the_one_stated():
+    net = QuadraticNet(50, (400, 300), default_skips(3))
+    params = net.init(stream("scale"), (0.6, 1.2), np.ones(50))
+    assert params["W2"].std() * np.sqrt(400 * 50) == pytest.approx(0.6, rel=0.02)
+    assert params["W3"][:, :50].std() * np.sqrt(300 * 50) == pytest.approx(1.2, rel=0.02)
+    assert params["W3"][:, 50:].std() * np.sqrt(300 * 400) == pytest.approx(1.2, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("skips", "match"), [(((1,),), "one set"), (((1,), (3,)), "J_3"), (((2,), (0,)), "J_2"), (((1,), ()), "J_3")]
+)
+def test_impossible_connections_are_named(skips, match):
+    with pytest.raises(ValueError, match=match):
+        check_skips(skips, (4, 2))
+
+
+def test_each_layer_must_read_the_one_below():
+    with pytest.raises(ValueError, match=r"J_3 in skips must contain the layer below, 2. Got \(0,\)"):
+        check_skips(((1,), (0,)), (4, 2))
+
+
+def test_what_the_theory_excludes_is_named():
+    assert outside_theory(default_skips(6)) == []
+    assert outside_theory(((1,), (0, 2), (0, 1, 3))) == []
+    assert outside_theory(((0, 1), (2,), (2, 3))) == [
+        "J_2 = [0, 1] contains layer 0",
+        "J_3 = [2] has no skip link",
+        "J_4 = [2, 3] contains layer 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("skips", "widths", "d", "match"),
+    [
+        (((1,), (0, 2)), (4, 2), 5, r"widths\[0\] to be the input dimension, 5.* Got 4"),
+        (((1,), (0, 2), (0, 3)), (5, 5, 2), None, r"layers 3 and 1 in J_4 of skips. Got \(0, 3\)"),
+        (((1,), (0, 2), (1, 3), (2, 4)), (5, 5, 3, 2), None, r"widths\[2\] to be widths\[0\], 5.* Got 3"),
+    ],
+)
+def test_matrices_that_cannot_be_shared_are_named(skips, widths, d, match):
+    with pytest.raises(ValueError, match=match):
+        check_shared_skips(skips, widths, d)
+    check_shared_skips(((1,), (0, 2), (1, 3), (2, 4)), (5, 5, 5, 2), 5)
+    check_shared_skips(((1,), (0, 2)), (4, 2))
+
+
+def test_weight_correlation_is_the_mean_cosine_of_neurons():
+    before = np.array([[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    after = np.array([[5.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
+    assert weight_correlation(before, after) == pytest.approx((1 + np.sqrt(0.5)) / 2)
+    assert weight_correlation(before, 0 * after) == 0.0
+
+
+def test_weight_alignment_does_not_see_rotations_of_neurons():
+    rng = stream("alignment")
+    before, after = rng.standard_normal((2, 6, 4))
+    rotation, _ = np.linalg.qr(rng.standard_normal((6, 6)))
+    assert weight_alignment(before, 2 * rotation @ before) == pytest.approx(1.0)
+    assert weight_alignment(before, rotation @ after) == pytest.approx(weight_alignment(before, after))
+    plain = np.sum(before * after) / np.linalg.norm(before) / np.linalg.norm(after)
+    assert plain < weight_alignment(before, after) < 1.0
+    assert weight_alignment(0 * before, after) == 0.0

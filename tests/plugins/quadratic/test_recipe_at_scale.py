@@ -1,0 +1,67 @@
+"""The default recipe of ``quad-densenet`` holds without retuning, from d = 20 to d = 1000 and from L = 3 to L = 5.
+
+No oracle, no tuning, no restart and no choice among seeds: every replicate counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+
+from bfc_bench.learner import Context, Failure, Job
+from bfc_bench.tasks.base import Inputs, Target
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.metrics import nmse, trimmed_nmse
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
+from bfc_bench.tasks.task import Task
+
+pytestmark = pytest.mark.slow
+
+
+def errors(learner: QuadDenseNet, inputs: Inputs, target: Target, d: int, n: int, replicates: int) -> np.ndarray:
+    """NMSE and trimmed NMSE of each replicate on 20,000 fresh points, (replicates, 2)."""
+    task = Task("at-scale", inputs, target, Clean())
+    problems = [task.problem(0, d, replicate, 20_000) for replicate in range(replicates)]
+    jobs = [Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean)) for p in problems]
+    fitted = QuadDenseNet.fit_batch(jobs)
+    assert not any(isinstance(one, Failure) for one in fitted), fitted
+    predictions = [one.predict(p.test_x) for one, p in zip(fitted, problems, strict=True)]
+    return np.array(
+        [[nmse(f, p.test_y), trimmed_nmse(f, p.test_y)] for f, p in zip(predictions, problems, strict=True)]
+    )
+
+
+@pytest.mark.parametrize(("options", "bound"), [({}, 1e-4), ({"optimizer": "sgd"}, 1e-3)], ids=["adam", "sgd"])
+def test_three_layers(options, bound):
+    target = QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3))
+    found = errors(QuadDenseNet(**options), Uniform(), target, 20, 1000, 5)
+    assert found[:, 0].mean() <= bound, found
+
+
+def test_four_layers():
+    target = QuadraticDensenet(widths=(4, 2, 2), alphas=(1.0, 0.5, 0.25))
+    found = errors(QuadDenseNet(widths=(20, 12, 8)), Uniform(), target, 20, 2000, 5)
+    assert found[:, 0].mean() <= 1e-3, found
+
+
+def test_five_layers():
+    target = QuadraticDensenet(widths=(4, 2, 2, 2), alphas=(1.0, 0.5, 0.25, 0.125))
+    found = errors(QuadDenseNet(widths=(20, 12, 8, 8)), Uniform(), target, 20, 8000, 5)
+    assert found[:, 0].mean() <= 1e-3, found
+    assert found[:, 1].mean() <= 1e-4, found
+
+
+def test_two_hundred_dimensions():
+    target = QuadraticDensenet(widths=(8, 4), alphas=(1.0, 0.3))
+    found = errors(QuadDenseNet(widths=(24, 8)), Uniform(), target, 200, 16_000, 3)
+    assert found[:, 0].max() <= 1e-4, found
+
+
+def test_the_quartic_of_the_talk_in_a_thousand_dimensions():
+    learner = QuadDenseNet(first="learned", widths=(8, 6))
+    found = errors(learner, Gaussian(), SlideQuartic(), 1000, 20_000, 3)
+    assert found[:, 0].max() <= 1e-5, found

@@ -1,0 +1,201 @@
+"""Quad-Neural: whitening, what it learns and from how many points, and that optimisers agree."""
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
+from convex_quadratic import convex_minimum
+
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.tasks.targets.harmonics import zonal
+from bfc_bench.testing import check_learner
+
+
+def sphere(n: int, d: int, seed: int = 0) -> torch.Tensor:
+    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def context(d: int, unlabeled: int = 1000, seed: int = 0) -> Context:
+    points = sphere(unlabeled, d, seed=1) if unlabeled else None
+    return Context(seed=seed, square_mean=np.full(d, 1 / d), unlabeled=points)
+
+
+def harmonic(d: int, p: int):
+    beta = sphere(1, d, seed=2)[0]
+    return lambda x: torch.from_numpy(zonal(d, p, (x @ beta).numpy()))
+
+
+def sample(n: int, d: int, target, seed: int = 3) -> Data:
+    x = sphere(n, d, seed)
+    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=target(x))
+
+
+def error(predictor, d: int, target) -> float:
+    x = sphere(4000, d, seed=9)
+    y = target(x)
+    return float((predictor.predict(x) - y).square().mean() / y.var())
+
+
+def facts(*degrees: int, unlabeled: int = 0, d: int = 8) -> TaskFacts:
+    return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", d, unlabeled, degrees)
+
+
+SMALL = {"features": 12, "width": 16, "regularization": 1e-2}
+
+
+def test_keeps_the_contract():
+    check_learner(QuadNeural)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "noisy-sgd"])
+def test_keeps_the_contract_by_steps(optimizer):
+    check_learner(QuadNeural(**QuadNeural.smoke, optimizer=optimizer, steps=60))
+
+
+def test_constant_gates_are_a_quadratic_form_in_h():
+    """f(h) = f(-h), and f is additive in h h^T."""
+    fitted = QuadNeural(**SMALL).fit(sample(50, 4, harmonic(4, 2)), context(4))
+    h = fitted.representation.features(sphere(20, 4, seed=5))
+
+    def f(h):
+        return fitted.model(fitted.weights, h)
+
+    torch.testing.assert_close(f(-h), f(h))
+    torch.testing.assert_close(f(h[:10] + h[10:]) + f(h[:10] - h[10:]), 2 * f(h[:10]) + 2 * f(h[10:]))
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam", "noisy-sgd"])
+def test_optimisers_and_starts_reach_the_convex_minimum(optimizer):
+    """NR Theorem 1: every second-order stationary point is near-optimal."""
+    target = harmonic(4, 3)
+    data = sample(80, 4, target)
+    learner = QuadNeural(**SMALL, optimizer=optimizer, iterations=500, tolerance=1e-8, steps=6000, batch_size=64)
+    fits = [learner.model_copy(update={"init_scale": scale}).fit(data, context(4)) for scale in (0.2, 1.0)]
+    h = fits[0].representation.features(data.x)
+    y = (data.y - data.y.mean()) / data.y.std(correction=0)
+    _, minimum = convex_minimum(h, y, 1e-2)
+    reached = [fit.info["regularised_risk"] for fit in fits]
+    assert reached == pytest.approx([minimum] * 2, rel=1e-6 if optimizer == "lbfgs" else 5e-3)
+    assert minimum < 0.8
+
+
+def test_a_whitened_regulariser_reaches_what_whitening_reaches():
+    target = harmonic(4, 3)
+    data = sample(80, 4, target)
+    x = sphere(30, 4, seed=6)
+    exact, other = (
+        QuadNeural(**SMALL, whitening=kind, tolerance=1e-8, iterations=300).fit(data, context(4))
+        for kind in ("exact", "regularizer")
+    )
+    torch.testing.assert_close(other.predict(x), exact.predict(x), rtol=1e-6, atol=1e-6)
+    assert other.info["M_h_op"] > 1.5 * exact.info["M_h_op"]
+
+
+@pytest.mark.parametrize("gate", ["constant", "relu", "indicator"])
+def test_learns_a_quadratic_from_many_points(gate):
+    target = harmonic(4, 2)
+    learner = QuadNeural(gate=gate, width=24 if gate == "constant" else 128, features=40, regularization=1e-6)
+    assert error(learner.fit(sample(1500, 4, target), context(4)), 4, target) < 1e-2
+
+
+def test_beats_the_tangent_kernel_on_a_quartic():
+    """NR Theorems 2 and 3 at d = 8, n = 400: half of the variance needs about 200 points here, 549 with NTK-Raw."""
+    target = harmonic(8, 4)
+    data, ctx = sample(400, 8, target), context(8, unlabeled=6000)
+    kernels = [
+        KernelRidge(kernel="ntk", depth=depth, bias_variance=0.5, with_squares=False, ridge=ridge).fit(data, ctx)
+        for depth in (1, 2)
+        for ridge in (1e-6, 1e-3, 1e-1)
+    ]
+    assert error(QuadNeural().fit(data, ctx), 8, target) < 0.3
+    assert min(error(kernel, 8, target) for kernel in kernels) > 0.6
+
+
+def test_facts_of_the_fit_are_reported():
+    data = sample(50, 4, harmonic(4, 2))
+    info = QuadNeural(**SMALL).fit(data, context(4)).info
+    assert (info["features"], info["n_0"], info["whitened_on"]) == (12, 1000, "unlabeled inputs")
+    assert info["regularization"] == 1e-2
+    assert 12**-0.5 / 2 < info["M_h_op"] < 1
+    bare = QuadNeural(**SMALL).fit(data, context(4, unlabeled=0)).info
+    assert (bare["n_0"], bare["whitened_on"]) == (50, "training inputs")
+
+
+@pytest.mark.parametrize("whitening", ["exact", "regularizer"])
+def test_too_few_points_to_whiten_are_named(whitening):
+    learner = QuadNeural(features=60, whitening=whitening)
+    with pytest.raises(BenchError, match=r"n_0 = 59 for D = 60: take whitening = 'ridge'"):
+        learner.fit(sample(30, 4, harmonic(4, 2)), context(4, unlabeled=59))
+    assert "n_0 = 59 for D = 60" in learner.skip(facts(unlabeled=59), 1000)
+    assert learner.skip(facts(unlabeled=60), 10) is None
+    assert learner.skip(facts(), 60) is None
+    ridge = QuadNeural(features=60, width=4)
+    assert ridge.skip(facts(), 2) is None
+    assert torch.isfinite(ridge.fit(sample(30, 4, harmonic(4, 2)), context(4, unlabeled=0)).predict(sphere(3, 4))).all()
+
+
+def test_a_batch_member_that_cannot_be_whitened_fails_alone():
+    data = sample(30, 4, harmonic(4, 2))
+    learner = QuadNeural(**SMALL, whitening="exact")
+    good, bad = QuadNeural.fit_batch([Job(learner, data, context(4)), Job(learner, data, context(4, unlabeled=5))])
+    assert torch.equal(good.predict(data.x), learner.fit(data, context(4)).predict(data.x))
+    assert isinstance(bad, Failure)
+    assert bad.status == "failed"
+
+
+def test_divergence_is_reported():
+    learner = QuadNeural(**SMALL, optimizer="noisy-sgd", lr=1e4, steps=20)
+    (outcome,) = QuadNeural.fit_batch([Job(learner, sample(30, 4, harmonic(4, 2)), context(4))])
+    assert outcome.status == "diverged"
+    assert "lr" in outcome.reason
+
+
+@pytest.mark.parametrize("inner", ["indicator", "relu", "relu2"])
+def test_features_without_bias_lack_just_the_degrees_it_says(inner):
+    """Even degrees above 2, or odd ones above 1, by least squares on the monomials that span the lower ones."""
+    learner = QuadNeural(inner=inner, bias=False, features=5, whitening="none")
+    x = sphere(3000, 3)
+    features = learner.represent(x, 1.0, Context()).features
+    plus, minus = features(x).numpy(), features(-x).numpy()
+    pairs = x[:, torch.cartesian_prod(torch.arange(3), torch.arange(3))].prod(-1).numpy()
+    for part, low, degree in ((plus + minus, pairs, 4), (plus - minus, x.numpy(), 3)):
+        rest = part - low @ np.linalg.lstsq(low, part, rcond=1e-10)[0]
+        assert (np.abs(rest).max() > 1e-3) == learner.has_degree(degree) == learner.has_degree(degree + 2)
+    assert (np.ptp(plus + minus, axis=0).max() > 1e-3) == learner.has_degree(2)
+    assert (np.abs(plus - minus).max() > 1e-3) == learner.has_degree(1)
+
+
+def test_missing_halves_of_the_target_are_named():
+    def caution(p, **options):
+        return QuadNeural(**options).caution(facts(p), 100)
+
+    assert caution(4) is None
+    assert "no part of degree 2" in caution(4, inner="indicator", bias=False)
+    assert caution(4, inner="relu2", bias=False) is None
+    assert "no part of degree 3" in caution(5, inner="relu", bias=False)
+    assert QuadNeural(inner="indicator", bias=False).caution(facts(), 100) is None
+
+
+def test_the_default_number_of_features_follows_the_harmonics():
+    assert [QuadNeural().dimension(d) for d in (2, 8, 12)] == [16, 280, 616]
+    assert QuadNeural(inner="indicator").dimension(8) == 560
+    assert QuadNeural(features=7).dimension(8) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"features": 0}, "features must be greater than or equal to 1"),
+        ({"width": 0}, "width must be greater than or equal to 1"),
+        ({"inner": "tanh"}, "inner must be 'indicator', 'relu' or 'relu2'"),
+        ({"whitening": "zca"}, "whitening must be 'exact', 'ridge', 'none' or 'regularizer'"),
+        ({"whitening_ridge": 0}, "whitening_ridge must be greater than 0"),
+        ({"feature": 5}, "Did you mean 'features'"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        QuadNeural.parse(options, "suite: learner")

@@ -1,0 +1,175 @@
+"""Quad-Raw: which degrees its gates give, what it learns, and that the scale of inputs and labels does not matter."""
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.quadratic_taylor.model import QuadraticTaylor
+from bfc_plugins.quadratic_taylor.quad_raw import QuadRaw
+
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.learner import Context, Data, Job, TaskFacts
+from bfc_bench.tasks.targets.harmonics import zonal
+from bfc_bench.testing import check_learner
+
+D = 4
+CTX = Context(square_mean=np.full(D, 1 / D))
+
+
+def sphere(n: int, seed: int = 0, d: int = D) -> torch.Tensor:
+    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def sample(target, n: int = 300, seed: int = 0, kind: str = "real") -> Data:
+    x = sphere(n, seed)
+    return Data(sample=f"s{seed}", n=n, d=D, kind=kind, x=x, y=target(x))
+
+
+def saddle(x: torch.Tensor) -> torch.Tensor:
+    return 3 * x[:, 0] * x[:, 1] - x[:, 2] ** 2
+
+
+def error(predictor, target) -> float:
+    x = sphere(2000, seed=99)
+    y = target(x)
+    return float((predictor.predict(x) - y).square().mean() / y.var())
+
+
+def facts(*degrees: int) -> TaskFacts:
+    return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", D, 0, degrees)
+
+
+def test_keeps_the_contract():
+    check_learner(QuadRaw)
+
+
+@pytest.mark.parametrize(
+    ("gate", "bias"), [("constant", False), ("constant", True), ("relu", True), ("indicator", True)]
+)
+def test_learns_a_quadratic(gate, bias):
+    fitted = QuadRaw(gate=gate, bias=bias, width=64, regularization=1e-6).fit(sample(saddle), CTX)
+    assert error(fitted, saddle) < 1e-2
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("gate", ["indicator", "relu", "constant"])
+def test_parity(gate, bias):
+    """A random member of the model has a part of even degree above 2, or of odd degree above 3, just where it says."""
+    learner = QuadRaw(gate=gate, bias=bias)
+    x = sphere(3000, d=3)
+    features = learner.represent(x, 1.0, CTX).features
+    model = QuadraticTaylor.draw(2, len(features(x)[0]), gate, seed=5, like=x)
+    weights = torch.from_numpy(np.random.default_rng(1).standard_normal((2, len(features(x)[0]))))
+    plus, minus = (model(weights, features(sign * x)) for sign in (1, -1))
+    assert (beyond((plus + minus) / 2, x, 2) > 1e-3) == learner.has_degree(4) == learner.has_degree(6)
+    assert (beyond((plus - minus) / 2, x, 3) > 1e-3) == learner.has_degree(5) == learner.has_degree(7)
+    assert (beyond((plus - minus) / 2, x, 1) > 1e-3) == learner.has_degree(3)
+    assert (float((plus - minus).abs().max()) > 1e-3) == learner.has_degree(1)
+
+
+def beyond(part: torch.Tensor, x: torch.Tensor, degree: int) -> float:
+    """Root mean square of what an even or odd function on the sphere has above ``degree``, of the same parity.
+
+    The monomials of a degree span, on the sphere, all harmonics of its parity up to it.
+    """
+    monomials = x[:, torch.cartesian_prod(*[torch.arange(x.shape[1])] * degree).reshape(-1, degree)].prod(-1).numpy()
+    fit = monomials @ np.linalg.lstsq(monomials, part.numpy(), rcond=1e-10)[0]
+    return float(np.sqrt(np.mean((part.numpy() - fit) ** 2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "degree", "learns"),
+    [
+        ({"gate": "relu", "bias": False}, 4, True),
+        ({"gate": "indicator", "bias": False}, 4, False),
+        ({"gate": "indicator", "bias": False}, 3, True),
+        ({"gate": "constant"}, 3, False),
+    ],
+)
+def test_a_parity_trap_is_named_and_is_one(options, degree, learns):
+    learner = QuadRaw(width=200, regularization=1e-6, **options)
+    beta = sphere(1, seed=7)[0]
+
+    def target(x):
+        return torch.from_numpy(zonal(D, degree, (x @ beta).numpy()))
+
+    fitted = learner.fit(sample(target, n=600), CTX)
+    caution = learner.caution(facts(degree), 600)
+    if learns:
+        assert caution is None
+        assert error(fitted, target) < 0.2
+    else:
+        assert f"degree {degree}" in caution
+        assert "bias" in caution
+        assert error(fitted, target) > 0.9
+    assert learner.caution(facts(), 600) is None
+
+
+def test_units_of_inputs_and_labels_change_nothing():
+    """Predictions for c x and s y + t are s times those for x and y, plus t."""
+    data = sample(saddle, n=60)
+    learner = QuadRaw(width=30, gate="constant", iterations=500, tolerance=1e-10)
+    one = learner.fit(data, CTX)
+    moved = Data(sample="m", n=60, d=D, x=10 * data.x, y=5 * data.y + 3)
+    other = learner.fit(moved, Context(square_mean=100 * CTX.square_mean))
+    x = sphere(50, seed=3)
+    torch.testing.assert_close(other.predict(10 * x), 5 * one.predict(x) + 3, rtol=1e-4, atol=1e-4)
+
+
+def test_lambdas_of_one_sample_share_their_path_and_come_out_as_alone():
+    """Bitwise, also next to another sample, size or seed."""
+    data = sample(saddle, n=60)
+    jobs = [Job(QuadRaw(width=20, regularization=value), data, CTX) for value in (1e-4, 1e-2, 3e-5)]
+    assert len({job.learner.batch_key(data) for job in jobs}) == 1
+    jobs += [
+        Job(QuadRaw(width=20), sample(saddle, n=40), CTX),
+        Job(QuadRaw(width=20), data, Context(seed=1, square_mean=CTX.square_mean)),
+    ]
+    x = sphere(20, seed=5)
+    values = [predictor.predict(x) for predictor in QuadRaw.fit_batch(jobs)]
+    for job, value in zip(jobs, values, strict=True):
+        assert torch.equal(value, job.learner.fit(job.train, job.ctx).predict(x))
+    assert len({tuple(value.tolist()) for value in values}) == len(jobs)
+
+
+def test_the_path_stops_at_the_chosen_lambda():
+    assert QuadRaw(regularization=1e-3, regularization_path=(1e-4, 1e-1, 1e-2)).schedule() == (1e-1, 1e-2, 1e-3)
+    assert QuadRaw(regularization=0.5, regularization_path=(0.5, 0.1)).schedule() == (0.5,)
+    assert QuadRaw(regularization=0).schedule()[-1] == 0
+
+
+def test_binary_labels_are_fitted_by_their_sign():
+    data = sample(lambda x: (x[:, 0] * x[:, 1]).sign(), n=600, kind="binary")
+    x = sphere(1000, seed=4)
+    for loss in (None, "soft-hinge", "square"):
+        fitted = QuadRaw(width=60, regularization=1e-4, loss=loss).fit(data, CTX)
+        assert float((fitted.predict(x).sign() == (x[:, 0] * x[:, 1]).sign()).double().mean()) > 0.9
+
+
+def test_a_margin_loss_for_real_labels_is_refused():
+    learner = QuadRaw(loss="logistic")
+    assert "binary" in learner.skip(facts(), 100)
+    with pytest.raises(BenchError, match="quad-raw: loss = 'logistic' needs binary labels"):
+        learner.fit(sample(saddle, n=20), CTX)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_point_or_two_and_constant_labels_are_fitted(n):
+    fitted = QuadRaw(width=8).fit(sample(lambda x: torch.full((len(x),), 7.0), n=n), CTX)
+    torch.testing.assert_close(fitted.predict(sphere(5)), torch.full((5,), 7.0, dtype=torch.float64), atol=0.5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"width": 0}, "width must be greater than or equal to 1"),
+        ({"gate": "tanh"}, "gate must be 'indicator', 'relu' or 'constant'"),
+        ({"regularization": -1}, "regularization must be greater than or equal to 0"),
+        ({"regularization_path": [0.0]}, "regularization_path"),
+        ({"optimizer": "sgd"}, "optimizer must be 'lbfgs', 'adam' or 'noisy-sgd'"),
+        ({"lambda": 1}, "unknown option 'lambda'"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        QuadRaw.parse(options, "suite: learner")

@@ -1,0 +1,163 @@
+"""The model is its formula, its gradient is the derivative, and training reaches the convex minimum."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.quadratic_taylor import model as quadratic_taylor
+from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, RegularisedRisk, operator_norm
+from convex_quadratic import convex_minimum, proximal
+
+from bfc_bench.toolkit.lbfgs import minimise
+
+GATES = {
+    "indicator": lambda t: float(t >= 0),
+    "relu": lambda t: max(t, 0.0),
+    "constant": lambda t: 0.5,
+}
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def labels(n: int, loss: str) -> torch.Tensor:
+    y = normal(n, seed=9)
+    return y if loss == "square" else y.sign()
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_model_is_its_formula(gate):
+    """1/(2 sqrt m) sum_r a_r sigma''(w_{0,r}.h) (w_r.h)^2, term by term."""
+    m, size = 5, 3
+    model = QuadraticTaylor.draw(m, size, gate, seed=1, like=normal(1))
+    h, weights = normal(7, size), normal(m, size, seed=2)
+    for point, value in zip(h, model(weights, h), strict=True):
+        terms = [
+            (-1) ** r * GATES[gate](float(model.initial[r] @ point)) * float(weights[r] @ point) ** 2 for r in range(m)
+        ]
+        assert float(value) == pytest.approx(sum(terms) / (2 * math.sqrt(m)))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 11])
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_is_the_derivative(gate, loss, rows, monkeypatch):
+    """Against automatic differentiation of the regularised risk as eq. (2) prints it, whatever rows a block has."""
+    monkeypatch.setattr(quadratic_taylor, "BLOCK", 6 * rows)
+    h, y = normal(11, 4), labels(11, loss)
+    model = QuadraticTaylor.draw(6, 4, gate, seed=0, like=h)
+    weights = normal(6, 4, seed=3).requires_grad_()
+    prediction = model(weights, h)
+    values = {
+        "square": lambda: (prediction - y) ** 2,
+        "logistic": lambda: torch.log1p(torch.exp(-y * prediction)),
+        "soft-hinge": lambda: torch.log1p(torch.exp(1 - y * prediction)),
+    }[loss]()
+    expected = values.mean() + 0.3 * (weights.norm(dim=1) ** 4).sum()
+    expected.backward()
+    value, gradient = RegularisedRisk(h, model.coefficients(h), y, LOSSES[loss])(weights.detach(), 0.3)
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(gradient, weights.grad)
+
+
+def test_zero_is_stationary_and_scaling_labels_scales_the_problem():
+    """W -> s W takes labels y to s^2 y and the regularised square risk to s^4 times itself."""
+    h, y, weights = normal(20, 3), labels(20, "square"), normal(4, 3, seed=5)
+    model = QuadraticTaylor.draw(4, 3, "indicator", seed=0, like=h)
+    one, four = (RegularisedRisk(h, model.coefficients(h), scale * y, LOSSES["square"]) for scale in (1, 4))
+    assert not one(torch.zeros(4, 3, dtype=torch.float64), 0.1)[1].any()
+    torch.testing.assert_close(four(2 * weights, 0.1)[0], 16 * one(weights, 0.1)[0])
+
+
+def test_operator_norm_is_least_for_isotropic_features_and_at_most_one():
+    size = 6
+    isotropic = math.sqrt(size) * torch.eye(size, dtype=torch.float64).repeat(3, 1)
+    assert operator_norm(isotropic) == pytest.approx(size**-0.5)
+    line = normal(1, size).repeat(4, 1)
+    assert operator_norm(line) == pytest.approx(1.0)
+    sphere = normal(200, size)
+    assert size**-0.5 < operator_norm(sphere / sphere.norm(dim=1, keepdim=True)) < 0.6
+
+
+def test_lbfgs_ends_at_the_minimum_or_when_progress_is_small():
+    scales = torch.logspace(0, 4, 100, dtype=torch.float64)
+
+    def objective(x):
+        return (scales * (x - 1) ** 2).sum(), 2 * scales * (x - 1)
+
+    start = normal(100)
+    before = start.clone()
+    ends = [minimise(objective, start, iterations=1000, tolerance=t) for t in (0, 0.5, 1 - 1e-9)]
+    values = [float(objective(end)[0]) for end in ends]
+    torch.testing.assert_close(ends[0], torch.ones_like(start), atol=1e-4, rtol=0)
+    assert values[0] < values[1] < values[2] < float(objective(start)[0])
+    assert torch.equal(start, before)
+
+
+def test_proximal_map_of_the_squared_traces():
+    """Its value is below that at random symmetric neighbours, and it shrinks eigenvalues alone."""
+    z = normal(5, 5)
+    z = z + z.T
+    weights = (0.3, 1.1)
+
+    def value(x):
+        eigenvalues = torch.linalg.eigvalsh(x)
+        return (
+            (x - z).square().sum() / 2
+            + weights[0] * eigenvalues.clamp(min=0).sum() ** 2
+            + weights[1] * eigenvalues.clamp(max=0).sum() ** 2
+        )
+
+    x = proximal(z, *weights)
+    assert torch.allclose(x @ z, z @ x)
+    for seed in range(50):
+        step = normal(5, 5, seed=seed + 1) * 10 ** -(1 + seed % 4)
+        assert value(x) <= value(x + step + step.T) + 1e-12
+
+
+def planted(n: int = 60, size: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    """Labels of a quadratic form of three positive and one negative eigenvalue, with noise."""
+    h = normal(n, size)
+    u = torch.linalg.qr(normal(size, size, seed=1)).Q[:, :4]
+    return h, ((h @ u) ** 2) @ torch.tensor([1.0, 0.5, 0.3, -0.7], dtype=torch.float64) + 0.3 * normal(n, seed=2)
+
+
+@pytest.mark.parametrize("width", [12, 15])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_constant_gates_reach_the_convex_minimum(loss, width):
+    """From every start, also where one sign has more units than the other."""
+    h, y = planted()
+    y = y if loss == "square" else (y > y.median()).double() * 2 - 1
+    model = QuadraticTaylor.draw(width, 5, "constant", seed=0, like=h)
+    risk = RegularisedRisk(h, model.coefficients(h), y, LOSSES[loss])
+    matrix, minimum = convex_minimum(h, y, 1e-2, loss=loss, width=width)
+    assert minimum < 0.9 * float(risk(torch.zeros(width, 5, dtype=torch.float64), 1e-2)[0])
+    for seed in range(3):
+        weights = minimise(partial(risk, strength=1e-2), normal(width, 5, seed=seed), iterations=500, tolerance=1e-9)
+        assert float(risk(weights, 1e-2)[0]) == pytest.approx(minimum, rel=1e-5)
+        signed = model.coefficients(h)[0].unsqueeze(1) * weights
+        torch.testing.assert_close(weights.T @ signed, matrix, atol=2e-3, rtol=0)
+
+
+def test_the_regulariser_of_a_matrix_is_what_the_docstring_says():
+    """32 ((tr M_+)^2 + (tr M_-)^2), which is 16 ||M||_*^2 only when the traces are equal: min over W at fixed M."""
+    h = normal(200, 4)
+    u = torch.linalg.qr(normal(4, 4, seed=1)).Q
+    for eigenvalues in ((1.0, 0.5, -0.5, -1.0), (1.0, 0.5, 0.2, -0.1)):
+        spectrum = torch.tensor(eigenvalues, dtype=torch.float64)
+        y = ((h @ u) ** 2) @ spectrum
+        model = QuadraticTaylor.draw(16, 4, "constant", seed=0, like=h)
+        risk = RegularisedRisk(h, model.coefficients(h), y, LOSSES["square"])
+        strength = 1e-7  # so small that the fit is exact
+        weights = normal(16, 4, seed=3)
+        for value in (1e-2, 1e-4, 1e-6, strength):
+            objective = partial(risk, strength=value)
+            weights = minimise(objective, weights, iterations=2000, tolerance=1e-10, unit=value)
+        norm = float((weights.square().sum(1) ** 2).sum())
+        plus, minus = spectrum.clamp(min=0).sum(), spectrum.clamp(max=0).sum()
+        assert norm == pytest.approx(float(32 * (plus**2 + minus**2)), rel=2e-3)
+        nuclear = float(16 * spectrum.abs().sum() ** 2)
+        assert norm == pytest.approx(nuclear, rel=2e-3) if plus == -minus else norm > 1.2 * nuclear

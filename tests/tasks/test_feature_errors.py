@@ -1,0 +1,172 @@
+import math
+
+import numpy as np
+import pytest
+
+from bfc_bench.seeds import stream
+from bfc_bench.tasks.features import cka, feature_errors, measure_features, procrustes_error, span_error
+
+M, K = 400, 4
+MEASURES = (procrustes_error, span_error, cka)
+
+
+def features(name, width=K, m=M):
+    return stream("test", "features", name).standard_normal((m, width)) * np.linspace(2, 1, width)
+
+
+def orthogonal(name, size=K):
+    return np.linalg.qr(stream("test", "rotation", name).standard_normal((size, size)))[0]
+
+
+def nuclear_formula(reference, learned):
+    moment = reference.T @ learned / len(reference)
+    total, other = (np.mean(np.sum(s**2, axis=1)) for s in (reference, learned))
+    return (total + other - 2 * np.linalg.norm(moment, "nuc")) / total
+
+
+def test_a_rotation_or_reflection_costs_nothing():
+    reference, u = features("rotated"), orthogonal("rotated")
+    assert procrustes_error(reference, reference @ u) < 1e-28
+    assert procrustes_error(reference, reference @ (u * [-1, 1, 1, 1])) < 1e-28
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 1.1, 3.0])
+def test_a_wrong_scale_costs_its_square(scale):
+    reference = features("scaled")
+    assert procrustes_error(reference, scale * reference @ orthogonal("scaled")) == pytest.approx((1 - scale) ** 2)
+
+
+def test_it_is_the_nuclear_norm_formula():
+    reference, learned = features("nuclear"), features("nuclear") + 0.3 * features("nuclear noise")
+    assert procrustes_error(reference, learned) == pytest.approx(nuclear_formula(reference, learned), rel=1e-10)
+
+
+def test_no_orthogonal_matrix_does_better():
+    reference, learned = features("best"), features("best") @ orthogonal("best") + features("best noise")
+    best = procrustes_error(reference, learned)
+    for i in range(50):
+        residual = np.sum((reference - learned @ orthogonal(i)) ** 2) / np.sum(reference**2)
+        assert residual >= best
+
+
+def test_rotating_either_side_changes_nothing():
+    reference, learned = features("left"), features("right")
+    expected = procrustes_error(reference, learned)
+    assert procrustes_error(reference @ orthogonal(1), learned) == pytest.approx(expected)
+    assert procrustes_error(reference, learned @ orthogonal(2)) == pytest.approx(expected)
+    assert procrustes_error(5 * reference, 5 * learned) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
+def test_small_errors_keep_their_digits(size):
+    """P of an orthogonal perturbation is size^2 to first order; the nuclear-norm formula is noise below 1e-15."""
+    reference = np.linalg.qr(features("digits", 2 * K))[0]
+    learned = (reference[:, :K] + size * reference[:, K:]) @ orthogonal("digits")
+    assert procrustes_error(reference[:, :K], learned) == pytest.approx(size**2, rel=1e-3)
+
+
+def test_more_noise_is_more_error():
+    reference, noise = features("monotone"), features("monotone noise")
+    errors = [procrustes_error(reference, reference + size * noise) for size in (0, 0.01, 0.1, 0.3, 1, 3)]
+    assert errors == sorted(errors)
+    assert errors[0] < 1e-28
+
+
+def test_columns_beyond_k_are_ignored_and_missing_ones_are_zero():
+    reference = np.linalg.qr(features("columns"))[0] * [4, 3, 2, 1]
+    extra = np.column_stack([reference, 100 * features("extra")])
+    assert procrustes_error(reference, extra) < 1e-28
+    assert procrustes_error(reference, reference[:, :3]) == pytest.approx(1 / 30)
+    assert procrustes_error(reference, reference[:, :0]) == pytest.approx(1)
+
+
+def test_span_ignores_mixing_and_is_below_procrustes():
+    reference = features("span")
+    mixed = reference @ stream("test", "mixing").standard_normal((K, K))
+    assert span_error(reference, mixed) < 1e-24
+    assert procrustes_error(reference, mixed) > 0.1
+    for size in (0.01, 0.1, 1.0):
+        learned = reference + size * features("span noise")
+        assert 0 < span_error(reference, learned) < procrustes_error(reference, learned)
+
+
+def test_span_error_of_unrelated_directions_is_their_share():
+    basis = np.linalg.qr(features("basis"))[0]
+    assert span_error(basis, basis[:, :1]) == pytest.approx(0.75)
+
+
+def test_cka_is_one_for_the_same_up_to_rotation_scale_and_shift_and_falls_with_noise():
+    reference = features("cka")
+    assert cka(reference, 3 * reference @ orthogonal("cka") + 7) == pytest.approx(1)
+    values = [cka(reference, reference + size * features("cka noise")) for size in (0.1, 0.5, 2.0)]
+    assert values == sorted(values, reverse=True)
+    assert cka(reference, features("unrelated")) < 0.1
+    assert math.isnan(cka(reference, np.ones((M, 2))))
+
+
+def test_cka_by_its_kernel_form():
+    x, y = features("x", m=30), features("y", 2, m=30)
+    centre = np.eye(30) - 1 / 30
+
+    def hsic(a, b):
+        return np.trace(centre @ a @ a.T @ centre @ b @ b.T)
+
+    assert cka(x, y) == pytest.approx(hsic(x, y) / math.sqrt(hsic(x, x) * hsic(y, y)))
+
+
+def test_layers_of_both_are_compared():
+    s2, s3 = features("S2"), features("S3", 2)
+    found = feature_errors({"S2": s2, "S3": s3, "S4": s3}, {"S3": 2 * s3, "S2": s2, "S1": s2})
+    assert list(found) == ["S2", "S3"]
+    assert found["S3"] == pytest.approx(1)
+
+
+def learned_layers():
+    """Layers as learners have them: close to the target, wider or narrower, with columns that vanish or repeat."""
+    reference, noise, wide = features("layer"), features("layer noise"), features("wide", 9)
+    yield "equal", reference, reference @ orthogonal("layer")
+    for size in (1e-9, 1e-5, 0.3):
+        yield f"noise {size}", reference, reference @ orthogonal("layer") + size * noise
+    yield "wide", reference, np.column_stack([reference + 0.01 * noise, wide])
+    yield "narrow", reference, reference[:, :2] + 0.1 * noise[:, :2]
+    yield "no columns", reference, reference[:, :0]
+    yield "shifted", reference + 50, reference @ orthogonal("layer") + 20
+    yield "columns of zeros", reference, np.column_stack([reference + noise, np.zeros((M, 2))])
+    yield "columns of rounding errors", reference, np.column_stack([reference + noise, 1e-15 * wide])
+    yield "small columns", reference, np.column_stack([reference + noise, 1e-9 * wide])
+    yield "repeated columns", reference, np.column_stack([reference + noise, noise[:, :2] + reference[:, :2]])
+    yield "all but repeated", reference, np.column_stack([noise, noise + 1e-7 * reference])
+
+
+@pytest.mark.parametrize(("reference", "learned"), [pytest.param(*case[1:], id=case[0]) for case in learned_layers()])
+def test_measured_together_they_are_what_each_says_alone(reference, learned):
+    found = measure_features({"S2": reference}, {"S2": learned})
+    assert list(found) == ["feature_errors", "span_errors", "cka"]
+    for values, measure in zip(found.values(), MEASURES, strict=True):
+        assert values["S2"] == pytest.approx(measure(reference, learned), rel=1e-7, abs=1e-24, nan_ok=True)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_features_that_are_not_finite_have_no_error(measure):
+    reference = features("nan")
+    learned = reference.copy()
+    learned[0, 0] = math.nan
+    assert math.isnan(measure(reference, learned))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("bad", [np.ones(M), np.ones((M + 1, K))])
+def test_shapes_are_checked(measure, bad):
+    with pytest.raises(ValueError, match="at the same m points"):
+        measure(features("shape"), bad)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_reference_of_zeros_is_an_error(measure):
+    with pytest.raises(ValueError, match="all zero"):
+        measure(np.zeros((M, K)), features("zero"))
+
+
+def test_float32_features_are_compared_in_float64():
+    reference = features("float32").astype(np.float32)
+    assert procrustes_error(reference, reference) < 1e-28

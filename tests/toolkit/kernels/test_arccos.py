@@ -1,0 +1,138 @@
+"""Closed forms of arc-cosine kernels against integrals, samples, limits and invariants."""
+
+from math import pi
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+
+from bfc_bench.toolkit.kernels.arccos import k0, k1, k2, k3, nngp, ntk
+
+STEPS = {
+    k0: lambda t: (t > 0).astype(float),
+    k1: lambda t: np.maximum(t, 0),
+    k2: lambda t: np.maximum(t, 0) ** 2 / 2,
+    k3: lambda t: np.maximum(t, 0) ** 3 / 6,
+}
+RHOS = np.array([-1.0, -0.9, -0.3, 0.0, 0.4, 0.99, 1.0])
+
+
+def points(n: int, d: int, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)) * np.linspace(0.2, 2, n)[:, None])
+
+
+@pytest.mark.parametrize(("kernel", "radial"), [(k0, 1.0), (k1, 2.0), (k2, 2.0), (k3, 4 / 3)])
+def test_angular_integral(kernel, radial):
+    """In polar coordinates the radius integrates to 1, E r^2 = 2, E r^4 / 4 = 2 and E r^6 / 36, the angle is left."""
+    power = {k0: 0, k1: 1, k2: 2, k3: 3}[kernel]
+    for rho in RHOS:
+        theta = np.arccos(rho)
+        # Both gates are open on an arc of length pi - theta.
+        value, _ = quad(lambda a, t=theta: (np.cos(a) * np.cos(a - t)) ** power, theta - pi / 2, pi / 2, epsabs=1e-13)
+        assert kernel(np.array(rho)) == pytest.approx(radial * value / (2 * pi), abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", STEPS)
+def test_monte_carlo(kernel):
+    """Within 5 standard errors of 400,000 draws."""
+    rng = np.random.default_rng(1)
+    u, v = rng.standard_normal((2, 400_000))
+    for rho in (-0.6, 0.2, 0.8):
+        draws = STEPS[kernel](u) * STEPS[kernel](rho * u + np.sqrt(1 - rho**2) * v)
+        assert abs(draws.mean() - kernel(np.array(rho))) < 5 * draws.std() / np.sqrt(len(draws))
+
+
+@pytest.mark.parametrize(("kernel", "at_one"), [(k0, 1 / 2), (k1, 1 / 2), (k2, 3 / 8), (k3, 5 / 24)])
+def test_ends_and_rounding_beyond_them(kernel, at_one):
+    ends = np.array([-1 - 1e-15, -1.0, 1.0, 1 + 1e-15])
+    assert kernel(ends).tolist() == [0.0, 0.0, at_one, at_one]
+
+
+@pytest.mark.parametrize(("kernel", "below"), [(k1, k0), (k2, k1), (k3, k2)])
+def test_derivatives_chain(kernel, below):
+    """k_q' = k_{q-1}: differentiating a kernel in rho differentiates both activations (Price's theorem)."""
+    rho, h = np.linspace(-0.95, 0.95, 9), 1e-5
+    assert np.allclose((kernel(rho + h) - kernel(rho - h)) / (2 * h), below(rho), atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", STEPS)
+def test_array_libraries_agree(kernel):
+    import jax.numpy as jnp
+
+    assert np.allclose(kernel(torch.from_numpy(RHOS)).numpy(), kernel(RHOS), rtol=0, atol=1e-15)
+    assert np.allclose(kernel(jnp.asarray(RHOS, dtype=jnp.float32)), kernel(RHOS), rtol=0, atol=1e-3)
+
+
+def test_depth_one_formulas():
+    """NNGP = 2 |x||z|/d k1, NTK = NNGP + 2 <x,z>/d k0."""
+    x, z = points(6, 5), points(4, 5, 1)
+    norms = torch.outer(x.norm(dim=1), z.norm(dim=1))
+    rho = x @ z.T / norms
+    assert torch.allclose(nngp(x, z), 2 * norms / 5 * k1(rho), rtol=1e-13, atol=0)
+    assert torch.allclose(ntk(x, z), 2 * norms / 5 * (k1(rho) + rho * k0(rho)), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.7])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_textbook_recursion(depth, bias):
+    """Jacot et al. 2018: layer by layer, with full covariance matrices and no shortcut."""
+    x = points(7, 5)
+    covariance = 2 * x @ x.T / 5 + bias
+    tangent = covariance.clone()
+    for layer in range(depth):
+        sd = covariance.diagonal().sqrt()
+        rho = covariance / torch.outer(sd, sd)
+        weight = 1 if layer == depth - 1 else 2
+        covariance = weight * torch.outer(sd, sd) * k1(rho) + bias
+        tangent = covariance + weight * tangent * k0(rho)
+    # The recursion itself loses half the digits where rho = 1.
+    assert torch.allclose(nngp(x, depth=depth, bias_variance=bias), covariance, rtol=1e-13, atol=0)
+    assert torch.allclose(ntk(x, depth=depth, bias_variance=bias), tangent, rtol=1e-7, atol=0)
+    off = ~torch.eye(7, dtype=torch.bool)
+    assert torch.allclose(ntk(x, depth=depth, bias_variance=bias)[off], tangent[off], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", [nngp, ntk])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_diagonal_is_exact(kernel, depth):
+    x = points(20, 30)
+    expected = (x**2).mean(1) * (depth + 1 if kernel is ntk else 1)
+    assert torch.allclose(kernel(x, depth=depth).diagonal(), expected, rtol=1e-15, atol=0)
+    # Also between two arrays that hold the same points, where acos would cost eight digits.
+    assert torch.allclose(kernel(x, x.clone(), depth=depth).diagonal(), expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("kernel", [nngp, ntk])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_homogeneous_without_bias(kernel, depth):
+    x, z = points(5, 6), points(8, 6, 1)
+    assert torch.allclose(kernel(3 * x, 0.5 * z, depth=depth), 1.5 * kernel(x, z, depth=depth), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.5])
+@pytest.mark.parametrize("kernel", [nngp, ntk])
+def test_positive_semidefinite_and_symmetric(kernel, bias):
+    x = torch.cat([points(60, 4), points(3, 4) * 0])
+    for depth in (1, 2, 3):
+        gram = kernel(x, depth=depth, bias_variance=bias)
+        assert gram.dtype == torch.float64
+        assert torch.isfinite(gram).all()
+        assert torch.allclose(gram, gram.T, rtol=1e-12, atol=1e-14)
+        assert torch.linalg.eigvalsh(gram)[0] > -1e-12
+
+
+def test_nngp_is_the_covariance_of_a_wide_network():
+    """Mean over 100 random networks of width 300 of the last hidden layer's products; standard error below 4 %."""
+    rng = np.random.default_rng(2)
+    x = points(3, 4).numpy()
+    draws = []
+    for _ in range(100):
+        h = x
+        for _ in range(2):
+            h = np.maximum(h @ rng.standard_normal((h.shape[1], 300)) * np.sqrt(2 / h.shape[1]), 0)
+        draws.append(h @ h.T / 300)
+    expected = nngp(torch.from_numpy(x), depth=2).numpy()
+    error = np.std(draws, axis=0) / np.sqrt(len(draws))
+    assert (error < 0.04 * expected).all()
+    assert (np.abs(np.mean(draws, axis=0) - expected) < 4 * error + 0.01 * expected).all()

@@ -1,0 +1,82 @@
+"""Kernel matrices: tiles against formulas, the common scale, and what the curve solver relies on."""
+
+import numpy as np
+import pytest
+import torch
+
+from bfc_bench.toolkit.kernels import arccos
+from bfc_bench.toolkit.kernels.by_name import make_kernel
+
+NAMES = ("rbf", "poly", "ntk", "nngp")
+
+
+def points(n: int, p: int, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal((n, p)))
+
+
+def direct(name: str, x: torch.Tensor, z: torch.Tensor, gamma: float) -> torch.Tensor:
+    if name == "rbf":
+        return torch.exp(-gamma * ((x[:, None] - z[None]) ** 2).sum(2))
+    if name == "poly":
+        return ((1 + gamma * (x @ z.T)) / 2) ** 3
+    scale = (gamma * x.shape[1]) ** 0.5
+    return arccos.nngp(scale * x, scale * z, 2) if name == "nngp" else arccos.ntk(scale * x, scale * z, 2) / 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 3), (256, 256), (257, 511), (600, 300)])
+def test_tiles_equal_the_formula(name, m, n):
+    """At sizes below, at and across the edges of tiles."""
+    x, z = points(m, 7), points(n, 7, 1)
+    kernel = make_kernel(name, 0.1, depth=2, degree=3)
+    assert torch.allclose(
+        kernel.matrix(kernel.points(x), kernel.points(z)), direct(name, x, z, 0.1), rtol=1e-12, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gram(name):
+    x = points(530, 6)
+    kernel = make_kernel(name, 0.2, depth=2, degree=3, bias_variance=0.3)
+    prepared = kernel.points(x)
+    gram = kernel.gram(prepared)
+    assert gram.dtype == torch.float64
+    assert torch.allclose(gram, gram.T, rtol=1e-13, atol=0)
+    assert torch.allclose(gram, kernel.matrix(prepared, prepared), rtol=1e-13, atol=1e-14)
+    assert torch.equal(gram.tril(), kernel.gram(prepared, mirror=False).tril())
+    assert torch.linalg.eigvalsh(gram)[0] > -1e-11
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matmul_equals_matrix_times_weights(name):
+    x, z, weights = points(300, 4), points(700, 4, 1), points(700, 3, 2)
+    kernel = make_kernel(name, 0.2)
+    x, z = kernel.points(x), kernel.points(z)
+    assert torch.allclose(kernel.matmul(x, z, weights), kernel.matrix(x, z) @ weights, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("bias_variance", [0.0, 0.5])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_one_at_a_point_of_unit_norm(name, depth, bias_variance):
+    """The scale in which a ridge is absolute."""
+    x = points(10, 5)
+    x = x / x.norm(dim=1, keepdim=True) / 0.3**0.5
+    kernel = make_kernel(name, 0.3, depth=depth, degree=4, coef0=2.0, bias_variance=bias_variance)
+    assert torch.allclose(kernel.gram(kernel.points(x)).diagonal(), torch.ones(10).double(), rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_do_not_depend_on_other_points(name):
+    """Relative 1e-14: tiles of other widths may be summed in another order."""
+    x = points(600, 5)
+    kernel = make_kernel(name, 0.2)
+    whole, part = kernel.gram(kernel.points(x)), kernel.gram(kernel.points(x[:333]))
+    assert torch.allclose(whole[:333, :333], part, rtol=1e-13, atol=1e-15)
+
+
+def test_rbf_of_equal_points_is_at_most_one():
+    x = 1e3 + 1e-6 * points(50, 3)
+    kernel = make_kernel("rbf", 1.0)
+    values = kernel.matrix(kernel.points(x), kernel.points(x))
+    assert values.max() <= 1

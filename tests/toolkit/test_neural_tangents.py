@@ -1,0 +1,57 @@
+"""Closed forms against neural-tangents, where it is installed."""
+
+from math import sqrt
+
+import jax
+import numpy as np
+import pytest
+import torch
+
+from bfc_bench.errors import UsageError
+from bfc_bench.toolkit import neural_tangents as tangents
+from bfc_bench.toolkit.kernels import arccos
+
+needs_it = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+X, Z = np.random.default_rng(0).standard_normal((2, 9, 5))
+
+
+def network(nt, depth: int, bias_variance: float):
+    dense = {"b_std": sqrt(bias_variance)}
+    hidden = [nt.stax.Dense(16, W_std=sqrt(2), **dense), nt.stax.Relu()] * depth
+    return nt.stax.serial(*hidden, nt.stax.Dense(1, W_std=1.0, **dense))
+
+
+@needs_it
+@pytest.mark.parametrize("bias_variance", [0.0, 0.5])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+def test_closed_forms_agree(kernel, depth, bias_variance):
+    """To 1e-12, also on the diagonal."""
+    with jax.enable_x64(True):
+        kernel_fn = network(tangents.neural_tangents(), depth, bias_variance)[2]
+        between, within = (np.asarray(kernel_fn(X, other, kernel)) for other in (Z, None))
+    ours = getattr(arccos, kernel)
+    x, z = torch.from_numpy(X), torch.from_numpy(Z)
+    assert np.allclose(ours(x, z, depth, bias_variance), between, rtol=0, atol=1e-12)
+    assert np.allclose(ours(x, None, depth, bias_variance), within, rtol=0, atol=1e-12)
+
+
+@needs_it
+def test_differentiation_and_prediction_work():
+    nt = tangents.neural_tangents()
+    init, apply, kernel_fn = network(nt, 1, 0.0)
+    _, params = init(jax.random.PRNGKey(0), X.shape)
+    x = X.astype(np.float32)
+    jacobian = jax.jacobian(lambda p: apply(p, x)[:, 0])(params)
+    rows = np.hstack([np.asarray(leaf).reshape(len(x), -1) for leaf in jax.tree.leaves(jacobian)])
+    assert np.allclose(nt.empirical_ntk_fn(apply)(x, None, params), rows @ rows.T, atol=1e-4)
+    kernel = np.asarray(kernel_fn(x, None, "ntk"))
+    assert nt.predict.max_learning_rate(kernel) == pytest.approx(2 * len(x) / np.linalg.eigvalsh(kernel)[-1], rel=1e-4)
+
+
+def test_unavailable_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(tangents, "TESTED", "0.0.0")
+    tangents.neural_tangents.cache_clear()
+    with pytest.raises(UsageError, match="neural-tangents"):
+        tangents.neural_tangents()
+    tangents.neural_tangents.cache_clear()
