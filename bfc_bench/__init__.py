@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     )
     from bfc_bench.markers import hookimpl
 
-DEFAULT_STORE = "bfc-results"
-"""Directory of the results where none is named."""
-
 _HOMES = {
     "bfc_bench.api": ("as_sklearn", "judge_claims", "load_learner", "load_suite", "read_results", "run_suite"),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),

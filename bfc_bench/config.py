@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
 from bfc_bench.errors import UsageError, suggest
 
@@ -30,6 +32,44 @@ class Settings(BaseModel):
             return cls(**values)
         except ValidationError as error:
             raise UsageError(explain(error, cls, where)) from None
+
+    def plain(self) -> dict[str, Any]:
+        """All options as plain data. Sets are in order, so that it does not depend on the hash seed of the process."""
+        dumped = self.model_dump(mode="json")
+        return {name: _ordered(getattr(self, name), value) for name, value in dumped.items()}
+
+    def changed(self) -> dict[str, Any]:
+        """The options that differ from their defaults, as plain data: a new option leaves it as it was."""
+        plain, fields = self.plain(), type(self).model_fields
+        kept = [name for name in plain if name not in fields or not _is_default(fields[name], getattr(self, name))]
+        inner = {name: value.changed() for name in kept if isinstance(value := getattr(self, name), Settings)}
+        return {name: inner.get(name, plain[name]) for name in kept}
+
+
+def plain(value: Any) -> Any:
+    """Any value as plain data, sets in order."""
+    return _ordered(value, to_jsonable_python(value))
+
+
+def _ordered(value: Any, plain: Any) -> Any:
+    """``plain``, the plain form of ``value``, with whatever is a set in ``value`` sorted."""
+    if isinstance(value, set | frozenset):
+        return sorted((_ordered(item, to_jsonable_python(item)) for item in value), key=canonical_json)
+    if isinstance(value, BaseModel):
+        return {name: _ordered(getattr(value, name, None), item) for name, item in plain.items()}
+    if isinstance(value, Mapping) and isinstance(plain, dict):
+        return {name: _ordered(item, plain[name]) for name, item in zip(plain, value.values(), strict=True)}
+    if isinstance(value, list | tuple) and isinstance(plain, list):
+        return [_ordered(*pair) for pair in zip(value, plain, strict=True)]
+    return plain
+
+
+def _is_default(field: FieldInfo, value: Any) -> bool:
+    """Whether a value is the field's default, as plain data: a default may be written as a list for a tuple."""
+    if field.is_required():
+        return False
+    default = field.get_default(call_default_factory=True)
+    return bool(value == default) or plain(value) == plain(default)
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

@@ -193,7 +193,7 @@ class Learner(Settings, ABC):
 
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data."""
-        return self.model_dump(mode="json")
+        return self.plain()
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,11 @@ class SklearnEstimator(Learner):
         """All options with their values, as plain data, under scikit-learn's names."""
         return {name: _plain(value) for name, value in _parameters(self, type(self).model_fields).items()}
 
+    def changed(self) -> dict[str, Any]:
+        """Options that differ from scikit-learn's defaults, under scikit-learn's names."""
+        fields, options = type(self).model_fields, self.options()
+        return {name: options[name] for name in (fields[field].alias or field for field in super().changed())}
+
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
         from bfc_bench.toolkit.features import square_mean

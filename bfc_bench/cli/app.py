@@ -7,16 +7,41 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 import typer
+from typer.core import TyperGroup
 
-from bfc_bench.cli import check, claims, compare, doctor, list, new, plan, report, results, sync, ui
-from bfc_bench.cli import run as run_verb
 from bfc_bench.errors import BenchError
 
+VERBS = (
+    *("list", "plan", "run", "results", "report", "claims"),
+    *("compare", "sync", "ui", "check", "new", "doctor"),
+)
+"""In the order of ``--help``; each is a module beside this one."""
+
+
+class Verbs(TyperGroup):
+    """The verbs, each loaded when it is called, or when help is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One verb; None for an unknown name."""
+        if cmd_name not in VERBS:
+            return None
+        app = typer.Typer()
+        app.callback()(lambda: None)
+        import_module(f"bfc_bench.cli.{cmd_name}").add_to(app)
+        return typer.main.get_group(app).commands[cmd_name]  # type: ignore[attr-defined]
+
+
 app = typer.Typer(
+    cls=Verbs,
     name="bfc-bench",
     help="Sample-complexity benchmarks for hierarchical learning: learners against shared task suites.",
     no_args_is_help=True,
@@ -24,8 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (list, plan, run_verb, results, report, claims, compare, sync, ui, check, new, doctor):
-    module.add_to(app)
+app.callback()(lambda: None)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

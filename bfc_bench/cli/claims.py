@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, print_json
+from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console, print_json
 
 if TYPE_CHECKING:
     from bfc_bench.analysis.claims import Verdict
@@ -27,12 +27,13 @@ def claims(
 
     Exit code 0 whatever the verdicts are.
     """
-    from bfc_bench.api import judge_claims
     from bfc_bench.errors import UsageError
+    from bfc_bench.stored_suite import open_store
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
-    verdicts = judge_claims(suite, store=store)
+    with open_store(store) as held:
+        verdicts = held[suite].claims()
     if format == "json":
         print_json([verdict.as_dict() for verdict in verdicts])
     elif verdicts:
@@ -42,7 +43,6 @@ def claims(
 
 
 def _print_table(verdicts: list[Verdict]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -70,11 +70,9 @@ def _print_table(verdicts: list[Verdict]) -> None:
             number(verdict.p),
             number(verdict.holm_p),
         )
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200
-    console.print(table)
+    out = console()
+    out.print(table)
     counts = Counter(verdict.verdict for verdict in verdicts)
     words = ", ".join(f"{counts[word]} {word}" for word in colours)
-    console.print(f"{len(verdicts)} claims: {words}.", highlight=False)
-    console.print(expected_errors(verdicts), highlight=False, soft_wrap=True)
+    out.print(f"{len(verdicts)} claims: {words}.", highlight=False)
+    out.print(expected_errors(verdicts), highlight=False, soft_wrap=True)

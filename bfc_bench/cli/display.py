@@ -60,6 +60,8 @@ class Display:
         self._progress.update(self._task, total=self._total, description=session.suite)
         for caution in session.plan.cautions:
             self._print(f"caution: {caution}")
+        for remark in session.plan.remarks:
+            self._print(remark)
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:

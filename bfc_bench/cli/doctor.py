@@ -38,7 +38,10 @@ def doctor(store: StoreOption = STORE) -> None:
         typer.echo(f"  {origin}: unavailable: {why}")
         broken = True
     try:
-        suites = Store(store).suites() if (store / "results.sqlite").exists() else None
+        suites = None
+        if (store / "results.sqlite").exists():
+            with Store(store) as opened:
+                suites = opened.suites()
         found = "none yet" if suites is None else ", ".join(f"{name}@{version}" for name, version in suites) or "empty"
         typer.echo(f"store {store}: {found}")
     except BenchError as error:

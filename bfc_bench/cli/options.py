@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
-from bfc_bench import DEFAULT_STORE
+from bfc_bench.errors import UsageError
+from bfc_bench.store import DEFAULT_STORE, Redo
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SuiteArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.")
@@ -41,9 +45,36 @@ UriOption: TypeAlias = Annotated[
 STORE = Path(DEFAULT_STORE)
 
 
-def workers(jobs: int | None) -> int:
-    """The number of workers: as asked, else one per core that this process may use."""
-    return jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+RedoOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--redo",
+        metavar="failed|stale|all",
+        help="Make again: cells not ok, cells of another release or device, or all. Repeatable.",
+    ),
+]
+RetryOption: TypeAlias = Annotated[bool, typer.Option("--retry-failed", hidden=True)]
+
+
+def redo_of(redo: Sequence[str] | None, retry_failed: bool) -> set[Redo]:
+    """What ``--redo`` and its former spelling ask for. Raises ``UsageError`` for another word."""
+    known = get_args(Redo)
+    for word in redo or ():
+        if word not in known:
+            raise UsageError(f"--redo must be {', '.join(known[:-1])} or {known[-1]}. Got {word!r}.")
+    if retry_failed:
+        warnings.warn("--retry-failed is now --redo failed; the old spelling goes with the next release.", stacklevel=2)
+    return {word for word in known if word in (redo or ()) or (retry_failed and word == "failed")}
+
+
+def console(width: int = 200) -> Console:
+    """The terminal, or ``width`` columns where the output goes elsewhere."""
+    from rich.console import Console
+
+    out = Console()
+    if not out.is_terminal:
+        out.width = max(out.width, width)
+    return out
 
 
 def print_json(records: Sequence[Mapping[str, Any]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -12,11 +13,13 @@ from bfc_bench.cli.options import (
     STORE,
     DeviceOption,
     LearnerOption,
+    RedoOption,
+    RetryOption,
     SetOption,
     StoreOption,
     SuiteArgument,
     TaskOption,
-    workers,
+    redo_of,
 )
 
 
@@ -33,30 +36,33 @@ def plan(
     device: DeviceOption = "auto",
     store: StoreOption = STORE,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers.")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Count failed cells as to do.")] = False,
+    redo: RedoOption = None,
+    retry_failed: RetryOption = False,
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
 ) -> None:
     """Show cells to do, done, failed and skipped, with estimated time and memory. Writes nothing."""
     from rich.console import Console
     from rich.table import Table
 
-    from bfc_bench.api import suite_path
+    from bfc_bench.api import usable_cores
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
+    from bfc_bench.suite.find import suite_path
     from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.precision import resolve_device
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
     plugins = load_plugins()
-    path = suite_path(suite, plugins)
+    path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
-    held = Store(store) if (store / "results.sqlite").exists() else None
-    made = plan_for(grid, held, resolve_device(device), retry_failed=retry_failed)
-    count = workers(jobs)
+    wanted = redo_of(redo, retry_failed)
+    with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
+        made = plan_for(grid, held, resolve_device(device), redo=wanted)
+    count = jobs or usable_cores()
     curves: dict[tuple[str, str], Counter[str]] = {}
     for what, cells in (
         ("to do", made.todo),
@@ -78,6 +84,7 @@ def plan(
         "done": len(made.done),
         "failed": len(made.failed),
         "skipped": len(made.skipped),
+        "stale": made.stale.total(),
         "cpu_seconds": round(total, 1),
         "wall_seconds": round(total / count, 1),
         "peak_memory_bytes": made.peak_bytes,
@@ -86,7 +93,11 @@ def plan(
     }
     if format == "json":
         reasons = Counter(made.skipped.values())
-        print(json.dumps({**facts, "skip_reasons": dict(reasons), "cautions": made.cautions}, indent=2))
+        print(
+            json.dumps(
+                {**facts, "skip_reasons": dict(reasons), "cautions": made.cautions, "remarks": made.remarks}, indent=2
+            )
+        )
         return
     console = Console()
     table = Table(
@@ -98,8 +109,8 @@ def plan(
     console.print(table)
     for reason, number in Counter(made.skipped.values()).items():
         console.print(f"skipped {number}: {reason}", markup=False, highlight=False)
-    for caution in made.cautions:
-        console.print(f"caution: {caution}", markup=False, highlight=False, soft_wrap=True)
+    for line in (*(f"caution: {caution}" for caution in made.cautions), *made.remarks):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
         f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "

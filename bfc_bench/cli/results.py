@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument
+from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
+
+if TYPE_CHECKING:
+    from bfc_bench.store.row import Row
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,19 +35,21 @@ def results(
     ] = False,
 ) -> None:
     """Print the rows of a suite."""
-    from bfc_bench.api import read_results
     from bfc_bench.errors import UsageError
+    from bfc_bench.store.export import csv_bytes, json_bytes, parquet_bytes
+    from bfc_bench.stored_suite import open_store
 
-    writers = {"csv": _csv, "json": _json, "parquet": parquet_bytes}
+    writers = {"csv": csv_bytes, "json": json_bytes, "parquet": parquet_bytes}
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
-    rows = [row.as_dict() for row in read_results(suite, store=store, every=every)]
+    with open_store(store) as held:
+        rows = held[suite].rows(every=every)
     if format == "table" and output is None:
         _print_table(rows)
         return
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
-    data = writers.get(format, _csv)(rows)
+    data = writers.get(format, csv_bytes)(rows)
     if output is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -54,66 +57,26 @@ def results(
         output.write_bytes(data)
 
 
-def _json(rows: list[dict[str, Any]]) -> bytes:
-    return (json.dumps(rows, indent=1) + "\n").encode()
-
-
-def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Nested values as JSON texts, for formats of plain columns."""
-    return [{k: json.dumps(v) if isinstance(v, dict) else v for k, v in row.items()} for row in rows]
-
-
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    from bfc_bench.store.row import COLUMNS
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_flat(rows))
-    return text.getvalue().encode()
-
-
-def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
-    """Rows as a parquet file; nested columns hold JSON texts."""
-    import pandas as pd
-
-    from bfc_bench.store.row import COLUMNS
-
-    buffer = io.BytesIO()
-    pd.DataFrame(_flat(rows), columns=list(COLUMNS)).to_parquet(buffer, index=False)
-    return buffer.getvalue()
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
+def _print_table(rows: Sequence[Row]) -> None:
     from rich.markup import escape
     from rich.table import Table
+
+    from bfc_bench.store.origins import origin_remarks
 
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:.3g}"
 
-    table = Table(
-        "task",
-        "label",
-        "d",
-        "n",
-        "rep",
-        "status",
-        "NMSE",
-        "trimmed",
-        "train",
-        "CPU s",
-        "reason",
-        box=None,
-        header_style="bold",
-    )
+    several = len({row.origin for row in rows if row.status != "skipped"}) > 1
+    named = ("task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason")
+    table = Table(*named, *(["made by"] if several else []), box=None, header_style="bold")
     for row in rows:
         table.add_row(
-            *(str(row[key]) for key in ("task", "label", "d", "n", "replicate", "status")),
-            *(number(row[key]) for key in ("nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds")),
-            escape(row["reason"].split("\n")[0]),
+            *map(str, (row.task, row.label, row.d, row.n, row.replicate, row.status)),
+            *map(number, (row.nmse, row.nmse_trimmed, row.train_nmse, row.fit_cpu_seconds)),
+            escape(row.reason.split("\n")[0]),
+            *([str(row.origin)] if several else []),
         )
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200
-    console.print(table)
+    out = console()
+    out.print(table)
+    for remark in origin_remarks(rows):
+        out.print(remark, markup=False, highlight=False, soft_wrap=True)

@@ -26,7 +26,8 @@ def ui(
     from bfc_bench.tracking.server import serve
     from bfc_bench.tracking.views import saved_views
 
-    suites = Store(store).suites()
+    with Store(store) as opened:
+        suites = opened.suites()
     with serve(store, port) as server:
         typer.echo(f"MLflow: {server.url}  (Ctrl-C ends it)")
         for name, version in suites:

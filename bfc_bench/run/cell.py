@@ -125,6 +125,8 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         reason=reason,
         device=common.device,
         seed=batch.seed(cell),
+        learner_version=spec.version,
+        release=common.release,
         provenance=common.provenance,
         finished_at=time.time(),
         **measured,

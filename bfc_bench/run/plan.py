@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
 from statistics import median
@@ -14,7 +15,9 @@ from bfc_bench.learner import Cost, TaskFacts
 from bfc_bench.run.admission import ask, skip_reason
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
-from bfc_bench.store.row import Row
+from bfc_bench.store import Redo
+from bfc_bench.store.row import Origin, Row
+from bfc_bench.store.store import Held
 from bfc_bench.tasks.task import Problem
 
 FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}
@@ -47,6 +50,10 @@ class Plan:
     done: list[Cell] = field(default_factory=list)
     failed: list[Cell] = field(default_factory=list)
     """Cells with a row that is not ok, and that are not tried again."""
+    stale: Counter[Origin] = field(default_factory=Counter)
+    """How many of the cells done or failed were made by another release of bfc-bench or on another device, by what."""
+    outdated: dict[str, Counter[int]] = field(default_factory=dict)
+    """Rows of other versions of a learner than the present one, by label and version: their cells are made anew."""
     skipped: dict[Cell, str] = field(default_factory=dict)
     """Cells that do not apply, with the reason."""
     to_skip: list[Cell] = field(default_factory=list)
@@ -57,6 +64,21 @@ class Plan:
     """What learners say of their results on some task, a line each, naming label and tasks."""
     peak_bytes: float = 0.0
     """Largest memory that one cell to do declares."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """What readers must know of rows that were not made as this run would make them, a line each."""
+        here = f"bfc-bench {self.common.release} on {self.common.device}"
+        kept = [
+            f"{count} cells were made by {origin}, not by {here}: they are kept, `--redo stale` makes them again."
+            for origin, count in self.stale.most_common()
+        ]
+        made_anew = [
+            f"{label}: {versions.total()} rows were made by version {', '.join(map(str, sorted(versions)))} of the "
+            f"learner, which is now version {self.grid.entries[label].learner.version}: their cells are made anew."
+            for label, versions in self.outdated.items()
+        ]
+        return [*kept, *made_anew]
 
     @property
     def cells(self) -> int:
@@ -137,20 +159,24 @@ def spec(entry: Entry) -> LearnerSpec:
     """A suite's learner as plain data for a worker."""
     options = canonical_json(entry.learner.options())
     candidates = tuple(canonical_json(candidate.options()) for candidate in entry.candidates)
-    return LearnerSpec(entry.learner.name, options, candidates, tuple(entry.tune))
+    return LearnerSpec(entry.learner.name, entry.learner.version, options, candidates, tuple(entry.tune))
 
 
 def make_plan(
-    grid: Grid, common: Common, statuses: Mapping[str, str], history: Sequence[Row], *, retry_failed: bool = False
+    grid: Grid, common: Common, held: Mapping[str, Held], history: Sequence[Row], *, redo: Collection[Redo] = ()
 ) -> Plan:
-    """Sort every cell. ``statuses`` are those of rows in the store; ``history`` are rows to learn costs from."""
+    """Sort every cell. ``held`` are the cells that the store has; ``history`` are rows to learn costs from.
+
+    ``redo`` names cells that have a row and are made again.
+    """
     costs = Costs(grid, history, common.device)
     plan = Plan(grid, common, costs)
     facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}
     reasons: dict[tuple[str, str, int, int], str | None] = {}
     for cell in grid.cells():
-        status = statuses.get(cell.id)
-        if status in DONE:
+        known = held.get(cell.id)
+        made, stale = known is not None and known.status in DONE, known is not None and _stale(known.origin, common)
+        if made and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
         entry, where = grid.entries[cell.label], (cell.label, cell.task, cell.d, cell.n)
@@ -164,18 +190,31 @@ def make_plan(
                 tuned=bool(entry.candidates),
             )
         reason = reasons[where]
-        if reason is not None:
+        if reason is not None and made:  # a result that cannot be made again, on this device say, stays
+            plan.done.append(cell)
+        elif reason is not None:
             plan.skipped[cell] = reason
-            if status != "skipped":
+            if known is None or known.status != "skipped":
                 plan.to_skip.append(cell)
-        elif status not in (None, "skipped") and not retry_failed:
-            plan.failed.append(cell)
-        else:
+        elif known is None or known.status == "skipped" or _again(known, stale, redo):
             plan.todo.append(cell)
             plan.seconds[cell.id] = costs.seconds(cell)
             plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
+        else:
+            (plan.done if made else plan.failed).append(cell)
+            if stale:
+                plan.stale[replace(known.origin, learner_version=None)] += 1
     plan.cautions = _cautions(grid, [*plan.todo, *plan.done], facts)
     return plan
+
+
+def _stale(origin: Origin, common: Common) -> bool:
+    """Whether a row was made by another release, or on another device, than a run would make it now."""
+    return (origin.release, origin.device) != (common.release, common.device)
+
+
+def _again(known: Held, stale: bool, redo: Collection[Redo]) -> bool:
+    return "all" in redo or ("stale" in redo and stale) or ("failed" in redo and known.status not in DONE)
 
 
 def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int], TaskFacts]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from bfc_bench.config import digest, digest_text
+from bfc_bench.config import digest, digest_text, plain
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
@@ -39,9 +39,17 @@ class Entry:
     tasks: tuple[str, ...]
     max_n: float = inf
 
-    def definition(self) -> dict[str, Any]:
-        """What the learner's results depend on, as plain data."""
-        return {"learner": self.learner.name, "options": self.learner.options(), "tune": dict(self.tune)}
+    def identity(self) -> dict[str, Any]:
+        """What the learner's results depend on, as plain data: its name and version, the options that differ from its
+        defaults, and what is tuned.
+        """
+        learner = self.learner
+        return {
+            "learner": learner.name,
+            "version": learner.version,
+            "options": learner.changed(),
+            "tune": plain(dict(self.tune)),
+        }
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,8 @@ def resolve(
         suite,
         built,
         chosen,
-        {name: digest({**common, "task": task.definition()}) for name, task in built.items()},
-        {label: digest(entry.definition()) for label, entry in chosen.items()},
+        {name: digest({**common, "task": task.identity()}) for name, task in built.items()},
+        {label: digest(entry.identity()) for label, entry in chosen.items()},
     )
 
 

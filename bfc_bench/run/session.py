@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from importlib.metadata import version as installed_version
 from typing import Any
 
 from bfc_bench.errors import BenchError
@@ -19,6 +19,7 @@ from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
 from bfc_bench.run.work import Batch, Common, warm_up
+from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
 
@@ -48,7 +49,7 @@ class Session:
         return 1 if bad or self.plan.failed else 0
 
 
-def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "", retry_failed: bool = False) -> Plan:
+def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "", redo: Collection[Redo] = ()) -> Plan:
     """The plan of a grid against what a store holds (nothing, when there is no store yet)."""
     suite = grid.suite
     common = Common(
@@ -59,39 +60,47 @@ def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "",
         device=device,
         cell_seconds=suite.budget.cell_seconds,
         memory_bytes=int(suite.budget.memory_gb * 1e9),
+        release=installed_version("bfc-bench"),
         provenance=session,
     )
-    statuses = store.statuses(suite.name, suite.version) if store else {}
-    missing = any(statuses.get(cell.id) != "ok" for cell in grid.cells())
+    held = store.held(suite.name, suite.version) if store else {}
+    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.rows(suite.name, suite.version) if store and missing else []
-    return make_plan(grid, common, statuses, history, retry_failed=retry_failed)
+    plan = make_plan(grid, common, held, history, redo=redo)
+    for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
+        if label in grid.entries and (others := _without(versions, grid.entries[label].learner.version)):
+            plan.outdated[label] = others
+    return plan
+
+
+def _without(versions: Counter[int], present: int) -> Counter[int]:
+    return Counter({version: count for version, count in versions.items() if version != present})
 
 
 def run(
     grid: Grid,
     plugins: Plugins,
-    directory: Path,
+    store: Store,
     *,
     device: str = "cpu",
     executor: str = "processes",
     jobs: int = 1,
-    retry_failed: bool = False,
+    redo: Collection[Redo] = (),
     listeners: Sequence[object] = (),
 ) -> Session:
-    """Run what is missing of a grid into the store in ``directory`` and return the ended session.
+    """Run what is missing of a grid into a store open for writing, and return the ended session.
 
     ``listeners`` are plugin objects that take part in this run only. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
     factory = plugins.executors.get(executor)
     suite = grid.suite
-    store = Store(directory, write=True)
     with store.lock():
         for listener in listeners:
             plugins.manager.register(listener)
         try:
             id = secrets.token_hex(6)
-            plan = plan_for(grid, store, device, session=id, retry_failed=retry_failed)
+            plan = plan_for(grid, store, device, session=id, redo=redo)
             opened = factory(jobs)
             facts = provenance(device, executor, opened.jobs)
             store.begin_session(id, suite.name, suite.version, suite.definition(), facts)

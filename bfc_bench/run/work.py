@@ -33,6 +33,8 @@ class Common:
     device: str
     cell_seconds: float
     memory_bytes: int
+    release: str
+    """Version of bfc-bench."""
     provenance: str
 
 
@@ -41,6 +43,7 @@ class LearnerSpec:
     """A learner and its tuning candidates as plain data: a name and JSON texts of options."""
 
     name: str
+    version: int
     options: str
     candidates: tuple[str, ...]
     tuned: tuple[str, ...]

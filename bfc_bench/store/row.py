@@ -8,6 +8,20 @@ from typing import Any, Literal, TypeAlias
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """What made a row, as far as it may change numbers; the session's provenance has the rest."""
+
+    release: str | None
+    """Of bfc-bench; None in rows of releases that did not note it."""
+    device: str | None
+    learner_version: int | None
+
+    def __str__(self) -> str:
+        parts = [f"bfc-bench {self.release or 'before 0.1.0'}", f"on {self.device or 'an unknown device'}"]
+        return ", ".join([*parts, *([f"learner version {self.learner_version}"] if self.learner_version else [])])
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One cell's result. Errors are relative: NMSE = E(F - G*)^2 / Var G* on the cell's fresh test points."""
@@ -54,10 +68,18 @@ class Row:
     dtype: str | None = None
     seed: int | None = None
     """The learner's seed."""
+    learner_version: int | None = None
+    release: str | None = None
+    """Version of bfc-bench that made the row."""
     provenance: str = ""
     """Identity of the session that made the row; the store holds its versions, command line and machine."""
     finished_at: float | None = None
     """Unix time in seconds."""
+
+    @property
+    def origin(self) -> Origin:
+        """What made it."""
+        return Origin(self.release, self.device, self.learner_version)
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""

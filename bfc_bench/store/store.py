@@ -7,20 +7,24 @@ import json
 import os
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Origin, Row
 
-SCHEMA = 1
+SCHEMA = 2
 _TABLES = """
 CREATE TABLE rows (
   cell TEXT PRIMARY KEY, suite TEXT, version INTEGER, task TEXT, label TEXT, d INTEGER, n INTEGER, replicate INTEGER,
-  status TEXT, task_digest TEXT, learner_digest TEXT, row TEXT, traceback TEXT);
+  status TEXT, task_digest TEXT, learner_digest TEXT, row TEXT, traceback TEXT,
+  "release" TEXT, device TEXT, learner_version INTEGER);
 CREATE INDEX rows_by_suite ON rows (suite, version);
 CREATE TABLE definitions (
   suite TEXT, version INTEGER, kind TEXT, name TEXT, digest TEXT, PRIMARY KEY (suite, version, kind, name));
@@ -28,6 +32,23 @@ CREATE TABLE sessions (
   id TEXT PRIMARY KEY, suite TEXT, version INTEGER, started_at REAL, finished_at REAL,
   definition TEXT, provenance TEXT);
 """
+_UPGRADES = {
+    1: """
+ALTER TABLE rows ADD COLUMN "release" TEXT;
+ALTER TABLE rows ADD COLUMN device TEXT;
+ALTER TABLE rows ADD COLUMN learner_version INTEGER;
+UPDATE rows SET device = json_extract(row, '$.device');
+"""
+}
+"""What takes a file from a schema to the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the store knows of a cell without reading its row."""
+
+    status: str
+    origin: Origin
 
 
 class Store:
@@ -58,9 +79,11 @@ class Store:
                     f"{self.path} was written with schema {found}; this bfc-bench knows schemas up to {SCHEMA}. "
                     "Upgrade bfc-bench or use another --store."
                 )
-            if write and found == 0:
+            if write and found < SCHEMA:
                 db.execute("PRAGMA journal_mode = WAL")
-                db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
+                steps = [_UPGRADES[schema] for schema in range(found, SCHEMA)] if found else [_TABLES]
+                db.executescript(f"BEGIN; {' '.join(steps)} PRAGMA user_version = {SCHEMA}; COMMIT;")
+            self._notes_origins = write or found >= 2
             return db
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
@@ -125,6 +148,14 @@ class Store:
         """Close the file; the write-ahead log is merged into it."""
         self._db.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def begin_session(self, id: str, suite: str, version: int, definition: Any, provenance: Mapping[str, Any]) -> None:
         """Record a run: its suite as resolved, and versions, command line and machine."""
         with self._writing() as db:
@@ -169,11 +200,12 @@ class Store:
         """Commit rows, each with its task digest, learner digest and traceback; a row of the same cell is replaced."""
         with self._writing() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         *(r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status),
                         *(task, learner, json.dumps(r.as_dict()), traceback),
+                        *(r.release, r.device, r.learner_version),
                     )
                     for r, task, learner, traceback in rows
                 ],
@@ -192,9 +224,27 @@ class Store:
         query += " ORDER BY task, label, d, n, replicate"
         return [Row(**json.loads(text)) for (text,) in self._read(query, (suite, version))]
 
-    def statuses(self, suite: str, version: int) -> dict[str, str]:
-        """Status by cell, without reading the rows."""
-        return dict(self._read("SELECT cell, status FROM rows WHERE suite = ? AND version = ?", (suite, version)))
+    def held(self, suite: str, version: int) -> dict[str, Held]:
+        """Status and origin by cell, without reading the rows."""
+        origin = '"release", device, learner_version' if self._notes_origins else "NULL, NULL, NULL"
+        found = self._read(f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?", (suite, version))
+        return {cell: Held(status, Origin(*made)) for cell, status, *made in found}
+
+    def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
+        """How many rows there are of each version of a learner, by label, whatever their definitions."""
+        found = (
+            self._read(
+                "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
+                " AND learner_version IS NOT NULL GROUP BY label, learner_version",
+                (suite, version),
+            )
+            if self._notes_origins
+            else []
+        )
+        versions: dict[str, Counter[int]] = {}
+        for label, number, count in found:
+            versions.setdefault(label, Counter())[number] = count
+        return versions
 
     def traceback(self, cell: str) -> str:
         """The traceback of a failed cell, or an empty text."""

@@ -53,6 +53,12 @@ class Task:
             "unlabeled": self.unlabeled,
         }
 
+    def identity(self) -> dict[str, Any]:
+        """What of the definition tells this task from others: options that have their defaults are left out."""
+        parts = {"inputs": self.inputs, "target": self.target, "labels": self.labels}
+        named = {part: {"kind": value.kind, **value.changed()} for part, value in parts.items()}
+        return {"name": self.name, **named, **({"unlabeled": self.unlabeled} if self.unlabeled else {})}
+
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
         return TaskFacts(
@@ -258,7 +264,7 @@ def build_task(
 
 
 def _plain(part: Inputs | Target | Labels) -> dict[str, Any]:
-    return {"kind": part.kind, **part.model_dump(mode="json")}
+    return {"kind": part.kind, **part.plain()}
 
 
 def _build(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:

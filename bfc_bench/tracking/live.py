@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bfc_bench.markers import hookimpl
 from bfc_bench.store.row import Row
+from bfc_bench.tracking.client import default_uri
 from bfc_bench.tracking.synced import holds
 
 
@@ -24,28 +25,24 @@ class MlflowTracker:
 
     def __init__(
         self,
-        uri: str,
-        read_rows: Callable[[], Iterable[Row]],
-        suite: str,
-        version: int,
+        uri: str | None = None,
         *,
         warn: Callable[[str], None],
-        store_dir: Path | None = None,
         git: str | None = None,
         interval: float = 5.0,
         patience: float = 60.0,
     ) -> None:
-        """``read_rows`` gives the suite's rows that the store holds; ``warn`` is called in the session's thread.
+        """``uri`` None: ``MLFLOW_TRACKING_URI`` or the store's own database. ``warn`` is called in the session's thread.
 
         ``interval`` is the shortest rest between two syncs, ``patience`` how long the end of the run waits for the
         last one, both in seconds.
         """
-        self._uri = uri
-        self._read_rows = read_rows
-        self._suite = suite
-        self._version = version
+        self._given = uri
+        self._uri = ""
+        self._suite = ""
+        self._version = 0
+        self._store_dir: Path | None = None
         self._warn = warn
-        self._store_dir = store_dir
         self._git = git
         self._interval = interval
         self._patience = patience
@@ -68,10 +65,11 @@ class MlflowTracker:
     @hookimpl
     def bfc_run_started(self, session: Any) -> None:
         """Start from the rows of earlier runs."""
-        rows = list(self._read_rows())
+        self._suite, self._version, self._store_dir = session.suite, session.version, session.store.directory
+        self._uri = default_uri(session.store.directory, self._given)
+        rows = session.store.rows(self._suite, self._version)
         self._rows = {row.cell: row for row in rows}
-        known = self._store_dir is not None and holds(self._store_dir, self._uri, self._suite, self._version, rows)
-        self._behind = not known
+        self._behind = not holds(session.store.directory, self._uri, self._suite, self._version, rows)
         # A daemon: a request that hangs must not keep the process alive.
         self._thread = threading.Thread(target=self._follow, name="mlflow", daemon=True)
         self._thread.start()

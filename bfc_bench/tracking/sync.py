@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 METRICS_PER_BATCH = 800
+RETIRED = "retired"
+"""Value of the tag ``bfc.kind`` of curves that the store's current view no longer has; saved views show ``curve``."""
 PARAMS_PER_BATCH = 100
 """Limits of one request: 1,000 metrics, 100 parameters, 100 tags, 1,000 of all together."""
 
@@ -40,11 +42,14 @@ class SyncReport:
     """Curves of which nothing was missing."""
     points: int = 0
     """Metric values that were logged."""
+    retired: int = 0
+    """Runs of options that are no longer current, newly taken out of the saved views."""
     views: list[SavedView] = field(default_factory=list)
 
     def __str__(self) -> str:
         """One line for the terminal."""
-        return f"{self.curves} curves: {self.created} new, {self.unchanged} unchanged, {self.points} values logged"
+        text = f"{self.curves} curves: {self.created} new, {self.unchanged} unchanged, {self.points} values logged"
+        return text + (f", {self.retired} of former options retired" if self.retired else "")
 
 
 def sync(
@@ -61,9 +66,12 @@ def sync(
 
     A run is found by its tag ``bfc.key``, and its tag ``bfc.points`` tells which sizes it holds with which values. New
     sizes extend the run; where a logged point was withdrawn or has another value, the run is deleted and made anew,
-    because MLflow keeps every value ever logged. ``complete`` false leaves out N*, exponents and saved views, which may
-    still change while cells are running. The artifacts of a local database go to ``store_dir``, which also remembers a
-    complete sync (see ``tracking.synced``); ``git`` is the commit noted on runs that gain points. One writer at a time.
+    because MLflow keeps every value ever logged. ``rows`` are the store's current view: the run of a curve that is not
+    among them, of former options say, is kept and tagged as retired, which takes it out of the saved views.
+
+    ``complete`` false leaves out retiring, N*, exponents and saved views, which may still change while cells are
+    running. The artifacts of a local database go to ``store_dir``, which also remembers a complete sync (see
+    ``tracking.synced``); ``git`` is the commit noted on runs that gain points. One writer at a time.
     Raises ``TrackingError``.
     """
     mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
@@ -75,21 +83,31 @@ def sync(
     newest = max(map(milliseconds, mine))
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
-        runs = {run.data.tags["bfc.key"]: run for run in find_runs(client, experiment, "curve")}
+        known = [run for kind in (RETIRED, "curve") for run in find_runs(client, experiment, kind)]
+        runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
             fit = None if found is None else found.get((row.task, row.d, row.label, row.replicate), Fit())
             writer = _Writer(client, experiment, curve, fit, newest, git)
             writer.write(runs.get(curve.key), report)
         if complete:
+            report.retired = _retire(client, [runs[key] for key in runs.keys() - {curve.key for curve in curves}])
             report.views = save_views(client, experiment, mine)
     if complete and store_dir is not None:
         note(store_dir, uri, suite, version, mine)
     return report
 
 
+def _retire(client: MlflowClient, runs: Iterable[Run]) -> int:
+    """Take runs out of the saved views; how many were in them."""
+    shown = [run for run in runs if run.data.tags["bfc.kind"] != RETIRED]
+    for run in shown:
+        client.set_tag(run.info.run_id, "bfc.kind", RETIRED)
+    return len(shown)
+
+
 def find_runs(client: MlflowClient, experiment: str, kind: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
-    """The experiment's runs of a kind (``curve`` or ``report``) that have these tags."""
+    """The experiment's runs of a kind (``curve``, ``retired`` or ``report``) that have these tags."""
     clauses = [f"tags.`{name}` = '{value}'" for name, value in {"bfc.kind": kind, **(tags or {})}.items()]
     token = None
     while True:
@@ -146,6 +164,7 @@ class _Writer:
 
     def _tags(self, extended: bool) -> dict[str, str]:
         tags = {
+            "bfc.kind": "curve",
             "bfc.version": str(self.curve.first.suite_version),
             "bfc.points": json.dumps(self.curve.digests, separators=(",", ":")),
             "bfc.failures": self.curve.failures,

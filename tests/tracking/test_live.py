@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,14 +24,10 @@ def tracker(store_dir):
 
     def make(uri, earlier=(), **options):
         warnings = []
-        found = MlflowTracker(
-            uri,
-            lambda: list(earlier),
-            "toy",
-            1,
-            **{"warn": warnings.append, "store_dir": store_dir, "interval": 0.05, **options},
-        )
+        found = MlflowTracker(uri, **{"warn": warnings.append, "interval": 0.05, **options})
         found.warnings = warnings
+        store = SimpleNamespace(directory=store_dir, rows=lambda suite, version: list(earlier))
+        found.session = SimpleNamespace(suite="toy", version=1, store=store)
         return found
 
     yield make
@@ -58,7 +55,7 @@ def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker
     uri = database_uri(store_dir)
     environment = dict(os.environ)
     live = tracker(uri, earlier=rows[:40], patience=120)
-    live.bfc_run_started(None)
+    live.bfc_run_started(live.session)
     for row in rows[40:]:
         live.bfc_result(row)
     finish(live)
@@ -71,16 +68,16 @@ def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker
 def test_a_run_without_work_does_not_ask_an_mlflow_that_is_up_to_date(tracker, rows, store_dir):
     with serve(store_dir) as server:
         first = tracker(server.url, earlier=rows, patience=120)
-        first.bfc_run_started(None)
+        first.bfc_run_started(first.session)
         finish(first)
         assert not first.failed
     again = tracker(server.url, earlier=rows)  # the server is gone: whoever asked it would fail
-    again.bfc_run_started(None)
+    again.bfc_run_started(again.session)
     finish(again)
     assert again.warnings == []
     for earlier, new in ((rows[:-1], []), (rows[:-1], rows[-1:]), (rows, rows[-1:])):
         other = tracker(server.url, earlier=earlier)
-        other.bfc_run_started(None)
+        other.bfc_run_started(other.session)
         for row in new:
             other.bfc_result(row)
         finish(other)
@@ -104,7 +101,7 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
     uri = database_uri(store_dir)
     with serve(store_dir) as server:
         live = tracker(server.url)
-        live.bfc_run_started(None)
+        live.bfc_run_started(live.session)
         for row in rows[:30]:
             live.bfc_result(row)
 
@@ -137,7 +134,7 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
 
 def test_a_closed_port_costs_one_warning(tracker, rows, free_port):
     live = tracker(f"http://127.0.0.1:{free_port}")
-    live.bfc_run_started(None)
+    live.bfc_run_started(live.session)
     wait_until(lambda: live.bfc_result(rows[0]) or live.warnings)
     for row in rows[1:]:
         live.bfc_result(row)
@@ -150,7 +147,7 @@ def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, 
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         live = tracker(f"http://127.0.0.1:{silent.getsockname()[1]}", patience=0.5)
-        live.bfc_run_started(None)
+        live.bfc_run_started(live.session)
         for row in rows:
             live.bfc_result(row)
         finish(live)

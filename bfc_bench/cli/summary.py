@@ -1,0 +1,34 @@
+"""The table of errors and thresholds with which a run and a report end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bfc_bench.stored_suite import StoredSuite
+
+
+def print_summary(stored: StoredSuite, console: Console) -> None:
+    """The error at the largest n and N* of each level, per task, d and label; then what made the rows, if not alike."""
+    from rich.table import Table
+
+    from bfc_bench.report.tables import summary_table
+    from bfc_bench.store.origins import origin_remarks
+
+    rows, levels = stored.rows(), stored.levels
+    records = summary_table(rows, levels)
+    if records:
+        shown = {"task": "task", "d": "d", "label": "learner", "n": "n", "error": "NMSE at n [95 %]"}
+        shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels}
+        shown |= {status: status for status in ("ok", "failed", "skipped")}
+        table = Table(*shown.values(), box=None, header_style="bold")
+        for record in records:
+            cells = ["" if record[key] is None else str(record[key]) for key in shown]
+            if record["metric"] != "nmse":
+                cells[4] += f" ({record['metric']})"
+            table.add_row(*cells)
+        console.print(table)
+    for remark in origin_remarks(rows):
+        console.print(remark, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,274 @@
+"""The results of a suite in a store: the one object behind verbs, report, MLflow and Python.
+
+Store, suite, version and plugins are resolved once, by ``open_store``; everything that is said of results starts here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from bfc_bench.errors import StoreError
+from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.store import DEFAULT_STORE
+from bfc_bench.store.export import Records, parquet_bytes, rows_frame
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+from bfc_bench.suite.find import suite_path
+from bfc_bench.suite.model import Suite, read_suite
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bfc_bench.analysis.claims import Claim, Verdict
+    from bfc_bench.analysis.compare import LabelComparison
+    from bfc_bench.analysis.curves import Curve
+    from bfc_bench.analysis.scaling import Scaling
+    from bfc_bench.analysis.thresholds import Reached
+    from bfc_bench.tracking.sync import SyncReport
+
+
+def open_store(directory: str | Path = DEFAULT_STORE, *, plugins: Plugins | None = None) -> OpenStore:
+    """The results in a directory, for reading: ``open_store("results")["smoke"]`` is a ``StoredSuite``.
+
+    A context manager; without ``with`` it is closed by ``close()`` or when it is forgotten. Raises ``StoreError`` where
+    there is no store.
+    """
+    return OpenStore(Path(directory), plugins or load_plugins())
+
+
+class OpenStore(Mapping[str, "StoredSuite"]):
+    """The suites of an open store: by name, with the version of their file or as ``smoke@1``, or by path."""
+
+    def __init__(self, directory: Path, plugins: Plugins) -> None:
+        self.store, self.plugins = Store(directory), plugins
+
+    def __getitem__(self, suite: str | Path) -> StoredSuite:
+        """Raises ``StoreError`` where the store holds no run of the suite, ``UsageError`` for an unknown name."""
+        held = self.store.suites()
+        name, version, path = self._find(str(suite), held)
+        if (name, version) not in held:
+            raise StoreError(
+                f"The store in {self.store.directory} has no run of {name}@{version}; "
+                f"`bfc-bench run {suite}` makes one."
+            )
+        return StoredSuite(self.store, self.plugins, name, version, path)
+
+    def _find(self, suite: str, held: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None]:
+        """Name and version, and the file of the suite: None for one that is known from the store alone."""
+        name, _, version = suite.rpartition("@")
+        if name and version.isdecimal():
+            return name, int(version), None
+        versions = [version for name, version in held if name == suite]
+        if versions and suite not in self.plugins.suites:
+            return suite, max(versions), None
+        path = suite_path(suite, self.plugins.suites)
+        model = read_suite(path)
+        return model.name, model.version, path
+
+    def of(self, suite: Suite) -> StoredSuite:
+        """The results of a suite that is at hand; its own claims are judged, not those of a file."""
+        return StoredSuite(self.store, self.plugins, suite.name, suite.version, model=suite)
+
+    def only(self) -> StoredSuite:
+        """The suite of a store that holds one. Raises ``StoreError`` that names what it holds otherwise."""
+        names = list(self)
+        if len(names) != 1:
+            held = f"holds {', '.join(names)}" if names else "holds no suite"
+            raise StoreError(f"the store in {self.store.directory} {held}: name one.")
+        return self[names[0]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(f"{name}@{version}" for name, version in sorted(self.store.suites()))
+
+    def __len__(self) -> int:
+        return len(self.store.suites())
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<store {self.store.directory}: {', '.join(self) or 'empty'}>"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        suites = [(name, len(suite.rows()), len(suite.sessions)) for name, suite in self.items()]
+        return str(pd.DataFrame(suites, columns=["suite", "cells", "runs"])._repr_html_())  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class StoredSuite:
+    """One suite version in an open store.
+
+    Rows, and all that is computed from them, are those made under the definitions of the last run (its current view),
+    unless ``every`` asks for all.
+    """
+
+    store: Store = field(repr=False)
+    plugins: Plugins = field(repr=False)
+    name: str
+    version: int
+    path: Path | None = None
+    """The suite's file; None where only the store knows the suite."""
+    model: Suite | None = field(default=None, repr=False)
+    """The suite whose claims are judged, where it is not the one in the file."""
+
+    @property
+    def sessions(self) -> list[dict[str, Any]]:
+        """The runs, oldest first: id, started_at, finished_at, definition, provenance."""
+        return self.store.sessions(self.name, self.version)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The suite as its last run had it, as plain data."""
+        definition: dict[str, Any] = self.sessions[-1]["definition"]
+        return definition
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The suite as its file is now, so that a new claim is judged without a new run; without one, as run last."""
+        if self.model is not None:
+            return self.model
+        return Suite.parse(self.definition, self.name) if self.path is None else read_suite(self.path)
+
+    @property
+    def levels(self) -> list[float]:
+        """Error levels eps of N*(eps), as in the last run."""
+        levels: list[float] = self.definition["levels"]
+        return levels
+
+    @property
+    def directory(self) -> Path:
+        """Where its report lies unless another place is asked for."""
+        return self.store.directory / "reports" / f"{self.name}@{self.version}"
+
+    def rows(self, *, every: bool = False) -> list[Row]:
+        """One row per cell; with ``every`` also those made under older definitions of tasks and learners."""
+        return self.store.rows(self.name, self.version, every=every)
+
+    def frame(self, *, every: bool = False) -> pd.DataFrame:
+        """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
+        return rows_frame(self.rows(every=every))
+
+    def curves(self, metric: str = "nmse", stage: str | None = None) -> Records[Curve]:
+        """Error against n, one curve per (task, d, label); the error rate for tasks that have no NMSE."""
+        from bfc_bench.analysis.curves import by_task, curves, metric_of
+
+        groups = by_task(self.rows()).values()
+        return Records(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
+
+    def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
+        """N*(level) of each curve; the suite's levels by default."""
+        from bfc_bench.analysis.thresholds import thresholds
+
+        return Records(thresholds(self.curves(), levels or self.levels))
+
+    def exponents(self, levels: Sequence[float] | None = None) -> Records[Scaling]:
+        """How N*(level) grows with d, for each (task, label) measured at two d or more; by default at all levels."""
+        from bfc_bench.analysis.scaling import scalings
+
+        return Records(found for found in scalings(self.curves(), levels or self.levels) if len(found.thresholds) > 1)
+
+    def claims(self) -> Records[Verdict]:
+        """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
+        return self._judged(self.rows())
+
+    def _judged(self, rows: Sequence[Row]) -> Records[Verdict]:
+        from bfc_bench.analysis.claims import judge
+
+        return Records(judge(self._claims, rows))
+
+    @property
+    def _claims(self) -> list[Claim]:
+        from bfc_bench.analysis.claims import parse_claims
+
+        return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
+
+    def compare(self, a: str, b: str, metric: str = "nmse") -> Records[LabelComparison]:
+        """Two labels, or ``LABEL/STAGE``, by paired tests at every (task, d, n) that both have."""
+        from bfc_bench.analysis.compare import compare_labels
+
+        return Records(compare_labels(self.rows(), a, b, metric))
+
+    def report(self, directory: str | Path | None = None) -> Path:
+        """Write the report page with its figures and rows, by default into the store; the path of the page."""
+        return self._write(Path(directory or self.directory), self.rows())
+
+    def _write(self, directory: Path, rows: Sequence[Row]) -> Path:
+        from bfc_bench.report.html import write_report
+
+        page = write_report(
+            directory,
+            suite=self.definition,
+            rows=rows,
+            sessions=self.sessions,
+            levels=self.levels,
+            extra_figures=self.plugins.draw(rows),
+            verdicts=self._judged(rows),
+        )
+        (directory / "rows.parquet").write_bytes(parquet_bytes(rows))
+        return page
+
+    def sync(self, uri: str | None = None) -> SyncReport:
+        """Log to MLflow what the store has and MLflow lacks, the report included where one was written.
+
+        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. Raises ``TrackingError``.
+        """
+        from bfc_bench.run.provenance import git_commit
+        from bfc_bench.tracking.client import default_uri
+        from bfc_bench.tracking.sync import sync
+
+        rows, directory = self.rows(), self.store.directory
+        uri = default_uri(directory, uri)
+        done = sync(rows, uri, suite=self.name, version=self.version, store_dir=directory, git=git_commit(Path.cwd()))
+        if (self.directory / "report.html").exists():
+            self.log_report(uri)
+        return done
+
+    def log_report(self, uri: str | None = None) -> None:
+        """Log the report that lies in the store to MLflow, once per content. Raises ``TrackingError``."""
+        from bfc_bench.report.note import note
+        from bfc_bench.report.tables import problem_table, summary_table
+        from bfc_bench.tracking.client import default_uri
+        from bfc_bench.tracking.report_run import log_report
+
+        rows, session = self.rows(), self.sessions[-1]
+        verdicts = self._judged(rows)
+        text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
+        log_report(
+            default_uri(self.store.directory, uri),
+            self.name,
+            self.version,
+            self.directory,
+            session=session["id"],
+            tables={
+                "claims": [verdict.as_dict() for verdict in verdicts],
+                "summary": summary_table(rows, self.levels),
+                "failures": problem_table(rows),
+            },
+            note=note(text, verdicts),
+            store_dir=self.store.directory,
+            git=session["provenance"].get("git"),
+        )
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        from bfc_bench.report.tables import summary_table
+
+        table = pd.DataFrame(summary_table(self.rows(), self.levels))
+        return f"<b>{self.name}@{self.version}</b> in {self.store.directory}{table._repr_html_()}"  # type: ignore[operator]

@@ -1,0 +1,61 @@
+"""A learner whose defaults change needs a new version: equal identities must go on to mean equal results.
+
+``python tests/plugins/test_versions.py`` writes ``versions.json`` anew; it refuses where defaults changed and the
+version did not.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bfc_bench.config import plain
+from bfc_bench.plugins import load_plugins
+
+FILE = Path(__file__).with_name("versions.json")
+
+
+def present() -> dict[str, dict[str, Any]]:
+    """Version, defaults and default search of every built-in learner."""
+    plugins = load_plugins()
+    found = {}
+    for name in plugins.learners:
+        if plugins.learners.origin(name) == "bfc-bench:builtin":
+            cls = plugins.learners.get(name)
+            options = {
+                key: "required" if field.is_required() else plain(field.get_default(call_default_factory=True))
+                for key, field in sorted(cls.model_fields.items())
+            }
+            found[name] = {"version": cls.version, "defaults": options, "search": plain(dict(cls.search))}
+    return found
+
+
+def changed_without_a_version(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> list[str]:
+    """Options of which an existing default, or the default search, is another one under the same version."""
+    wrong = []
+    for name in old.keys() & new.keys():
+        a, b = old[name], new[name]
+        if a["version"] == b["version"]:
+            lost = {key for key, value in a["defaults"].items() if b["defaults"].get(key) != value}
+            wrong += [f"{name}: {key}" for key in sorted(lost)] + [f"{name}: search"] * (a["search"] != b["search"])
+    return wrong
+
+
+def test_no_default_changes_without_a_new_version():
+    held = json.loads(FILE.read_text())
+    assert changed_without_a_version(held, present()) == []
+    assert held == present(), f"versions, defaults or learners are new: python {Path(__file__).name} writes them down"
+
+
+def test_the_guard_sees_a_changed_default_and_allows_a_new_option():
+    one = {"l": {"version": 1, "defaults": {"width": 8}, "search": {}}}
+    more = {"l": {"version": 1, "defaults": {"width": 8, "depth": 2}, "search": {}}}
+    other = {"l": {"version": 1, "defaults": {"width": 9}, "search": {}}}
+    assert changed_without_a_version(one, more) == []
+    assert changed_without_a_version(one, other) == ["l: width"]
+    assert changed_without_a_version(one, {"l": {**other["l"], "version": 2}}) == []
+
+
+if __name__ == "__main__":
+    if FILE.exists() and (wrong := changed_without_a_version(json.loads(FILE.read_text()), present())):
+        raise SystemExit(f"raise the version of the learner first: {', '.join(wrong)}")
+    FILE.write_text(json.dumps(present(), indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,134 @@
+"""What a cell's identity covers, and what it does not: the id of a cell says what determines its result."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import pytest
+from pydantic import Field
+
+from bfc_bench.learner import Learner
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.resolve import resolve
+from bfc_bench.suite.model import Suite
+from bfc_bench.tasks.base import Target
+from bfc_bench.tasks.labels.sign import Sign
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4],
+    "n": [10],
+}
+
+
+class Fit(Learner):
+    """Fits nothing."""
+
+    name: ClassVar[str] = "fit-nothing"
+    width: int = 8
+    parts: frozenset[str] = frozenset({"a"})
+
+    def fit(self, train, ctx):
+        raise NotImplementedError
+
+
+def cell(learner: type[Learner], **values) -> str:
+    """The id of the one cell of a suite with this learner."""
+    plugins = load_plugins()
+    plugins.learners.register(learner.name, learner, "test")
+    entry = {"name": learner.name, **values.pop("entry", {})}
+    suite = Suite.parse(
+        {"name": "s", "replicates": 1, "test_size": 100, "task": [TASK], "learner": [entry], **values}, "test"
+    )
+    (found,) = resolve(suite, plugins, "test").cells()
+    return found.id
+
+
+def options(**values) -> dict:
+    return {"entry": {"options": values}}
+
+
+def test_a_new_option_with_a_default_renames_no_cell():
+    class Later(Fit):
+        """The same, a release later."""
+
+        depth: int = 3
+        rates: tuple[float, ...] = (0.1, 0.2)
+
+    assert cell(Later) == cell(Fit)
+    assert cell(Later, **options(width=9)) == cell(Fit, **options(width=9))
+    assert len({cell(Later), cell(Later, **options(depth=4)), cell(Later, **options(rates=[0.1]))}) == 3
+
+
+def test_an_option_that_is_written_with_its_default_names_the_same_cell():
+    assert cell(Fit, **options(width=8)) == cell(Fit)
+    assert cell(Fit, **options(width=9)) != cell(Fit)
+
+
+def test_a_new_version_names_another_cell():
+    class Mended(Fit):
+        """The same, a fault mended."""
+
+        version: ClassVar[int] = 2
+
+    assert cell(Mended) != cell(Fit)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"test_size": 200}, {"version": 2}, {"name": "other"}, {"entry": {"label": "other"}}]
+)
+def test_what_determines_the_numbers_is_covered(change):
+    assert cell(Fit, **change) != cell(Fit)
+
+
+def test_tasks_leave_out_what_has_its_default_too():
+    sparse = {**TASK, "labels": {"kind": "clean"}, "unlabeled": 0}
+    assert cell(Fit, task=[sparse]) == cell(Fit)
+    assert cell(Fit, task=[{**TASK, "labels": {"kind": "sign"}}]) != cell(Fit)
+    assert cell(Fit, task=[{**TASK, "unlabeled": 5}]) != cell(Fit)
+    assert Sign().changed() == {}
+
+
+PRINTS_IDS = """
+import json
+from tests_identity import Fit, cell, options
+print(json.dumps([cell(Fit), cell(Fit, **options(parts=["gamma", "alpha", "beta", "delta"]))]))
+"""
+
+
+def test_sets_have_one_identity_whatever_the_hash_seed(tmp_path):
+    (tmp_path / "tests_identity.py").write_text(Path(__file__).read_text())
+    ids = set()
+    for seed in ("0", "1", "2", "3"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", PRINTS_IDS], env=environment, capture_output=True, text=True, check=True
+        )
+        ids.add(tuple(json.loads(done.stdout)))
+    assert len(ids) == 1
+    assert len(set(*ids)) == 2
+
+
+def test_sets_inside_other_values_are_sorted():
+    class Nested(Target):
+        """A target with sets inside."""
+
+        kind: ClassVar[str] = "nested"
+        groups: tuple[frozenset[int], ...] = ()
+        named: dict[str, frozenset[str]] = {}
+        limit: Annotated[int, Field(ge=0)] = 0
+
+        def draw(self, rng, law):
+            raise NotImplementedError
+
+    made = Nested(groups=(frozenset({30, 1, 200}),), named={"x": frozenset("qwertz")})
+    assert made.plain() == {"groups": [[1, 30, 200]], "named": {"x": sorted("qwertz")}, "limit": 0}
+    assert made.changed() == {"groups": [[1, 30, 200]], "named": {"x": sorted("qwertz")}}

@@ -1,0 +1,117 @@
+"""Rows of another release, device or learner version are shown as such, and made again when that is asked for."""
+
+import json
+
+import pytest
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.store.store import Store
+
+
+@pytest.fixture
+def made(faulty, suite_file, tmp_path):
+    """A suite that has run, one cell failed, and its store."""
+    learners = [{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}]
+    path, store = suite_file(learner=learners), tmp_path / "store"
+    run_suite(path, store=store, executor="serial")
+    return path, store
+
+
+def disguise(store, **columns):
+    """Make the rows of ``mean`` look as if something else had made them."""
+    with Store(store, write=True) as opened:
+        for name, value in columns.items():
+            opened._db.execute(f"UPDATE rows SET {name} = ? WHERE label = 'mean'", (value,))
+            opened._db.execute(f"UPDATE rows SET row = json_set(row, '$.{name}', ?) WHERE label = 'mean'", (value,))
+
+
+@pytest.fixture
+def planned(bench):
+    def plan(path, store, *arguments):
+        done = bench("plan", path, "--store", store, "--format", "json", *arguments)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return plan
+
+
+def test_rows_tell_release_device_and_learner_version(made):
+    from importlib.metadata import version
+
+    path, store = made
+    for row in read_results(path, store=store):
+        assert (row.release, row.device, row.learner_version) == (version("bfc-bench"), "cpu", 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [({"release": "0.0.9"}, "bfc-bench 0.0.9, on cpu"), ({"device": "cuda"}, ", on cuda")],
+    ids=["another release", "another device"],
+)
+def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, bench, columns, words):
+    path, store = made
+    disguise(store, **columns)
+    plan = planned(path, store)
+    assert [plan[key] for key in ("todo", "done", "failed", "stale")] == [0, 3, 1, 2]
+    (remark,) = plan["remarks"]
+    assert words in remark
+    assert "`--redo stale`" in remark
+    assert remark in bench("plan", path, "--store", store).stdout
+    ran = bench("run", path, "--store", store, "--no-mlflow")
+    assert "nothing to do" in ran.stdout
+    assert remark in ran.stdout
+    assert words in bench("results", path, "--store", store).stdout
+    report = bench("report", path, "--store", store, "--output", store / "out")
+    assert words in report.stdout
+    assert words in (store / "out" / "report.html").read_text()
+
+
+def test_stale_cells_are_made_again_when_asked(made, planned):
+    path, store = made
+    disguise(store, release="0.0.9")
+    assert planned(path, store, "--redo", "stale")["todo"] == 2
+    assert run_suite(path, store=store, executor="serial", redo=["stale"]).statuses == {"ok": 2}
+    assert planned(path, store)["stale"] == 0
+    assert {row.release for row in read_results(path, store=store)} != {"0.0.9"}
+
+
+def test_redo_failed_all_and_the_former_spelling(made, planned, bench):
+    path, store = made
+    assert [planned(path, store, "--redo", word)["todo"] for word in ("failed", "stale", "all")] == [1, 0, 4]
+    old = bench("plan", path, "--store", store, "--retry-failed", "--format", "json")
+    assert json.loads(old.stdout)["todo"] == 1
+    assert "--retry-failed is now --redo failed" in old.stderr
+    wrong = bench("run", path, "--store", store, "--redo", "everything")
+    assert (wrong.returncode, wrong.stderr.strip()) == (
+        2, "bfc-bench: --redo must be failed, stale or all. Got 'everything'.",
+    )  # fmt: skip
+
+
+def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
+    """``mean`` runs on the CPU only: a run for a GPU neither replaces its rows by skips nor calls them stale."""
+    path, store = made
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.session import plan_for
+    from bfc_bench.suite.model import read_suite
+
+    plugins = load_plugins()
+    with Store(store) as opened:
+        plan = plan_for(resolve(read_suite(path), plugins, "test"), opened, "cuda", redo=["all"])
+    assert (len(plan.done), len(plan.todo), plan.stale) == (3, 0, {})
+
+
+def test_another_version_of_a_learner_is_made_anew_and_said(made, planned, monkeypatch):
+    path, store = made
+    disguise(store, learner_version=0)
+    (remark,) = planned(path, store)["remarks"]
+    assert remark.startswith("mean: 2 rows were made by version 0 of the learner, which is now version 1")
+
+
+def test_a_mixed_curve_is_named(made, bench):
+    path, store = made
+    with Store(store, write=True) as opened:
+        opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
+    listed = bench("results", path, "--store", store).stdout
+    assert "The curve of mean on t, d = 4, is mixed: 1 cell by" in listed
+    assert "made by" in listed.splitlines()[0]
