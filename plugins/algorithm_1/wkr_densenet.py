@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.algorithm_1.initial_distill import initial_distill
@@ -193,11 +193,11 @@ class WkrDenseNet(Learner):
         return fitted
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Run all jobs, each through the control flow of its own; together on a GPU, one by one on a CPU."""
         from bfc_plugins.algorithm_1.sgd import Engine
 
-        runs = [_Run(job.learner, job.train, job.ctx) for job in jobs]  # type: ignore[arg-type]
+        runs = [_Run(job.learner, job.train, job.ctx) for job in jobs]
         device, every = jobs[0].ctx.device, runs[0].learner.check_every
         lanes = 1 if device == "cpu" else LANES
         for group in (runs[first : first + lanes] for first in range(0, len(runs), lanes)):

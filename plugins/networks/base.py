@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
@@ -94,7 +94,7 @@ class NetworkLearner(Learner):
         return fitted
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
         from bfc_bench.toolkit.ensemble import train
 
@@ -160,8 +160,8 @@ class _Setup:
     seed: int
 
     @classmethod
-    def of(cls, job: Job) -> _Setup:
-        learner, train = cast("NetworkLearner", job.learner), job.train
+    def of(cls, job: Job[NetworkLearner]) -> _Setup:
+        learner, train = job.learner, job.train
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         spread = 1.0 if train.kind == "binary" else float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
         scales = Scales(square_mean(x, job.ctx), learner.with_squares, spread)
