@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAli
 from typing_extensions import TypeVar  # typing.TypeVar has defaults from Python 3.13 on
 
 from bfc_bench.config import Settings
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import BenchError, Diverged, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -199,6 +199,22 @@ class Learner(Settings, ABC):
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data."""
         return self.model_dump(mode="json")
+
+
+class BatchLearner(Learner):
+    """A learner that is written for batches: ``fit_batch`` is required, and ``fit`` is a batch of one."""
+
+    @classmethod
+    @abstractmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit jobs of one batch key, in order; each must come out as it would alone."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit to the n training points. Raises ``Diverged`` or, for any other ``Failure``, ``BenchError``."""
+        (outcome,) = self.fit_batch([Job(self, train, ctx)])
+        if isinstance(outcome, Failure):
+            raise (Diverged if outcome.status == "diverged" else BenchError)(outcome.reason)
+        return outcome
 
 
 @dataclass(frozen=True)

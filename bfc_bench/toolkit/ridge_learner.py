@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
 
-from bfc_bench.errors import BenchError
-from bfc_bench.learner import Array, Capabilities, Context, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.learner import Array, BatchLearner, Capabilities, Context, Data, Failure, Job, Outline, Predictor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class RidgeLearner(Learner):
+class RidgeLearner(BatchLearner):
     """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over a space of functions f; float64.
 
     Subclasses say which space their options stand for.
@@ -45,20 +44,13 @@ class RidgeLearner(Learner):
         """Jobs of one batch and device share a space where this is equal: by default all."""
         return None
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points. Raises ``BenchError`` when the system cannot be solved in float64."""
-        (result,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(result, Failure):
-            raise BenchError(result.reason)
-        return result
-
     def batch_key(self, train: Outline) -> Hashable:
         """All sizes and ridges of one sample share what is computed of its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample.
+        """Fit jobs that are prefixes of one sample; those whose system cannot be solved in float64 fail.
 
         Equal to ``fit`` up to rounding: relative 1e-8 in the predictions where the system's condition is below 1e8.
         """

@@ -21,8 +21,8 @@ from bfc_plugins.algorithm_1.schedule import (
 from bfc_plugins.quadratic.net import Params, check_skips, default_skips
 from pydantic import Field, model_validator
 
-from bfc_bench.errors import Diverged, UsageError
-from bfc_bench.learner import Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, Failure, Job, Outline, Predictor
 from bfc_bench.seeds import stream
 
 Positive = Annotated[float, Field(gt=0)]
@@ -35,7 +35,7 @@ LANES = 64
 """Most jobs that advance together on a GPU."""
 
 
-class WkrDenseNet(Learner):
+class WkrDenseNet(BatchLearner):
     """Train W_l and distil K_l from it, layer by layer, none ever frozen (BFC section 4, Algorithm 1, and appendix B).
 
     W_2 starts; K_2 joins by INITIAL-DISTILL, then W_3, K_3, ..., W_L, K_L, and all that has joined is trained to the
@@ -184,13 +184,6 @@ class WkrDenseNet(Learner):
             flops=(3.0 * net.flops() * self.batch_size + grams) * self.max_steps + evaluation,
             bytes=PROGRAM_BYTES + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion)),
         )
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Train on the n points. Raises ``Diverged`` when a gradient or the objective is not finite."""
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise Diverged(fitted.reason)
-        return fitted
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:

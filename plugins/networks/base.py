@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeA
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.errors import Diverged
-from bfc_bench.learner import Array, Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.learner import Array, BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.features import square_mean, with_squares
 
@@ -50,7 +49,7 @@ class Network(ABC):
         """Numbers kept at one point for the gradient."""
 
 
-class NetworkLearner(Learner):
+class NetworkLearner(BatchLearner):
     """A network trained by Adam on minibatches: linear warm-up, then a cosine to 0.
 
     Inputs are divided by the root of the mean E[x_i^2]. Real labels are divided by the 90th percentile of
@@ -85,13 +84,6 @@ class NetworkLearner(Learner):
         """What is compiled. Seed, sample, n, learning rate, weight decay and clip may differ in a batch."""
         network = self.network(self._inputs(train.d))
         return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Train on the n points. Raises ``Diverged`` when a gradient or the final loss is not finite."""
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise Diverged(fitted.reason)
-        return fitted
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.learner import (
+    BatchLearner,
     Capabilities,
     Context,
     Cost,
-    Data,
     Failure,
     Job,
     LabelKind,
-    Learner,
     Outline,
     Predictor,
     TaskFacts,
@@ -36,7 +34,7 @@ RUNTIME_BYTES = 2**28
 """Libraries and their compilers, the floor of a fit's memory."""
 
 
-class QuadraticTaylorLearner(Learner):
+class QuadraticTaylorLearner(BatchLearner):
     """Minimises ``mean_i loss(f_W(h(x_i)), y_i) + lambda ||W||_{2,4}^4`` (NR eq. (2)).
 
     Inputs are scaled to a typical norm of 1, as on the paper's sphere, and features to |h|^2 of about D, so that one
@@ -81,17 +79,6 @@ class QuadraticTaylorLearner(Learner):
     @abstractmethod
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
         """h, for training inputs x (n, d) of typical norm 1 / ``scale``. Raises ``BenchError`` where it cannot be."""
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points.
-
-        Raises ``Diverged`` when training leaves the finite numbers, ``BenchError`` when the loss does not go with the
-        labels or the representation cannot be made.
-        """
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise (Diverged if fitted.status == "diverged" else BenchError)(fitted.reason)
-        return fitted
 
     def batch_key(self, train: Outline) -> Hashable:
         """All lambdas and sizes of one sample share a representation; an ensemble may have any samples."""
