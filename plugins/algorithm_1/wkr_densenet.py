@@ -210,7 +210,7 @@ class _Run:
     """One job on its way through Algorithm 1: what is decided between two chunks of SGD steps."""
 
     def __init__(self, learner: WkrDenseNet, train: Data, ctx: Context) -> None:
-        from bfc_plugins.algorithm_1.sgd import Program, Sample, Training
+        from bfc_plugins.algorithm_1.sgd import Program, Training, TrainingSample
 
         from bfc_bench.toolkit.ensemble import square_loss, weighted_square_loss
 
@@ -227,7 +227,7 @@ class _Run:
         unit = float(np.mean(weights * (t - np.average(t, weights=weights)) ** 2)) or 1.0
         loss = weighted_square_loss if learner.loss == "weighted" else square_loss
         self.program = Program(self.net, learner.batch_size, loss)
-        self.sample = Sample(x_scale * self.x, t, unit, ctx.seed, learner.momentum)
+        self.sample = TrainingSample(x_scale * self.x, t, unit, ctx.seed, learner.momentum)
         self.training = Training(
             # F starts at 0 in the units of the labels.
             params={**self.net.zeros(), "constant": np.array(-median / spread)},
