@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from bfc_bench.api import as_sklearn, judge_claims, load_learner, load_suite, read_results, run_suite
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
     from bfc_bench.learner import (
+        BatchLearner,
         Capabilities,
         Context,
         Cost,
@@ -24,12 +25,14 @@ _HOMES = {
     "bfc_bench.api": ("as_sklearn", "judge_claims", "load_learner", "load_suite", "read_results", "run_suite"),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
     "bfc_bench.learner": (
-        *("Capabilities", "Context", "Cost", "Data", "Failure", "Job", "Learner", "Outline", "Predictor", "TaskFacts"),
+        *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
+        *("Job", "Learner", "Outline", "Predictor", "TaskFacts"),
     ),
     "bfc_bench.markers": ("hookimpl",),
 }
 
 __all__ = [
+    "BatchLearner",
     "BenchError",
     "Capabilities",
     "Context",

@@ -8,10 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias
+
+from typing_extensions import TypeVar  # typing.TypeVar has defaults from Python 3.13 on
 
 from bfc_bench.config import Settings
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import BenchError, Diverged, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,9 @@ Array: TypeAlias = Any
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary"]
+
+L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
+"""The class of a job's learner."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +87,10 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Generic[L_co]):
     """One fit: a learner with its options, its training set, its context."""
 
-    learner: Learner
+    learner: L_co
     train: Data
     ctx: Context
 
@@ -159,7 +164,7 @@ class Learner(Settings, ABC):
         return None
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs of one batch key; one result per job, in order. Where it raises, the jobs are fitted one by one."""
         return [job.learner.fit(job.train, job.ctx) for job in jobs]
 
@@ -194,6 +199,22 @@ class Learner(Settings, ABC):
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data."""
         return self.plain()
+
+
+class BatchLearner(Learner):
+    """A learner that is written for batches: ``fit_batch`` is required, and ``fit`` is a batch of one."""
+
+    @classmethod
+    @abstractmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit jobs of one batch key, in order; each must come out as it would alone."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit to the n training points. Raises ``Diverged`` or, for any other ``Failure``, ``BenchError``."""
+        (outcome,) = self.fit_batch([Job(self, train, ctx)])
+        if isinstance(outcome, Failure):
+            raise (Diverged if outcome.status == "diverged" else BenchError)(outcome.reason)
+        return outcome
 
 
 @dataclass(frozen=True)

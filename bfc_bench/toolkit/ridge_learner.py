@@ -6,12 +6,11 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
 
-from bfc_bench.errors import BenchError
-from bfc_bench.learner import Array, Capabilities, Context, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.learner import Array, BatchLearner, Capabilities, Context, Data, Failure, Job, Outline, Predictor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class RidgeLearner(Learner):
+class RidgeLearner(BatchLearner):
     """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over a space of functions f; float64.
 
     Subclasses say which space their options stand for.
@@ -45,43 +44,33 @@ class RidgeLearner(Learner):
         """Jobs of one batch and device share a space where this is equal: by default all."""
         return None
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points. Raises ``BenchError`` when the system cannot be solved in float64."""
-        (result,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(result, Failure):
-            raise BenchError(result.reason)
-        return result
-
     def batch_key(self, train: Outline) -> Hashable:
         """All sizes and ridges of one sample share what is computed of its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample.
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit jobs that are prefixes of one sample; those whose system cannot be solved in float64 fail.
 
         Equal to ``fit`` up to rounding: relative 1e-8 in the predictions where the system's condition is below 1e8.
         """
-        shared = [(job.ctx.device, job.learner.shares(job.train, job.ctx)) for job in jobs]  # type: ignore[attr-defined]
-        results: dict[int, Predictor | Failure] = {}
-        for members in group(range(len(jobs)), lambda i: shared[i]):
-            results.update(zip(members, _fit_prefixes([jobs[i] for i in members]), strict=True))
-        return [results[i] for i in range(len(jobs))]
+        return fit_ridges(jobs)
 
     @classmethod
     def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Array]) -> Sequence[Array]:
         """Predictors of one space share what is computed of test inputs that are equal."""
         import torch
 
-        results: dict[int, Array] = {}
-        for members in group(range(len(predictors)), lambda i: id(predictors[i].space)):  # type: ignore[attr-defined]
+        fitted = cast("Sequence[RidgePredictor]", predictors)  # that is what fit_batch gives
+        results: dict[int, Tensor] = {}
+        for members in group(range(len(fitted)), lambda i: id(fitted[i].space)):
             left = members
             while left:
                 x = xs[left[0]]
                 same = [i for i in left if xs[i] is x or torch.equal(xs[i], x)]
-                results.update(zip(same, _predict([predictors[i] for i in same], x), strict=True))  # type: ignore[misc]
+                results.update(zip(same, _predict([fitted[i] for i in same], x), strict=True))
                 left = [i for i in left if i not in same]
-        return [results[i] for i in range(len(predictors))]
+        return [results[i] for i in range(len(fitted))]
 
 
 @dataclass(frozen=True)
@@ -95,9 +84,18 @@ class RidgePredictor(Predictor):
     """Scalar."""
     info: Mapping[str, Any] = field(default_factory=dict)
 
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: Tensor) -> Tensor:
         """Predictions (m,) at x (m, d)."""
         return _predict([self], x)[0]
+
+
+def fit_ridges(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
+    """One result per job, in order, of jobs of one batch key: those that share a space are fitted together."""
+    shared = [(job.ctx.device, job.learner.shares(job.train, job.ctx)) for job in jobs]
+    results: dict[int, RidgePredictor | Failure] = {}
+    for members in group(range(len(jobs)), lambda i: shared[i]):
+        results.update(zip(members, _fit_prefixes([jobs[i] for i in members]), strict=True))
+    return [results[i] for i in range(len(jobs))]
 
 
 def group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
@@ -108,24 +106,24 @@ def group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
-def _fit_prefixes(jobs: Sequence[Job]) -> list[Predictor | Failure]:
+def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
     """Jobs that share a space."""
     import torch
 
     from bfc_bench.toolkit.precision import torch_device
 
     longest = max(jobs, key=lambda job: job.train.n)
-    learner: RidgeLearner = longest.learner  # type: ignore[assignment]
+    learner = longest.learner
     device = torch_device(longest.ctx.device)
     x, y = (torch.as_tensor(a, dtype=torch.float64, device=device) for a in (longest.train.x, longest.train.y))
     wanted: dict[float, list[int]] = defaultdict(list)
-    for ridge, n in sorted({(job.learner.ridge, job.train.n) for job in jobs}):  # type: ignore[attr-defined]
+    for ridge, n in sorted({(job.learner.ridge, job.train.n) for job in jobs}):
         wanted[ridge].append(n)
     space = learner.space(x, longest.ctx)
     solved = space.solve(x, y, wanted, learner.center)
-    results: list[Predictor | Failure] = []
+    results: list[RidgePredictor | Failure] = []
     for job in jobs:
-        ridge, n = job.learner.ridge, job.train.n  # type: ignore[attr-defined]
+        ridge, n = job.learner.ridge, job.train.n
         found = solved.get((ridge, n))
         results.append(
             Failure("failed", _unsolvable(learner.name, ridge, n))
@@ -142,7 +140,7 @@ def _unsolvable(name: str, ridge: float, n: int) -> str:
     )
 
 
-def _predict(predictors: Sequence[RidgePredictor], x: Array) -> list[Array]:
+def _predict(predictors: Sequence[RidgePredictor], x: Tensor) -> list[Tensor]:
     """Predictions of predictors of one space at the same x (m, d), in one pass."""
     import torch
 

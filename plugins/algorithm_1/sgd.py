@@ -35,7 +35,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Sample:
+class TrainingSample:
     """What a training is given and keeps."""
 
     x: np.ndarray
@@ -66,7 +66,7 @@ class Training:
     """lambda_3..lambda_6 of every layer, (L-1, 4)."""
     velocity: Params = field(init=False)
     loss: float = np.inf
-    """Mean loss over the n points, over ``Sample.unit``."""
+    """Mean loss over the n points, over ``TrainingSample.unit``."""
     penalty: float = 0.0
     """Reg(W, K)."""
     finite: bool = True
@@ -83,7 +83,7 @@ class Training:
 class Engine:
     """SGD with momentum and clipping on given samples, on one device."""
 
-    def __init__(self, program: Program, samples: Sequence[Sample], device: str) -> None:
+    def __init__(self, program: Program, samples: Sequence[TrainingSample], device: str) -> None:
         self._program, self._layout = program, Layout.of(program.net.zeros())
         length = padded_length(max(len(sample.y) for sample in samples))
         stacks: dict[str, list[Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.algorithm_1.initial_distill import initial_distill
@@ -21,8 +21,8 @@ from bfc_plugins.algorithm_1.schedule import (
 from bfc_plugins.quadratic.net import Params, check_skips, default_skips
 from pydantic import Field, model_validator
 
-from bfc_bench.errors import Diverged, UsageError
-from bfc_bench.learner import Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, Failure, Job, Outline, Predictor
 from bfc_bench.seeds import stream
 
 Positive = Annotated[float, Field(gt=0)]
@@ -35,7 +35,7 @@ LANES = 64
 """Most jobs that advance together on a GPU."""
 
 
-class WkrDenseNet(Learner):
+class WkrDenseNet(BatchLearner):
     """Train W_l and distil K_l from it, layer by layer, none ever frozen (BFC section 4, Algorithm 1, and appendix B).
 
     W_2 starts; K_2 joins by INITIAL-DISTILL, then W_3, K_3, ..., W_L, K_L, and all that has joined is trained to the
@@ -185,19 +185,12 @@ class WkrDenseNet(Learner):
             bytes=PROGRAM_BYTES + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion)),
         )
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Train on the n points. Raises ``Diverged`` when a gradient or the objective is not finite."""
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise Diverged(fitted.reason)
-        return fitted
-
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Run all jobs, each through the control flow of its own; together on a GPU, one by one on a CPU."""
         from bfc_plugins.algorithm_1.sgd import Engine
 
-        runs = [_Run(job.learner, job.train, job.ctx) for job in jobs]  # type: ignore[arg-type]
+        runs = [_Run(job.learner, job.train, job.ctx) for job in jobs]
         device, every = jobs[0].ctx.device, runs[0].learner.check_every
         lanes = 1 if device == "cpu" else LANES
         for group in (runs[first : first + lanes] for first in range(0, len(runs), lanes)):
@@ -217,7 +210,7 @@ class _Run:
     """One job on its way through Algorithm 1: what is decided between two chunks of SGD steps."""
 
     def __init__(self, learner: WkrDenseNet, train: Data, ctx: Context) -> None:
-        from bfc_plugins.algorithm_1.sgd import Program, Sample, Training
+        from bfc_plugins.algorithm_1.sgd import Program, Training, TrainingSample
 
         from bfc_bench.toolkit.ensemble import square_loss, weighted_square_loss
 
@@ -234,7 +227,7 @@ class _Run:
         unit = float(np.mean(weights * (t - np.average(t, weights=weights)) ** 2)) or 1.0
         loss = weighted_square_loss if learner.loss == "weighted" else square_loss
         self.program = Program(self.net, learner.batch_size, loss)
-        self.sample = Sample(x_scale * self.x, t, unit, ctx.seed, learner.momentum)
+        self.sample = TrainingSample(x_scale * self.x, t, unit, ctx.seed, learner.momentum)
         self.training = Training(
             # F starts at 0 in the units of the labels.
             params={**self.net.zeros(), "constant": np.array(-median / spread)},

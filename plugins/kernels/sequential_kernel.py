@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from pydantic import Field
 
 from bfc_bench.learner import Array, Context, Cost, Failure, Job, Predictor, TaskFacts
-from bfc_bench.toolkit.ridge_learner import RidgePredictor, group
+from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
     from bfc_plugins.kernels.feature_steps import Feature, Spectral, Step
     from torch import Tensor
+
+    from bfc_bench.toolkit.function_space import KernelSpace
 
 
 class SequentialKernel(KernelRidge):
@@ -50,15 +52,14 @@ class SequentialKernel(KernelRidge):
     """Of out-of-fold predictions. Point i is in fold i mod ``folds``: folds of nested samples are nested."""
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs that are prefixes of one sample, round by round.
 
         They share kernel matrices and factors in round 1, as long as their inputs are prefixes too. Equal to ``fit`` up
         to rounding.
         """
-        options: SequentialKernel = jobs[0].learner
         states = [_State(job) for job in jobs]
-        for number in range(options.rounds):
+        for number in range(jobs[0].learner.rounds):
             if number:
                 _add_features(_alive(states))
             alive = _alive(states)
@@ -113,14 +114,14 @@ class SequentialPredictor(Predictor):
 class _State:
     """One job between its rounds."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job[SequentialKernel]) -> None:
         """Before round 1."""
         import torch
 
         from bfc_bench.toolkit.features import square_mean
         from bfc_bench.toolkit.precision import torch_device
 
-        self.options: SequentialKernel = job.learner
+        self.options = job.learner
         self.square_mean = square_mean(job.train.x, job.ctx)
         self.rounds: list[RidgePredictor] = []
         self.steps: list[Step] = []
@@ -129,16 +130,18 @@ class _State:
         like = torch.empty((), dtype=torch.float64, device=torch_device(job.ctx.device))
         z = _first_inputs(job.train.x, self.square_mean, self.options.with_squares, like)
         y = torch.as_tensor(job.train.y, dtype=like.dtype, device=like.device)
-        law = [self.square_mean, self.square_mean**2] if self.options.with_squares else [self.square_mean]
+        powers = [self.square_mean, self.square_mean**2] if self.options.with_squares else [self.square_mean]
+        self.law = np.concatenate(powers)
+        """E[z_i^2] of the round's inputs z, (p,)."""
         common = self.options.model_dump(include=set(KernelRidge.model_fields)) | {"with_squares": False}
         self.regression = Job(
             KernelRidge(**common),
             replace(job.train, d=z.shape[1], x=z, y=y),
-            Context(device=job.ctx.device, square_mean=np.concatenate(law)),
+            Context(device=job.ctx.device, square_mean=self.law),
         )
         """What the round fits: its inputs z are the job's x."""
 
-    def end_round(self, outcome: Predictor | Failure) -> None:
+    def end_round(self, outcome: RidgePredictor | Failure) -> None:
         """Take over a round's regression."""
         if isinstance(outcome, Failure):
             self.failure = outcome
@@ -149,23 +152,24 @@ class _State:
         """Add ``sources``, whose values at the training points are ``features``, to the inputs."""
         from bfc_plugins.kernels.feature_steps import Step
 
-        options, train, ctx = self.options, self.regression.train, self.regression.ctx
+        options, train = self.options, self.regression.train
         step = Step.standardised(sources, features, options.scale)
         z = step.extend(train.x, features)
         # Inputs now depend on n and on the ridge, so that this sample is no other one's prefix.
         sample = f"{train.sample}/n={train.n},ridge={options.ridge}"
-        law = np.concatenate([ctx.square_mean, np.full(z.shape[1] - train.d, options.scale**2)])
+        self.law = np.concatenate([self.law, np.full(z.shape[1] - train.d, options.scale**2)])
         self.steps.append(step)
         self.regression = replace(
             self.regression,
             train=replace(train, sample=sample, d=z.shape[1], x=z),
-            ctx=replace(ctx, square_mean=law),
+            ctx=replace(self.regression.ctx, square_mean=self.law),
         )
 
     def predictor(self) -> Predictor:
         """All rounds."""
         rounds = tuple(self.rounds)
-        info = {**rounds[0].info, "inputs": [fitted.space.points.features.shape[1] for fitted in rounds]}
+        spaces = [cast("KernelSpace", fitted.space) for fitted in rounds]  # as KernelRidge says
+        info = {**rounds[0].info, "inputs": [space.points.features.shape[1] for space in spaces]}
         return SequentialPredictor(self.square_mean, self.options.with_squares, rounds, tuple(self.steps), info)
 
 
@@ -199,7 +203,7 @@ def _spectral(states: Sequence[_State]) -> list[Spectral]:
         z = max((job.train.x for job in jobs), key=len)
         fitted = KernelRidge.predict_batch([state.rounds[-1] for state in members], [z] * len(members))
         values = [value[: job.train.n] for value, job in zip(fitted, jobs, strict=True)]
-        forms = quadratic_forms(z, values, float(np.sum(jobs[0].ctx.square_mean)))
+        forms = quadratic_forms(z, values, float(np.sum(members[0].law)))
         for state, form in zip(members, forms, strict=True):
             found[state] = Spectral(leading_directions(form, state.options.directions))
     return [found[state] for state in states]
@@ -234,11 +238,11 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
     return results
 
 
-def _fit(jobs: Sequence[Job]) -> list[Predictor | Failure]:
+def _fit(jobs: Sequence[Job[KernelRidge]]) -> list[RidgePredictor | Failure]:
     """Kernel ridge regressions, those of one sample together."""
-    results: dict[int, Predictor | Failure] = {}
+    results: dict[int, RidgePredictor | Failure] = {}
     for members in group(range(len(jobs)), lambda i: jobs[i].learner.batch_key(jobs[i].train)):
-        results.update(zip(members, KernelRidge.fit_batch([jobs[i] for i in members]), strict=True))
+        results.update(zip(members, fit_ridges([jobs[i] for i in members]), strict=True))
     return [results[i] for i in range(len(jobs))]
 
 

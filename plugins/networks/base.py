@@ -9,13 +9,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.errors import Diverged
-from bfc_bench.learner import Array, Capabilities, Context, Cost, Data, Failure, Job, Learner, Outline, Predictor
+from bfc_bench.learner import Array, BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.features import square_mean, with_squares
 
@@ -50,7 +49,7 @@ class Network(ABC):
         """Numbers kept at one point for the gradient."""
 
 
-class NetworkLearner(Learner):
+class NetworkLearner(BatchLearner):
     """A network trained by Adam on minibatches: linear warm-up, then a cosine to 0.
 
     Inputs are divided by the root of the mean E[x_i^2]. Real labels are divided by the 90th percentile of
@@ -86,15 +85,8 @@ class NetworkLearner(Learner):
         network = self.network(self._inputs(train.d))
         return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Train on the n points. Raises ``Diverged`` when a gradient or the final loss is not finite."""
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise Diverged(fitted.reason)
-        return fitted
-
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
         from bfc_bench.toolkit.ensemble import train
 
@@ -160,8 +152,8 @@ class _Setup:
     seed: int
 
     @classmethod
-    def of(cls, job: Job) -> _Setup:
-        learner, train = cast("NetworkLearner", job.learner), job.train
+    def of(cls, job: Job[NetworkLearner]) -> _Setup:
+        learner, train = job.learner, job.train
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         spread = 1.0 if train.kind == "binary" else float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
         scales = Scales(square_mean(x, job.ctx), learner.with_squares, spread)

@@ -24,18 +24,16 @@ from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
 
-from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import (
+    BatchLearner,
     Capabilities,
     Context,
     Cost,
     Data,
     Failure,
-    Job,
     LabelKind,
-    Learner,
     Outline,
-    Predictor,
     TaskFacts,
 )
 from bfc_bench.seeds import stream
@@ -49,7 +47,7 @@ PROGRAM_BYTES = 150e6
 """Compiler and runtime of JAX, the floor of a fit's memory."""
 
 
-class QuadraticLearner(Learner):
+class QuadraticLearner(BatchLearner):
     """A quadratic DenseNet (BFC section 2.1), over-parameterised: m_l units where the target has k_l.
 
     Labels are divided by the 90th percentile of |y - median(y)|, inputs by the root of the mean E[x_i^2]. The only bias
@@ -248,13 +246,6 @@ class QuadraticLearner(Learner):
         batch = self.minibatch(train.d)
         shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)
         return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind)
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Train on the n points. Raises ``Diverged`` when a gradient or the final loss is not finite."""
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise Diverged(fitted.reason)
-        return fitted
 
     def cost(self, n: int, d: int) -> Cost:
         """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from bfc_plugins.quadratic.base import QuadraticLearner, diverged
@@ -54,11 +54,11 @@ class QuadDenseNet(QuadraticLearner):
         return (super().batch_key(train), self.checkpoints)
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
         from bfc_bench.toolkit.ensemble import square_loss, train
 
-        learners: list[QuadDenseNet] = [job.learner for job in jobs]  # type: ignore[misc]
+        learners = [job.learner for job in jobs]
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
         first, net = learners[0], setups[0].net
         kind = jobs[0].train.kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from bfc_plugins.quadratic.base import QuadraticLearner, diverged
@@ -30,13 +30,12 @@ class StagewiseLearner(QuadraticLearner):
         """A fit before its first stage."""
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Train all jobs as one ensemble per stage; each comes out as ``fit`` alone would make it."""
         from bfc_bench.toolkit.ensemble import train
 
-        learners: list[StagewiseLearner] = [job.learner for job in jobs]  # type: ignore[misc]
-        fits = [learner.begin(learner.setup(job.train, job.ctx)) for learner, job in zip(learners, jobs, strict=True)]
-        first, net = learners[0], fits[0].setup.net
+        fits = [job.learner.begin(job.learner.setup(job.train, job.ctx)) for job in jobs]
+        first, net = jobs[0].learner, fits[0].setup.net
         for layer in net.layers():
             recipe = first.recipe(fits[0].model(layer), net.d, jobs[0].train.kind)
             alive = [fit for fit in fits if fit.failure is None]

@@ -1,139 +1,31 @@
-"""What the quadratic Taylor models share: options, batches, costs; they differ in the representation h alone.
+"""What the quadratic Taylor models share; they differ in the representation h alone.
 
 "Benefits of Neural Representations" (NR), model Quad-h.
-
-Shapes: n points, d input dimension, D features, m units.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Self
 
-from pydantic import Field
+from bfc_plugins.quadratic_taylor.options import QuadraticTaylorOptions
 
-from bfc_bench.errors import BenchError, Diverged
-from bfc_bench.learner import (
-    Capabilities,
-    Context,
-    Cost,
-    Data,
-    Failure,
-    Job,
-    LabelKind,
-    Learner,
-    Outline,
-    Predictor,
-    TaskFacts,
-)
-
-if TYPE_CHECKING:
-    from bfc_plugins.quadratic_taylor.model import LossName, Representation
-    from torch import Tensor
-
-RUNTIME_BYTES = 2**28
-"""Libraries and their compilers, the floor of a fit's memory."""
+from bfc_bench.learner import Failure, Job, Predictor
 
 
-class QuadraticTaylorLearner(Learner):
+class QuadraticTaylorLearner(QuadraticTaylorOptions):
     """Minimises ``mean_i loss(f_W(h(x_i)), y_i) + lambda ||W||_{2,4}^4`` (NR eq. (2)).
 
     Inputs are scaled to a typical norm of 1, as on the paper's sphere, and features to |h|^2 of about D, so that one
     lambda serves every d. Real labels are brought to mean 0 and variance 1, and predictions back.
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), arrays=("torch",), devices=frozenset({"cpu", "cuda"})
-    )
-    search: ClassVar[Mapping[str, Sequence[Any]]] = {"regularization": [1e-2, 1e-3, 1e-4, 1e-5]}
-
-    width: Annotated[int, Field(ge=1)]
-    """Number of units, m."""
-    gate: Literal["indicator", "relu", "constant"]
-    """sigma'': 1{t >= 0} is the paper's; constant = 1/2, its mean, makes f_W a quadratic form in h."""
-    loss: Literal["square", "logistic", "soft-hinge"] | None = None
-    """None is square for real labels and logistic for binary ones; the last two need binary labels."""
-    regularization: Annotated[float, Field(ge=0)] = 1e-5
-    """lambda."""
-    regularization_path: tuple[Annotated[float, Field(gt=0)], ...] = (1e-2, 1e-3, 1e-4)
-    """Values of lambda through which L-BFGS comes down to ``regularization``; smaller ones than that are left out."""
-    optimizer: Literal["lbfgs", "adam", "noisy-sgd"] = "lbfgs"
-    """L-BFGS on all points in float64, the others on minibatches in float32."""
-    iterations: Annotated[int, Field(ge=1)] = 60
-    """Of L-BFGS at each lambda, at most."""
-    tolerance: Annotated[float, Field(ge=0)] = 1e-2
-    """L-BFGS leaves a lambda when ten iterations lower the regularised risk by less than this share."""
-    steps: Annotated[int, Field(ge=1)] = 3000
-    """Of Adam and noisy SGD, with linear warm-up, then a cosine to 0."""
-    batch_size: Annotated[int, Field(ge=1)] = 256
-    lr: Annotated[float, Field(gt=0)] | None = None
-    """Peak learning rate; None is .01 for Adam and .3 for noisy SGD."""
-    noise: Annotated[float, Field(ge=0)] = 1e-4
-    """Standard deviation of what noisy SGD adds to every entry of the gradient."""
-    init_scale: Annotated[float, Field(gt=0)] = 0.6
-    """Entries of W start as N(0, init_scale^2 / D), since W = 0 is a stationary point."""
-
-    @abstractmethod
-    def dimension(self, d: int) -> int:
-        """D at input dimension d."""
-
-    @abstractmethod
-    def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
-        """h, for training inputs x (n, d) of typical norm 1 / ``scale``. Raises ``BenchError`` where it cannot be."""
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points.
-
-        Raises ``Diverged`` when training leaves the finite numbers, ``BenchError`` when the loss does not go with the
-        labels or the representation cannot be made.
-        """
-        (fitted,) = self.fit_batch([Job(self, train, ctx)])
-        if isinstance(fitted, Failure):
-            raise (Diverged if fitted.status == "diverged" else BenchError)(fitted.reason)
-        return fitted
-
-    def batch_key(self, train: Outline) -> Hashable:
-        """All lambdas and sizes of one sample share a representation; an ensemble may have any samples."""
-        shared = (self.name, *self.model_dump(exclude={"regularization"}).items(), train.d, train.kind)
-        return (*shared, train.sample) if self.optimizer == "lbfgs" else shared
-
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that may differ in lambda, seed and sample; each comes out as ``fit`` alone would make it."""
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit jobs that may differ in lambda, seed and sample; each comes out as ``fit`` alone would make it.
+
+        Jobs fail where the loss does not go with the labels or the representation cannot be made.
+        """
         from bfc_plugins.quadratic_taylor.fit import fit_jobs
 
         return fit_jobs(jobs)
-
-    def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Logistic and soft hinge losses need binary labels."""
-        return self.mismatch(task.kind)
-
-    def cost(self, n: int, d: int) -> Cost:
-        """Two products with the features per evaluation, and whitening on some 15 D points; memory is features,
-        coefficients and search directions.
-        """
-        size = self.dimension(d)
-        if self.optimizer == "lbfgs":
-            points = 1.2 * self.iterations * len(self.schedule()) * n
-        else:
-            points = 1.5 * self.steps * self.batch_size + n
-        flops = points * self.width * (4.0 * size + 20) + 40.0 * size**3
-        numbers = n * (size + 4 * self.width) + 24 * self.width * size + 6 * size**2 + 2048 * (size + 2 * self.width)
-        return Cost(flops, bytes=8.0 * numbers + RUNTIME_BYTES)
-
-    def schedule(self) -> tuple[float, ...]:
-        """The lambdas that L-BFGS goes through, the last of them ``regularization``."""
-        before = sorted({value for value in self.regularization_path if value > self.regularization}, reverse=True)
-        return *before, self.regularization
-
-    def loss_for(self, kind: LabelKind) -> LossName:
-        """The loss for labels of a kind."""
-        return self.loss or ("logistic" if kind == "binary" else "square")
-
-    def mismatch(self, kind: LabelKind) -> str | None:
-        """Why the loss does not go with labels of a kind, or None."""
-        loss = self.loss_for(kind)
-        if kind == "binary" or loss == "square":
-            return None
-        return f"loss = {loss!r} needs binary labels; these are real numbers: use loss = 'square'"

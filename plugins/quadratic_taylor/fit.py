@@ -9,11 +9,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, RegularisedRisk, Representation, operator_norm
+from bfc_plugins.quadratic_taylor.options import QuadraticTaylorOptions
 from torch import Tensor
 
 from bfc_bench.errors import BenchError
@@ -24,8 +25,7 @@ from bfc_bench.toolkit.features import nominal_square_norm, square_mean
 from bfc_bench.toolkit.lbfgs import minimise
 from bfc_bench.toolkit.precision import torch_device
 
-if TYPE_CHECKING:
-    from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
+TaylorJob: TypeAlias = Job[QuadraticTaylorOptions]
 
 CHUNK = 2048
 """Points predicted together."""
@@ -52,7 +52,7 @@ class QuadraticTaylorPredictor(Predictor):
 
 
 @dataclass(frozen=True)
-class Setup:
+class PreparedFit:
     """Representation, model and risk; the weights in it are those on which the regulariser is ||W||_{2,4}^4."""
 
     representation: Representation
@@ -62,13 +62,13 @@ class Setup:
     """Initial weights, (m, D)."""
     unit: float
     offset: float
-    job: Job
+    job: TaylorJob
     info: Mapping[str, Any]
 
     @classmethod
-    def of(cls, job: Job, representation: Representation) -> Setup:
+    def of(cls, job: TaylorJob, representation: Representation) -> PreparedFit:
         """Make features and scaled labels, draw the model."""
-        learner, train, ctx = cast("QuadraticTaylorLearner", job.learner), job.train, job.ctx
+        learner, train, ctx = job.learner, job.train, job.ctx
         x, y = _points(job, train.x), _points(job, train.y)
         h = representation.features(x)
         size = h.shape[1]
@@ -95,7 +95,7 @@ class Setup:
         return QuadraticTaylorPredictor(self.representation, self.model, weights, self.unit, self.offset, info)
 
 
-def fit_jobs(jobs: Sequence[Job]) -> list[Predictor | Failure]:
+def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
     """Fit jobs whose learners differ in ``regularization`` alone; what they have in common is made once."""
     origins = [_Origin.of(job) for job in jobs]
     representations = {origin: _represent(origin) for origin in dict.fromkeys(origins)}
@@ -104,17 +104,17 @@ def fit_jobs(jobs: Sequence[Job]) -> list[Predictor | Failure]:
         groups.setdefault((origin, job.train.sample, job.train.n), []).append(i)
 
     # L-BFGS holds the features of one sample and size at a time, an ensemble those of all.
-    alone = cast("QuadraticTaylorLearner", jobs[0].learner).optimizer == "lbfgs"
+    alone = jobs[0].learner.optimizer == "lbfgs"
     results: dict[int, Predictor | Failure] = {}
     for part in [[group] for group in groups.values()] if alone else [list(groups.values())]:
-        setups: dict[int, Setup] = {}
+        setups: dict[int, PreparedFit] = {}
         for members in part:
             made = representations[origins[members[0]]]
             if isinstance(made, Failure):
                 results.update(dict.fromkeys(members, made))
             else:
-                setups.update(dict.fromkeys(members, Setup.of(jobs[members[0]], made)))
-        learners = [cast("QuadraticTaylorLearner", jobs[i].learner) for i in setups]
+                setups.update(dict.fromkeys(members, PreparedFit.of(jobs[members[0]], made)))
+        learners = [jobs[i].learner for i in setups]
         weights = (by_lbfgs if alone else by_steps)(list(setups.values()), learners)
         for (i, setup), learner, w in zip(setups.items(), learners, weights, strict=True):
             results[i] = setup.outcome(w, learner.regularization)
@@ -126,11 +126,11 @@ class _Origin:
     """What a representation is made from."""
 
     key: Hashable
-    job: Job = field(compare=False)
+    job: TaylorJob = field(compare=False)
     """One that has this key."""
 
     @classmethod
-    def of(cls, job: Job) -> _Origin:
+    def of(cls, job: TaylorJob) -> _Origin:
         train, ctx = job.train, job.ctx
         options = (job.learner.name, *job.learner.model_dump(exclude={"regularization"}).items())
         points: Hashable = (train.sample, train.n)
@@ -143,8 +143,7 @@ class _Origin:
 @lru_cache(maxsize=1)
 def _represent(origin: _Origin) -> Representation | Failure:
     """Kept until another is made, since tuning, the final fit and the other sizes of a curve share theirs."""
-    job = origin.job
-    learner = cast("QuadraticTaylorLearner", job.learner)
+    job, learner = origin.job, origin.job.learner
     if reason := learner.mismatch(job.train.kind):
         return Failure("failed", f"{learner.name}: {reason}.")
     scale = (nominal_square_norm(square_mean(job.train.x, job.ctx), squares=False) or 1.0) ** -0.5
@@ -154,11 +153,11 @@ def _represent(origin: _Origin) -> Representation | Failure:
         return Failure("failed", str(error))
 
 
-def _points(job: Job, values: Array) -> Tensor:
+def _points(job: TaylorJob, values: Array) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float64, device=torch_device(job.ctx.device))
 
 
-def by_lbfgs(setups: Sequence[Setup], learners: Sequence[QuadraticTaylorLearner]) -> list[Tensor]:
+def by_lbfgs(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOptions]) -> list[Tensor]:
     """Weights (m, D) after the learner's schedule of lambdas, each started from the minimiser at the one before.
 
     From a random start at a small lambda L-BFGS would interpolate long before the norm matters. What schedules of one
@@ -183,7 +182,7 @@ def by_lbfgs(setups: Sequence[Setup], learners: Sequence[QuadraticTaylorLearner]
     return results
 
 
-def by_steps(setups: Sequence[Setup], learners: Sequence[QuadraticTaylorLearner]) -> list[Tensor]:
+def by_steps(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOptions]) -> list[Tensor]:
     """Weights (m, D) after Adam or noisy SGD at the learner's lambda."""
     from bfc_plugins.quadratic_taylor.steps import recipe
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.net import DistilledNet
-from bfc_plugins.algorithm_1.sgd import Engine, Program, Sample, Training
+from bfc_plugins.algorithm_1.sgd import Engine, Program, Training, TrainingSample
 from bfc_plugins.quadratic.net import default_skips
 
 from bfc_bench.seeds import stream
@@ -17,9 +17,9 @@ PROGRAM = Program(NET, 8, weighted_square_loss)
 LAMBDAS = np.array([[1.0, 0.3, 0.1, 0.02], [0.5, 0.2, 0.1, 0.01]])
 
 
-def sample(key: int = 0, n: int = 40) -> Sample:
+def sample(key: int = 0, n: int = 40) -> TrainingSample:
     rng = stream("sgd-sample", key)
-    return Sample(rng.standard_normal((n, 4)), rng.standard_normal(n), 0.7, key, 0.9)
+    return TrainingSample(rng.standard_normal((n, 4)), rng.standard_normal(n), 0.7, key, 0.9)
 
 
 def training(key: int = 0, noise: float = 0.0, **changes) -> Training:

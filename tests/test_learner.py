@@ -1,0 +1,98 @@
+"""The contract of learners: what its base classes derive."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pytest
+
+from bfc_bench import (
+    BatchLearner,
+    BenchError,
+    Context,
+    Data,
+    Diverged,
+    Failure,
+    Job,
+    Learner,
+    Outline,
+    Predictor,
+)
+from bfc_bench.testing import check_learner
+
+TRAIN = Data(sample="sample", n=2, d=1, x=np.array([[0.0], [1.0]]), y=np.array([1.0, 3.0]))
+
+
+class Constant(Predictor):
+    """The same everywhere."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.full(len(x), self.value)
+
+
+class Mean(BatchLearner):
+    """The mean label, over ``shrink``, or a failure."""
+
+    name: ClassVar[str] = "mean"
+    shrink: float = 1.0
+    fails: Literal["failed", "diverged", "out-of-memory"] | None = None
+
+    def batch_key(self, train: Outline) -> str:
+        return train.sample
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> list[Predictor | Failure]:
+        return [
+            Failure(job.learner.fails, "no luck")
+            if job.learner.fails
+            else Constant(float(np.mean(job.train.y)) / job.learner.shrink)
+            for job in jobs
+        ]
+
+
+class PlainMean(Learner):
+    """A learner with a ``fit`` and a ``fit_batch`` of its own, which knows nothing of the classes of jobs."""
+
+    name: ClassVar[str] = "plain-mean"
+
+    def batch_key(self, train: Outline) -> str:
+        return train.sample
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        return Constant(float(np.mean(train.y)))
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job]) -> list[Predictor]:
+        return [Constant(float(np.mean(job.train.y))) for job in jobs]
+
+
+@pytest.mark.parametrize("cls", [Mean, PlainMean])
+def test_both_ways_to_train_in_batches_keep_the_contract(cls: type[Learner]) -> None:
+    report = check_learner(cls)
+    assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
+
+
+def test_a_fit_is_a_batch_of_one_with_the_learners_own_options() -> None:
+    assert Mean(shrink=2.0).fit(TRAIN, Context()).predict(TRAIN.x).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [("diverged", Diverged), ("failed", BenchError), ("out-of-memory", BenchError)]
+)
+def test_a_failure_of_the_batch_is_an_exception_of_fit(status: Any, error: type[BenchError]) -> None:
+    with pytest.raises(error, match="no luck") as raised:
+        Mean(fails=status).fit(TRAIN, Context())
+    assert type(raised.value) is error
+
+
+def test_fit_batch_must_be_given() -> None:
+    class Forgetful(BatchLearner):
+        """Gives nothing."""
+
+        name: ClassVar[str] = "forgetful"
+
+    with pytest.raises(TypeError, match="fit_batch"):
+        Forgetful()
