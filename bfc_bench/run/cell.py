@@ -180,9 +180,8 @@ def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
 
 def _all_errors(item: Work, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Errors of a prediction, of the predictor's hidden layers, and in named parts of the target."""
-    errors: dict[str, Any] = {**_errors(item, prediction), **_features(hidden, predictor, x)}
-    errors["feature_errors"] |= item.problem.part_errors(prediction.astype(np.float64))
-    return errors
+    parts = item.problem.part_errors(prediction.astype(np.float64))
+    return {**_errors(item, prediction), **_features(hidden, predictor, x), "part_errors": dict(parts)}
 
 
 def _errors(item: Work, prediction: np.ndarray) -> dict[str, float | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
@@ -49,10 +51,13 @@ class Row:
     train_nmse: float | None = None
     """Mean squared error on the training labels over their variance."""
     feature_errors: dict[str, float] = field(default_factory=dict)
-    """P_l by layer: Procrustes distance of the hidden features, relative, e.g. {"S2": 1e-6}; and errors in named parts
-    of the target over their variance, e.g. {"degree2": 0.3}."""
+    """P_l by layer: Procrustes distance of the hidden features, relative, e.g. {"S2": 1e-6}."""
+    part_errors: dict[str, float] = field(default_factory=dict)
+    """Unbiased estimates of the errors in named parts of the target, each over its part's variance, e.g.
+    {"degree2": 0.3}; one near 0 may come out negative."""
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, feature_errors, span_errors, cka."""
+    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, feature_errors, part_errors,
+    span_errors, cka."""
     chosen: dict[str, Any] = field(default_factory=dict)
     """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. And what
     else was ``measured`` on the test points: ``span_errors`` and ``cka`` by layer where there are hidden features,
@@ -81,9 +86,32 @@ class Row:
         """What made it."""
         return Origin(self.release, self.device, self.learner_version)
 
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Row:
+        """The row that ``as_dict`` of this release or another one gave.
+
+        Columns that this release does not know are left out. Errors by degree, which releases without the column
+        ``part_errors`` kept among the feature errors, are put where they belong.
+        """
+        known = {name: value for name, value in values.items() if name in COLUMNS}
+        if "part_errors" not in values:
+            stages = {name: _with_parts(measured) for name, measured in values.get("stages", {}).items()}
+            known = _with_parts(known) | {"stages": stages}
+        return cls(**known)
+
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+
+def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's or a stage's values with errors by degree apart from the feature errors."""
+    errors = measured.get("feature_errors") or {}
+    parts = {name: error for name, error in errors.items() if re.fullmatch(r"degree\d+", name)}
+    if not parts:
+        return dict(measured)
+    features = {name: error for name, error in errors.items() if name not in parts}
+    return {**measured, "feature_errors": features, "part_errors": parts}
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))

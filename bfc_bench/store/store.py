@@ -222,7 +222,7 @@ class Store:
                 " AND l.kind = 'learner' AND l.name = r.label AND l.digest = r.learner_digest)"
             )
         query += " ORDER BY task, label, d, n, replicate"
-        return [Row(**json.loads(text)) for (text,) in self._read(query, (suite, version))]
+        return [Row.read(json.loads(text)) for (text,) in self._read(query, (suite, version))]
 
     def held(self, suite: str, version: int) -> dict[str, Held]:
         """Status and origin by cell, without reading the rows."""

@@ -102,7 +102,10 @@ class Teacher(ABC):
         return {}
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
-        """Errors of predictions (m,) at x (m, d) in named parts of G*, each over its part's variance."""
+        """Errors of predictions (m,) at x (m, d) in named parts of G*, each over its part's variance.
+
+        Unbiased estimates, which are averaged as they are: they need not be positive. Empty for a target without parts.
+        """
         return {}
 
 

@@ -170,7 +170,11 @@ class Problem:
         return {layer: np.concatenate([part[layer] for part in parts])[: self.test_size] for layer in parts[0]}
 
     def part_errors(self, prediction: Float) -> Mapping[str, float]:
-        """Errors of predictions (test_size,) at the test inputs in named parts of the target, where it has some."""
+        """Errors of predictions (test_size,) at the test inputs in named parts of the target, where it has some.
+
+        Unbiased estimates, each over its part's variance: one near 0 may come out negative. Empty where labels are
+        binary, or where the learner sees other inputs than the target.
+        """
         labels = self.task.labels
         if labels.label_kind == "binary" or labels.columns:
             return {}

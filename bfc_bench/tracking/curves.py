@@ -17,6 +17,9 @@ PARAM_LENGTH = 500
 """Longest parameter value that every MLflow server takes."""
 TAG_LENGTH = 5000
 
+PART_ERROR = "part_error/"
+"""In the name of a metric that may be negative: an error in a part of the target."""
+
 _ERRORS = ("nmse", "nmse_trimmed", "error_rate", "train_nmse")
 _STAGE_ERRORS = ("nmse", "nmse_trimmed", "error_rate")
 
@@ -104,6 +107,7 @@ def metrics(row: Row) -> dict[str, float]:
     """The row's finite metrics by MLflow name."""
     values: dict[str, Any] = {name: getattr(row, name) for name in _ERRORS}
     values |= {f"feature_error/{layer}": error for layer, error in row.feature_errors.items()}
+    values |= {f"{PART_ERROR}{part}": error for part, error in row.part_errors.items()}
     measured = row.chosen.get("measured") or {}
     values |= {f"span_error/{layer}": error for layer, error in (measured.get("span_errors") or {}).items()}
     values |= {f"cka/{layer}": value for layer, value in (measured.get("cka") or {}).items()}
@@ -114,6 +118,8 @@ def metrics(row: Row) -> dict[str, float]:
         values |= {f"stage/{stage}/{name}": measured.get(name) for name in _STAGE_ERRORS}
         errors = measured.get("feature_errors") or {}
         values |= {f"stage/{stage}/feature_error/{layer}": error for layer, error in errors.items()}
+        errors = measured.get("part_errors") or {}
+        values |= {f"stage/{stage}/{PART_ERROR}{part}": error for part, error in errors.items()}
     values["cost/fit_seconds"] = row.fit_cpu_seconds
     return {_name(name): float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
 

@@ -32,7 +32,7 @@ class MlflowTracker:
         interval: float = 5.0,
         patience: float = 60.0,
     ) -> None:
-        """``uri`` None: ``MLFLOW_TRACKING_URI`` or the store's own database. ``warn`` is called in the session's thread.
+        """``uri`` None: ``MLFLOW_TRACKING_URI`` or the store's database. ``warn`` is called in the session's thread.
 
         ``interval`` is the shortest rest between two syncs, ``patience`` how long the end of the run waits for the
         last one, both in seconds.

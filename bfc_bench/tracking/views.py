@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bfc_bench.config import digest
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, experiment_name
-from bfc_bench.tracking.curves import metrics
+from bfc_bench.tracking.curves import PART_ERROR, metrics
 from bfc_bench.tracking.fits import NAMES
 
 if TYPE_CHECKING:
@@ -115,7 +115,10 @@ def _filters(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
 
 
 def view_state(rows: Iterable[Row], clause: str) -> dict[str, Any]:
-    """State of the charts page: runs of ``clause`` grouped by label, NMSE against n on logarithmic axes first."""
+    """State of the charts page: runs of ``clause`` grouped by label, NMSE against n on logarithmic axes first.
+
+    Errors in parts of the target, which may be negative, have a linear axis.
+    """
     names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(NAMES)
     sections, charts = [], []
     for title, display, columns, patterns in _SECTIONS:
@@ -150,6 +153,7 @@ def view_state(rows: Iterable[Row], clause: str) -> dict[str, Any]:
 _SECTIONS = (
     ("Error against n", True, 1, ("nmse", "error_rate")),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
+    ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
     ("N* at NMSE 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
     ("Training error and CPU seconds against n", True, 2, ("train_nmse", "cost/fit_seconds")),
     (
@@ -203,7 +207,7 @@ def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
         "lineSmoothness": 0,
         "xAxisKey": "step",
         "xAxisScaleType": "log",
-        "scaleType": "log",
+        "scaleType": "linear" if PART_ERROR in metric else "log",
         "selectedXAxisMetricKey": "",
         "useGlobalXaxisKey": False,
         "useGlobalLineSmoothing": False,

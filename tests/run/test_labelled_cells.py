@@ -54,6 +54,20 @@ def test_clean_labels_have_no_opt(faulty, suite_file, tmp_path):
     assert "measured" not in row.chosen
 
 
+def test_errors_in_parts_of_the_target_have_a_column_of_their_own(faulty, suite_file, tmp_path):
+    """A linear learner has the part of degree 1 of a staircase and none of degree 2; estimates are not clipped."""
+    task = {"name": "t", "inputs": {"kind": "sphere"}, "target": {"kind": "staircase", "degree": 2}, "d": [4]}
+    learner = {"name": "linear-ridge", "options": {"ridge": 1e-9}, "tune": {}}
+    path = suite_file(learner=[learner], task=[task | {"n": [4000]}], test_size=4096)
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    (row,) = read_results(path, store=tmp_path / "store")
+    assert row.status == "ok", row.reason
+    assert list(row.part_errors) == ["degree1", "degree2"]
+    assert row.part_errors["degree1"] == pytest.approx(0, abs=0.05)
+    assert row.part_errors["degree2"] == pytest.approx(1, abs=0.2)
+    assert row.feature_errors == {}
+
+
 @pytest.mark.parametrize("form", ["coordinate", "direction"])
 def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, tmp_path, form):
     """The margin x_0 + G* is linear here, so a linear learner gets nearly all signs right."""

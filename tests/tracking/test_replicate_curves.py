@@ -55,6 +55,16 @@ def test_metrics_of_stages_and_cost_have_paths(row):
     assert found["cost/fit_seconds"] == 3.0
 
 
+def test_errors_in_parts_of_the_target_are_logged_as_they_are(row):
+    """Unbiased estimates: their arithmetic mean, which MLflow draws, is the estimate from all replicates."""
+    errors = (0.010, 0.020, -0.001, 0.015, 0.012)
+    stage = {"one": {"nmse": 0.5, "part_errors": {"degree2": -0.5}}}
+    found = [metrics(row("net", part_errors={"degree2": error}, stages=stage)) for error in errors]
+    assert [values["part_error/degree2"] for values in found] == list(errors)
+    assert found[0]["stage/one/part_error/degree2"] == -0.5
+    assert "feature_error/degree2" not in found[0]
+
+
 def test_metrics_of_features_and_weights_have_paths(row):
     info = {"weight_correlation": {"start": {"W2": 0.5}, "step10": {"W2": 0.75}}}
     found = metrics(row("net", chosen={"measured": {"span_errors": {"S2": 0.25}, "cka": {"S2": 0.125}}, "info": info}))

@@ -64,6 +64,16 @@ def test_every_metric_has_a_card_and_lines_have_logarithmic_axes(rows):
             assert (card["xAxisScaleType"], card["scaleType"]) == ("log", "log")
 
 
+def test_errors_that_may_be_negative_have_a_linear_axis_and_a_section(row):
+    stages = {"one": {"nmse": 0.5, "part_errors": {"degree1": 0.1}}}
+    state = view_state([row("net", part_errors={"degree1": -0.001}, stages=stages)], "")
+    cards = {card["metricKey"]: card for card in state["compareRunCharts"]}
+    for name in ("part_error/degree1", "stage/one/part_error/degree1"):
+        assert (cards[name]["xAxisScaleType"], cards[name]["scaleType"]) == ("log", "linear")
+    sections = {section["uuid"]: section["name"] for section in state["compareRunSections"]}
+    assert sections[cards["part_error/degree1"]["metricSectionId"]] == "Errors in parts of the target against n"
+
+
 def test_more_runs_than_a_view_may_hold_are_split_by_label(save, row):
     rows = [row("net", label=f"label{i:02}", replicate=r) for i in range(12) for r in range(5)]
     before, _ = save(rows[:50])

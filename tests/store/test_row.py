@@ -1,0 +1,34 @@
+"""Rows of other releases are read by this one."""
+
+import pytest
+
+from bfc_bench.store.row import Row
+
+VALUES = {
+    "cell": "c0", "suite": "s", "suite_version": 1, "task": "t", "learner": "l", "label": "l", "options": {"a": 1},
+    "d": 2, "n": 3, "replicate": 0, "status": "ok", "nmse": 0.5,
+}  # fmt: skip
+
+
+def test_a_row_is_read_as_it_was_written():
+    row = Row(**VALUES, feature_errors={"S2": 0.25, "degree9": 0.5}, part_errors={"degree1": -0.001})
+    assert Row.read(row.as_dict()) == row
+
+
+def test_columns_of_a_newer_release_are_left_out():
+    assert Row.read(VALUES | {"part_errors": {}, "invented_later": 1}) == Row(**VALUES)
+
+
+@pytest.mark.parametrize("stages", [{}, {"early": {"nmse": 0.7, "feature_errors": {"S2": 0.5, "degree1": -0.25}}}])
+def test_errors_by_degree_of_older_rows_are_part_errors(stages):
+    row = Row.read(VALUES | {"feature_errors": {"S2": 0.25, "degree1": -0.001, "degree12": 0.5}, "stages": stages})
+    assert row.feature_errors == {"S2": 0.25}
+    assert row.part_errors == {"degree1": -0.001, "degree12": 0.5}
+    for stage in row.stages.values():
+        assert stage == {"nmse": 0.7, "feature_errors": {"S2": 0.5}, "part_errors": {"degree1": -0.25}}
+
+
+def test_older_rows_without_degrees_are_as_they_were():
+    stages = {"early": {"reason": "diverged"}, "late": {"feature_errors": {"S2": 0.5}}}
+    row = Row.read(VALUES | {"feature_errors": {"S2": 0.25}, "stages": stages})
+    assert (row.feature_errors, row.part_errors, row.stages) == ({"S2": 0.25}, {}, stages)
