@@ -12,12 +12,12 @@ import pickle
 from collections.abc import Sequence
 from pathlib import Path
 
-from bfc_bench.api import suite_path
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.store import Store
+from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import read_suite
 
 START_SECONDS = 3.0
@@ -37,12 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--replicates", type=int, help="instead of the suite's")
     options = parser.parse_args(arguments)
     plugins = load_plugins()
-    path = suite_path(options.suite, plugins)
+    path = suite_path(options.suite, plugins.suites)
     changes = [] if options.replicates is None else [f"replicates={options.replicates}"]
     grid = resolve(read_suite(path, changes), plugins, str(path))
     plan = plan_for(grid, None, "cpu")
     if options.store:
-        plan = make_plan(grid, plan.common, {}, Store(options.store).rows(grid.suite.name, grid.suite.version))
+        with Store(options.store) as store:
+            plan = make_plan(grid, plan.common, {}, store.rows(grid.suite.name, grid.suite.version))
     total = sum(plan.seconds.values())
     print(
         f"{grid.suite.name}@{grid.suite.version}: {len(plan.todo)} cells, {total:.0f} CPU seconds of fits, "

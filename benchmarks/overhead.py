@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from benchmarks.busy import FIT_SECONDS, busy_suite, installed
 from benchmarks.measurement import Measurement, Spread, all_cpu, timed
 from bfc_bench.api import run_suite
-from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 
 DEFAULT_TEST_SIZE = 20_000
@@ -48,7 +47,5 @@ def _cpu(suite: Suite, executor: str) -> float:
 def _megabytes(suite: Suite) -> float:
     """10^6 bytes of the store after a run has ended."""
     with TemporaryDirectory() as store:
-        session = run_suite(suite, store=store, executor="serial", jobs=1, device="cpu")
-        session.store.close()
-        Store(Path(store)).close()
+        run_suite(suite, store=store, executor="serial", jobs=1, device="cpu")
         return sum(file.stat().st_size for file in Path(store).rglob("*")) / 1e6

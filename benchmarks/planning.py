@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -84,6 +85,8 @@ def _fill(directory: Path, grid: Grid) -> None:
                 nmse=1.0 / cell.n,
                 nmse_trimmed=1.0 / cell.n,
                 fit_cpu_seconds=1e-3,
+                device="cpu",
+                release=version("bfc-bench"),
                 finished_at=0.0,
             ),
             grid.task_digests[cell.task],

@@ -6,13 +6,13 @@ import contextlib
 import io
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
 from benchmarks.measurement import Measurement, Spread, all_cpu, timed
 from bfc_bench.cli import app
+from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.tracking.live import MlflowTracker
 
 QUICK = ["--set", "replicates=1", "--task", "sphere-cubic", "--learner", "kernel-rbf"]
@@ -35,11 +35,9 @@ def measure(quick: bool) -> Iterator[Measurement]:
         if code:
             raise RuntimeError(f"`bfc-bench run smoke` must end with exit code 0. Got {code}.")
 
-    from bfc_bench.cli import report
-
     with (
         patch.object(MlflowTracker, "_follow", _counting(MlflowTracker._follow, counted)),
-        patch.object(report, "log_to_mlflow", partial(counted, report.log_to_mlflow)),
+        patch.object(StoredSuite, "log_report", _counting(StoredSuite.log_report, counted)),
     ):
         start, cpu = time.perf_counter(), timed(run, all_cpu)
     wall = time.perf_counter() - start
@@ -51,7 +49,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
 
 def _counting(method: Callable[..., Any], counted: Callable[..., Any]) -> Callable[..., Any]:
-    def method_counted(self: Any) -> Any:
-        return counted(method, self)
+    def method_counted(self: Any, *arguments: Any) -> Any:
+        return counted(method, self, *arguments)
 
     return method_counted

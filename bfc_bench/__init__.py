@@ -4,7 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bfc_bench.api import as_sklearn, judge_claims, load_learner, load_suite, read_results, run_suite
+    from bfc_bench.api import (
+        as_sklearn,
+        judge_claims,
+        load_learner,
+        load_suite,
+        open_store,
+        read_results,
+        run_suite,
+    )
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
     from bfc_bench.learner import (
         BatchLearner,
@@ -22,7 +30,9 @@ if TYPE_CHECKING:
     from bfc_bench.markers import hookimpl
 
 _HOMES = {
-    "bfc_bench.api": ("as_sklearn", "judge_claims", "load_learner", "load_suite", "read_results", "run_suite"),
+    "bfc_bench.api": (
+        *("as_sklearn", "judge_claims", "load_learner", "load_suite", "open_store", "read_results", "run_suite"),
+    ),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
     "bfc_bench.learner": (
         *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
@@ -53,6 +63,7 @@ __all__ = [
     "judge_claims",
     "load_learner",
     "load_suite",
+    "open_store",
     "read_results",
     "run_suite",
 ]

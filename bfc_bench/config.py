@@ -4,6 +4,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,7 +55,7 @@ def plain(value: Any) -> Any:
 def _ordered(value: Any, plain: Any) -> Any:
     """``plain``, the plain form of ``value``, with whatever is a set in ``value`` sorted."""
     if isinstance(value, set | frozenset):
-        return sorted((_ordered(item, to_jsonable_python(item)) for item in value), key=canonical_json)
+        return sorted((_ordered(item, to_jsonable_python(item)) for item in value), key=_rank)
     if isinstance(value, BaseModel):
         return {name: _ordered(getattr(value, name, None), item) for name, item in plain.items()}
     if isinstance(value, Mapping) and isinstance(plain, dict):
@@ -62,6 +63,11 @@ def _ordered(value: Any, plain: Any) -> Any:
     if isinstance(value, list | tuple) and isinstance(plain, list):
         return [_ordered(*pair) for pair in zip(value, plain, strict=True)]
     return plain
+
+
+def _rank(plain: Any) -> tuple[float, str]:
+    """Numbers by size, then everything else by its text."""
+    return (plain, "") if isinstance(plain, int | float) else (inf, canonical_json(plain))
 
 
 def _is_default(field: FieldInfo, value: Any) -> bool:

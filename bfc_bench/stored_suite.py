@@ -50,25 +50,25 @@ class OpenStore(Mapping[str, "StoredSuite"]):
     def __getitem__(self, suite: str | Path) -> StoredSuite:
         """Raises ``StoreError`` where the store holds no run of the suite, ``UsageError`` for an unknown name."""
         held = self.store.suites()
-        name, version, path = self._find(str(suite), held)
+        name, version, path, model = self._find(str(suite), held)
         if (name, version) not in held:
             raise StoreError(
                 f"The store in {self.store.directory} has no run of {name}@{version}; "
                 f"`bfc-bench run {suite}` makes one."
             )
-        return StoredSuite(self.store, self.plugins, name, version, path)
+        return StoredSuite(self.store, self.plugins, name, version, path, model)
 
-    def _find(self, suite: str, held: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None]:
-        """Name and version, and the file of the suite: None for one that is known from the store alone."""
+    def _find(self, suite: str, held: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None, Suite | None]:
+        """Name and version, and the file of the suite with what it says: None for one known from the store alone."""
         name, _, version = suite.rpartition("@")
         if name and version.isdecimal():
-            return name, int(version), None
+            return name, int(version), None, None
         versions = [version for name, version in held if name == suite]
         if versions and suite not in self.plugins.suites:
-            return suite, max(versions), None
+            return suite, max(versions), None, None
         path = suite_path(suite, self.plugins.suites)
         model = read_suite(path)
-        return model.name, model.version, path
+        return model.name, model.version, path, model
 
     def of(self, suite: Suite) -> StoredSuite:
         """The results of a suite that is at hand; its own claims are judged, not those of a file."""
@@ -125,7 +125,7 @@ class StoredSuite:
     path: Path | None = None
     """The suite's file; None where only the store knows the suite."""
     model: Suite | None = field(default=None, repr=False)
-    """The suite whose claims are judged, where it is not the one in the file."""
+    """The suite as its file is now; None: as its last run had it."""
 
     @property
     def sessions(self) -> list[dict[str, Any]]:
@@ -141,9 +141,7 @@ class StoredSuite:
     @cached_property
     def suite(self) -> Suite:
         """The suite as its file is now, so that a new claim is judged without a new run; without one, as run last."""
-        if self.model is not None:
-            return self.model
-        return Suite.parse(self.definition, self.name) if self.path is None else read_suite(self.path)
+        return self.model or Suite.parse(self.definition, self.name)
 
     @property
     def levels(self) -> list[float]:

@@ -131,13 +131,13 @@ def test_mlflow_has_the_verdicts_as_note_and_table(held, capsys, tmp_path):
 
 def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
     from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.cli.report import _note
+    from bfc_bench.report.note import note as note_of
 
     verdicts = [
         Verdict(f"claim-{i}", "beats", "s|" * 30, "", "supported", 0.1, 0.05, 0.2, "≤ 0.5", 5, 0.01)
         for i in range(400)
     ]  # fmt: skip
-    note = _note("Report.", verdicts)
+    note = note_of("Report.", verdicts)
     assert len(note) < 5000
     lines = note.count("| claim-")
     assert 0 < lines < 400

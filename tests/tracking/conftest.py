@@ -112,6 +112,7 @@ def contents() -> Callable[[str], dict[str, Any]]:
             ]
         return {
             "tags": dict(experiment.tags),
+            "all": list(runs),
             "runs": {run.info.run_name: run for run in runs},
             "history": {(name, step, key): value for name, step, key, value in history},
             "values": len(history),

@@ -7,6 +7,7 @@ from bfc_bench.tracking.client import database_uri, default_uri
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
+from bfc_bench.tracking.views import _filters, view_state
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -46,7 +47,7 @@ def test_second_sync_adds_nothing(up_to_date, rows, store_dir, contents):
     before = contents(database_uri(store_dir))
     report = up_to_date(rows)
     assert (report.created, report.points, report.unchanged) == (0, 0, 18)
-    assert contents(database_uri(store_dir)) | {"runs": 0} == before | {"runs": 0}
+    assert contents(database_uri(store_dir)) | {"runs": 0, "all": 0} == before | {"runs": 0, "all": 0}
 
 
 def test_later_rows_extend_the_same_runs(up_to_date, rows, store_dir, contents):
@@ -159,3 +160,29 @@ def test_nothing_listening_is_an_error_that_names_the_address(free_port, row, mo
     uri = f"http://127.0.0.1:{free_port}"
     with pytest.raises(TrackingError, match=uri):
         sync([row("net")], uri, suite="toy", version=1)
+
+
+def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up_to_date, row, store_dir, contents):
+    """What the store calls current is what the views show: one label stands for one set of options."""
+    old = [row("net", n=n, options={"width": 8}) for n in (100, 200)]
+    new = [row("net", n=n, options={"width": 16}) for n in (100, 200)]
+
+    def kinds():
+        runs = contents(database_uri(store_dir))["all"]
+        return {run.data.params["opt.width"]: run.data.tags["bfc.kind"] for run in runs}
+
+    up_to_date(old)
+    assert kinds() == {"8": "curve"}
+    assert up_to_date(new, complete=False).retired == 0  # a run in progress takes nothing away
+    assert up_to_date(new).retired == 1
+    assert kinds() == {"8": "retired", "16": "curve"}
+    assert (again := up_to_date(new)).retired == again.created == 0
+    report = up_to_date(old)
+    assert (report.created, report.retired) == (0, 1)
+    assert kinds() == {"8": "curve", "16": "retired"}
+
+
+def test_saved_views_select_current_runs_only(rows):
+    clauses = [view_state(rows, clause)["searchFilter"] for _, clause in _filters(rows)]
+    assert clauses
+    assert all("tags.`bfc.kind` = 'curve'" in clause for clause in clauses)

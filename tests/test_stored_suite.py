@@ -1,0 +1,148 @@
+"""One object for what a store holds of a suite: everything that verbs say of results, Python can say too."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import bfc_bench
+from bfc_bench.cli.app import run
+from bfc_bench.errors import StoreError, UsageError
+from bfc_bench.stored_suite import StoredSuite
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "gaussian"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "labels": {"kind": "noise", "sd": 0.1},
+    "d": [3, 4],
+    "n": [20, 40],
+}
+CLAIM = {"id": "c", "kind": "beats", "task": "t", "d": 3, "n": 40, "label": "r", "against": "mean"}
+
+
+@pytest.fixture
+def ran(faulty, suite_file, tmp_path):
+    learners = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
+    path = suite_file(learner=learners, replicates=3, task=[TASK], claim=[CLAIM], levels=[0.9])
+    bfc_bench.run_suite(path, store=tmp_path / "store", executor="serial")
+    return path, tmp_path / "store"
+
+
+@pytest.fixture
+def stored(ran):
+    path, store = ran
+    with bfc_bench.open_store(store) as results:
+        yield results[str(path)]
+
+
+def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
+    path, store = ran
+    with bfc_bench.open_store(store) as results:
+        assert list(results) == ["tiny@1"]
+        found = [results[key] for key in (path, str(path), "tiny", "tiny@1")]
+        assert {(suite.name, suite.version) for suite in found} == {("tiny", 1)}
+        assert results.only().rows() == found[0].rows()
+        with pytest.raises(StoreError, match="no run of smoke@1; `bfc-bench run smoke` makes one"):
+            results["smoke"]
+        with pytest.raises(StoreError, match="no run of tiny@2"):
+            results["tiny@2"]
+        with pytest.raises(UsageError, match="unknown suite 'smok'"):
+            results["smok"]
+
+
+def test_it_says_what_the_verbs_say(ran, stored, capsys):
+    path, store = ran
+
+    def said(*arguments):
+        capsys.readouterr()
+        assert run([*map(str, arguments), "--store", str(store)]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    def as_json(records):
+        return json.loads(records.frame().to_json(orient="records"))
+
+    assert [row["cell"] for row in said("results", path, "--format", "json")] == [row.cell for row in stored.rows()]
+    for verb, records in (
+        (said("claims", path, "--format", "json"), stored.claims()),
+        (said("compare", "mean", "r", "--format", "json"), stored.compare("mean", "r")),
+    ):
+        assert len(verb) == len(records) > 0
+        for one, other in zip(verb, as_json(records), strict=True):
+            assert {k: v for k, v in one.items() if isinstance(v, str | int)}.items() <= other.items()
+
+
+def test_curves_thresholds_and_exponents_are_records(stored):
+    assert {(curve.task, curve.d, curve.label) for curve in stored.curves()} == {
+        ("t", d, label) for d in (3, 4) for label in ("mean", "r")
+    }
+    assert {(found.d, found.label, found.level) for found in stored.thresholds()} == {
+        (d, label, 0.9) for d in (3, 4) for label in ("mean", "r")
+    }
+    assert {found.label for found in stored.exponents(levels=[0.5])} <= {"mean", "r"}
+    assert {found.level for found in stored.thresholds(levels=[0.5, 0.1])} == {0.5, 0.1}
+
+
+def test_the_frame_is_flat(stored):
+    frame = stored.frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == len(stored.rows()) == 24
+    assert not any(isinstance(value, dict) for column in frame for value in frame[column])
+    assert set(frame.loc[frame.label == "mean", "chosen.candidates"]) == {1}
+
+
+def test_notebooks_show_tables(ran, stored):
+    _, store = ran
+    assert "tiny@1" in stored._repr_html_()
+    assert "<table" in stored._repr_html_()
+    for records in (stored.claims(), stored.curves(), stored.thresholds(), stored.compare("mean", "r")):
+        assert "<table" in records._repr_html_()
+    with bfc_bench.open_store(store) as results:
+        assert "<table" in results._repr_html_()
+        assert "tiny@1" in repr(results)
+
+
+def test_a_report_is_written_where_it_is_asked_for(stored, tmp_path):
+    page = stored.report(tmp_path / "out")
+    assert page == tmp_path / "out" / "report.html"
+    assert "Learning" in page.read_text() or "tiny" in page.read_text()
+    assert len(pd.read_parquet(tmp_path / "out" / "rows.parquet")) == 24
+    assert stored.report().parent == stored.directory
+
+
+def test_a_claim_added_to_the_file_is_judged_without_a_run(ran, suite_file):
+    _, store = ran
+    learners = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
+    more = [CLAIM, {**CLAIM, "id": "later"}]
+    path = suite_file(learner=learners, replicates=3, task=[TASK], claim=more, levels=[0.9])
+    with bfc_bench.open_store(store) as results:
+        assert [verdict.id for verdict in results[path].claims()] == ["c", "later"]
+        assert [verdict.id for verdict in results["tiny"].claims()] == ["c"]  # as it was run
+
+
+def test_plugins_and_suite_are_resolved_once(ran, monkeypatch):
+    path, store = ran
+    calls = []
+    from bfc_bench import stored_suite
+
+    read, load = stored_suite.read_suite, stored_suite.load_plugins
+    monkeypatch.setattr(stored_suite, "read_suite", lambda *a: calls.append("suite") or read(*a))
+    monkeypatch.setattr(stored_suite, "load_plugins", lambda *a: calls.append("plugins") or load(*a))
+    assert run(["claims", str(path), "--store", str(store)]) == 0
+    assert calls == ["plugins", "suite"]
+
+
+def test_verbs_are_loaded_when_called():
+    code = (
+        "import sys\nfrom bfc_bench.cli.app import run\nrun(['list'])\n"
+        "print('LOADED', sorted(m for m in sys.modules if m.startswith('bfc_bench.cli.')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "LOADED ['bfc_bench.cli.app', 'bfc_bench.cli.list']"
+
+
+def test_it_is_a_plain_value(stored):
+    assert isinstance(stored, StoredSuite)
+    assert repr(stored).startswith("StoredSuite(name='tiny', version=1")
