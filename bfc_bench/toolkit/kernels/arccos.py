@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi, sqrt
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,16 +52,6 @@ def k3(rho: Array) -> Array:
     squared_sine = (1 - rho) * (1 + rho)
     sine = xp.sqrt(squared_sine)
     return sine * (15 - 11 * squared_sine) / (72 * pi) + (1 - xp.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
-
-
-def nngp(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
-    """Covariance (m, n) of a wide random ReLU network's output at x (m, d) and z (n, d); z None means x, exactly."""
-    return _network_kernel(x, z, depth, bias_variance, tangent=False)
-
-
-def ntk(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
-    """Neural tangent kernel (m, n) of a wide ReLU network at x (m, d) and z (n, d); z None means x, exactly."""
-    return _network_kernel(x, z, depth, bias_variance, tangent=True)
 
 
 def first_layer(x: Tensor, gamma: float, bias_variance: float) -> tuple[Tensor, Tensor]:
@@ -141,17 +130,6 @@ def _upward(like: Tensor) -> float:
 def _gain(layer: int, depth: int) -> float:
     """W_std^2 / 2 of the Dense after ReLU number ``layer``: a ReLU halves the variance, the read-out has W_std = 1."""
     return 0.5 if layer == depth - 1 else 1.0
-
-
-def _network_kernel(x: Tensor, z: Tensor | None, depth: int, bias_variance: float, tangent: bool) -> Tensor:
-    left, left_scale = first_layer(x, 1 / x.shape[1], bias_variance)
-    right, right_scale = (left, left_scale) if z is None else first_layer(z, 1 / x.shape[1], bias_variance)
-    network: dict[str, Any] = {"depth": depth, "bias_variance": bias_variance, "tangent": tangent}
-    rho = left @ right.T
-    kernel = relu_network(rho, left_scale, right_scale, rho.new_empty(3, *rho.shape), rho, **network)
-    if z is None:
-        kernel.diagonal().copy_(relu_network_diagonal(left_scale, **network))
-    return kernel
 
 
 def _library(array: Array) -> Array:
