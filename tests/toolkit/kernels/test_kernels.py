@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from relu_networks import nngp, ntk
 import torch
+from relu_networks import nngp, ntk
 
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 
