@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 Array: TypeAlias = Any
-"""A NumPy array, a torch tensor or a JAX array: what ``Capabilities.arrays`` names first."""
+"""A NumPy array, a torch tensor or a JAX array: what ``Capabilities.arrays`` names first.
+
+That is known at run time only, so to type checkers it is anything; a learner annotates the kind that it asks for.
+"""
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary"]

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, create_model, model_validator
 
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.learner import Array, Capabilities, Context, Data, LabelKind, Learner, Predictor
+from bfc_bench.learner import Capabilities, Context, Data, LabelKind, Learner, Predictor
 
 
 class SklearnEstimator(Learner):
@@ -76,15 +76,15 @@ class SklearnPredictor(Predictor):
     """E x^2, (d,), where squares are part of the input."""
     info: Mapping[str, Any] = field(default_factory=dict)
 
-    def features(self, x: Array) -> Array:
+    def features(self, x: np.ndarray) -> np.ndarray:
         """The estimator's input, (m, d) or (m, 2 d)."""
         from bfc_bench.toolkit.features import with_squares
 
         return x if self.square_mean is None else with_squares(x, self.square_mean)
 
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions, or classes in {-1, +1}, (m,), at x (m, d)."""
-        return self.estimator.predict(self.features(x)).reshape(len(x)).astype(x.dtype)
+        return np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(x.dtype))
 
 
 @cache

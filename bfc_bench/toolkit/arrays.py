@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bfc_bench.learner import Array, ArrayKind
 
 if TYPE_CHECKING:
+    import jax
     import numpy as np
     from torch import Tensor
+
+AnyArray = TypeVar("AnyArray", "np.ndarray", "Tensor", "jax.Array")
+"""An array of one of the libraries, the same one wherever it stands in a signature."""
+NumpyOrJax = TypeVar("NumpyOrJax", "np.ndarray", "jax.Array")
+"""The same, for what is trained by JAX and evaluated by NumPy."""
 
 
 def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:

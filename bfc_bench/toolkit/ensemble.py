@@ -21,10 +21,10 @@ from typing import Any, Literal, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
-Array: TypeAlias = Any
 Tree: TypeAlias = Any
 """A nest of dicts, lists and tuples of arrays."""
 
@@ -186,7 +186,7 @@ class Layout:
         parts = [np.broadcast_to(leaf, shape).ravel() for leaf, shape in zip(leaves, self.shapes, strict=True)]
         return np.concatenate(parts).astype(np.float32)
 
-    def unflatten(self, vector: Array) -> Tree:
+    def unflatten(self, vector: np.ndarray | Array) -> Tree:
         """The tree of ``vector`` (P,)."""
         leaves, start = [], 0
         for shape in self.shapes:
@@ -257,7 +257,7 @@ def _advance_members(recipe: Recipe, layout: Layout, state: Tree, data: Tree, sp
     """States after step ``stop``, and the members' mean training losses (E,); ``span`` is (start, stop, steps)."""
     advance = partial(_advance_one, recipe, layout, span)
     if state[0].shape[0] > 1:
-        return jax.vmap(advance)(state, data)  # type: ignore[no-any-return]
+        return jax.vmap(advance)(state, data)
     # One lane is compiled without a batch axis, whose products are slower and rounded in another order.
     state, loss = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
     return jax.tree.map(lambda leaf: leaf[None], state), loss[None]
@@ -268,7 +268,8 @@ _advance = jax.jit(_advance_members, static_argnums=(0, 1))
 
 def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: Tree) -> tuple[Tree, Array]:
     start, stop, steps = span
-    n, lr, beta1, beta2 = data["n"], data["lr"], data["momentum"], data["beta2"]
+    n: Array = data["n"]
+    lr, beta1, beta2 = data["lr"], data["momentum"], data["beta2"]
     key = jax.random.fold_in(jax.random.key(data["seed"]), data["stream"])
     inside = jnp.arange(len(data["y"])) < n
 

@@ -13,24 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.learner import Array, Context
+from bfc_bench.learner import Context
+from bfc_bench.toolkit.arrays import AnyArray
 
 
-def square_mean(x: Array, ctx: Context) -> np.ndarray:
+def square_mean(x: AnyArray, ctx: Context) -> np.ndarray:
     """E[x_i^2], (d,), float64: of the input law where it is known, else of the training inputs x (m, d)."""
     if ctx.square_mean is not None:
         return np.asarray(ctx.square_mean, dtype=np.float64)
     return np.asarray((x * x).mean(0).tolist(), dtype=np.float64)
 
 
-def with_squares(x: Array, square_mean: np.ndarray) -> Array:
+def with_squares(x: AnyArray, square_mean: np.ndarray) -> AnyArray:
     """``(x, x^2 - E x^2)``, (m, 2 d), of x (m, d) and E x^2 (d,); NumPy, torch or JAX."""
+    joined: AnyArray = _with_squares(x, square_mean)
+    return joined
+
+
+def _with_squares(x: Any, square_mean: np.ndarray) -> Any:
     if not hasattr(x, "__array_namespace__"):
         import torch
 
         mean = torch.as_tensor(square_mean, dtype=x.dtype, device=x.device)
         return torch.cat([x, x * x - mean], dim=1)
-    xp: Any = x.__array_namespace__()
+    xp = x.__array_namespace__()
     return xp.concat([x, x * x - xp.asarray(square_mean, dtype=x.dtype)], axis=1)
 
 
@@ -40,7 +46,7 @@ class Squares:
 
     square_mean: np.ndarray
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: AnyArray) -> AnyArray:
         """(m, 2 d) of x (m, d)."""
         return with_squares(x, self.square_mean)
 

@@ -57,10 +57,10 @@ def _restore_names() -> None:
         importlib.import_module("jax.util")
     except ImportError:
         util = ModuleType("jax.util")
-        util.safe_map = lambda f, *xs: list(map(f, *_equal_lengths(xs)))  # type: ignore[attr-defined]
-        util.safe_zip = lambda *xs: list(zip(*xs, strict=True))  # type: ignore[attr-defined]
+        _default(util, "safe_map", lambda f, *xs: list(map(f, *_equal_lengths(xs))))
+        _default(util, "safe_zip", lambda *xs: list(zip(*xs, strict=True)))
         sys.modules["jax.util"] = util
-        jax.util = util
+        _default(jax, "util", util)
 
 
 def _default(module: ModuleType, name: str, value: Any) -> None:
@@ -84,7 +84,7 @@ def _patch(nt: Any) -> None:
 
     def flops(f: Any, optimize: bool, *args: Any, **options: Any) -> float:
         lowered = jax.jit(f).lower(*args, **options)
-        analysis = lowered.compile().cost_analysis() if optimize else lowered.cost_analysis()
+        analysis: Any = lowered.compile().cost_analysis() if optimize else lowered.cost_analysis()
         return float((analysis[0] if isinstance(analysis, list) else analysis)["flops"])
 
     def max_learning_rate(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bfc_bench.errors import UsageError
 
 if TYPE_CHECKING:
+    import jax
     import torch
 
 Device = Literal["cpu", "cuda"]
@@ -91,7 +92,7 @@ def prepare_torch() -> None:
     torch.backends.cudnn.allow_tf32 = False
 
 
-def prepare_jax(device: str) -> Any:
+def prepare_jax(device: str) -> jax.Device:
     """The JAX device for ``ctx.device``, with the compile cache on and without grabbing the GPU's whole memory.
 
     Called by a learner when it fits, never at import. Compiled programs are kept in the user's cache directory
@@ -103,7 +104,8 @@ def prepare_jax(device: str) -> Any:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
 
-    if jax.config.jax_compilation_cache_dir is None and (folder := _compile_cache()) is not None:
+    configured = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]  # jax adds its settings at run time
+    if configured is None and (folder := _compile_cache()) is not None:
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
         # A bound also makes jax lock the folder, which many workers share.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
 
-from bfc_bench.learner import Array, BatchLearner, Capabilities, Context, Data, Failure, Job, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Data, Failure, Job, Outline, Predictor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,7 +57,7 @@ class RidgeLearner(BatchLearner):
         return fit_ridges(jobs)
 
     @classmethod
-    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Array]) -> Sequence[Array]:
+    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Tensor]) -> Sequence[Tensor]:
         """Predictors of one space share what is computed of test inputs that are equal."""
         import torch
 

@@ -17,12 +17,12 @@ R_l, q_l = sum_{j in J_l} dim(S_j or R_j S_j). Points are columns, as in ``quadr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from bfc_plugins.quadratic.net import Params, truncated_square
 
-Array: TypeAlias = Any
+from bfc_bench.toolkit.arrays import NumpyOrJax
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ class DistilledNet:
         """The R_l at zero, as they are before k_l is known."""
         return {f"R{layer}": np.zeros((self.expansion, self.rank)) for layer in self.layers()[:-1]}
 
-    def forward(self, params: Params, columns: Array) -> tuple[dict[int, Array], dict[int, Array]]:
+    def forward(self, params: Params, columns: NumpyOrJax) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
         """S_l (r, m) and feed_l (q_l, m), for l = 2..L, at points x^T (d, m); all NumPy or all JAX arrays."""
         sources = {0: columns, 1: columns * columns - params["square_mean"][:, None]}
-        features: dict[int, Array] = {}
-        feeds: dict[int, Array] = {}
+        features: dict[int, NumpyOrJax] = {}
+        feeds: dict[int, NumpyOrJax] = {}
         for layer in self.layers():
             parts = [sources[j] for j in self.skips[layer - 2]]
             feeds[layer] = parts[0] if len(parts) == 1 else columns.__array_namespace__().concat(parts, axis=0)
@@ -89,12 +89,14 @@ class DistilledNet:
                 sources[layer] = z * z if self.truncate is None else truncated_square(z, self.truncate)
         return features, feeds
 
-    def __call__(self, params: Params, columns: Array) -> Array:
+    def __call__(self, params: Params, columns: NumpyOrJax) -> NumpyOrJax:
         """F(x), (m,), at points x^T (d, m)."""
         _, feeds = self.forward(params, columns)
-        return params["constant"] + sum(((params[f"W{layer}"] @ feed) ** 2).sum(0) for layer, feed in feeds.items())
+        terms = (((params[f"W{layer}"] @ feed) ** 2).sum(0) for layer, feed in feeds.items())
+        values: NumpyOrJax = params["constant"] + sum(terms)
+        return values
 
-    def regulariser(self, params: Params, lambdas: Array) -> Array:
+    def regulariser(self, params: Params, lambdas: NumpyOrJax) -> NumpyOrJax:
         """Reg(W, K) of section 2.2, (); ``lambdas`` (L-1, 4) are lambda_3..lambda_6 of every layer. Summed over l,
 
         lambda_3 |K_{l,l-1}^T K_{l◁} - W_{l,l-1}^T W_{l◁}|^2 + lambda_5 |K_l^T K_l - W_l^T W_l|^2
@@ -103,7 +105,7 @@ class DistilledNet:
         With V = (W; K) and J = diag(-1 for W, 1 for K) each difference is a block V_a^T J V_b, and its squared norm is
         tr(J V_a V_a^T J V_b V_b^T): products of (w+r)^2 Gram matrices in the place of q_l^2 entries.
         """
-        total: Array = 0.0
+        total: Any = 0.0
         sign = np.repeat(np.array([-1, 1], np.float32), [self.width, self.rank])[:, None]
         for layer in self.layers():
             w, k = params[f"W{layer}"], params[f"K{layer}"]
@@ -114,7 +116,8 @@ class DistilledNet:
             mixed, square, full, decay = lambdas[layer - 2]
             total += mixed * (above * skip.T).sum() + square * (above * above.T).sum()
             total += full * (whole * whole.T).sum() + decay * (v * v).sum()
-        return total
+        regulariser: NumpyOrJax = total
+        return regulariser
 
     def flops(self) -> float:
         """Floating-point operations of one forward pass at one point."""

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.quadratic.net import Params
+from jax import Array
 
 from bfc_bench.toolkit.ensemble import Layout, minibatch, padded, padded_length
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
-Array: TypeAlias = Any
 Tree: TypeAlias = Any
 
 
@@ -149,13 +149,15 @@ _advance = jax.jit(_advance_all, static_argnums=(0, 1))
 def _advance_one(program: Program, layout: Layout, span: Tree, state: Tree, data: Tree) -> Tree:
     start, stop = span
     net, n, rates = program.net, data["n"], data["rates"]
+    unit: Array = data["unit"]
+    lambdas: Array = data["lambdas"]
     key = jax.random.key(data["seed"])
 
     def losses(params: Array, x: Array, y: Array) -> Array:
-        return program.loss(net({**layout.unflatten(params), **data["fixed"]}, x.T), y) / data["unit"]
+        return program.loss(net({**layout.unflatten(params), **data["fixed"]}, x.T), y) / unit
 
     def regulariser(params: Array) -> Array:
-        return net.regulariser(layout.unflatten(params), data["lambdas"])
+        return net.regulariser(layout.unflatten(params), lambdas)
 
     def step(t: Array, state: Tree) -> Tree:
         params, velocity, finite = state

@@ -38,4 +38,5 @@ def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> 
 def leading_directions(form: Tensor, count: int) -> Tensor:
     """Eigenvectors (p, ``count`` or p) of a symmetric ``form`` (p, p), those of largest |eigenvalue| first."""
     eigenvalues, vectors = torch.linalg.eigh(form)
-    return vectors[:, eigenvalues.abs().argsort(descending=True)[:count]]
+    directions: Tensor = vectors[:, eigenvalues.abs().argsort(descending=True)[:count]]
+    return directions

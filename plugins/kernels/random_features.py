@@ -63,8 +63,9 @@ class RandomFeatures(RidgeLearner):
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
         p = x.shape[1] * (2 if self.with_squares else 1)
-        shape = {"degree": self.degree, "coef0": self.coef0, "seed": ctx.seed}
-        feature_map = make_map(self.map, self.features, p, gamma, like=x, **shape)
+        feature_map = make_map(
+            self.map, self.features, p, gamma, degree=self.degree, coef0=self.coef0, seed=ctx.seed, like=x
+        )
         return FeatureSpace(feature_map, Squares(mean) if self.with_squares else None, {"gamma": gamma})
 
     def cost(self, n: int, d: int) -> Cost:

@@ -10,7 +10,7 @@ import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from pydantic import Field
 
-from bfc_bench.learner import Array, Context, Cost, Failure, Job, Predictor, TaskFacts
+from bfc_bench.learner import Context, Cost, Failure, Job, Predictor, TaskFacts
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SequentialKernel(KernelRidge):
         return [state.failure or state.predictor() for state in states]
 
     @classmethod
-    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Array]) -> Sequence[Array]:
+    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Tensor]) -> Sequence[Tensor]:
         """One by one: after round 1 no two predictors have a kernel matrix in common."""
         return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
 
@@ -95,7 +95,7 @@ class SequentialPredictor(Predictor):
     steps: tuple[Step, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
 
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: Tensor) -> Tensor:
         """The last round's predictions, (m,), at x (m, d)."""
         z = _first_inputs(x, self.square_mean, self.squares, self.rounds[0].weights)
         for step in self.steps:
@@ -250,7 +250,7 @@ def _alive(states: Sequence[_State]) -> list[_State]:
     return [state for state in states if state.failure is None]
 
 
-def _first_inputs(x: Array, square_mean: np.ndarray, squares: bool, like: Tensor) -> Tensor:
+def _first_inputs(x: Tensor, square_mean: np.ndarray, squares: bool, like: Tensor) -> Tensor:
     """Inputs of round 1, (m, p), at x (m, d)."""
     import torch
 

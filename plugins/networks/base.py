@@ -9,13 +9,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.learner import Array, BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor
 from bfc_bench.seeds import stream
+from bfc_bench.toolkit.arrays import NumpyOrJax
 from bfc_bench.toolkit.features import square_mean, with_squares
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Network(ABC):
         """Random parameters, for inputs of about unit variance."""
 
     @abstractmethod
-    def __call__(self, params: Params, z: Array) -> Array:
+    def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
         """F(z), (m,), at z (m, p); parameters and inputs are all NumPy or all JAX."""
 
     @abstractmethod
@@ -124,7 +125,7 @@ class Scales:
         """Network inputs (m, p) at x (m, d)."""
         factor = 1.0 / math.sqrt(float(np.mean(self.square_mean)) or 1.0)
         x = factor * np.asarray(x, np.float64)
-        return cast("np.ndarray", with_squares(x, factor**2 * self.square_mean)) if self.squares else x
+        return with_squares(x, factor**2 * self.square_mean) if self.squares else x
 
 
 class NetworkPredictor(Predictor):

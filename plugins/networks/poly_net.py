@@ -11,7 +11,7 @@ import numpy as np
 from bfc_plugins.networks.base import Network, NetworkLearner, Params
 from pydantic import Field
 
-from bfc_bench.learner import Array
+from bfc_bench.toolkit.arrays import NumpyOrJax
 
 
 class PolyNet(NetworkLearner):
@@ -66,10 +66,12 @@ class PowerNet(TwoLayerNet):
         """See ``TwoLayerNet.first``; a (r,) ~ N(0, 0.1/r)."""
         return {**self.first(rng), "a": rng.standard_normal(self.width) * math.sqrt(0.1 / self.width)}
 
-    def __call__(self, params: Params, z: Array) -> Array:
+    def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
         """h(z), (m,), at z (m, p)."""
         size = math.sqrt(math.prod(range(1, 2 * self.degree, 2)))
-        return params["constant"] + (z @ params["W"].T + params["b"]) ** self.degree @ params["a"] / size
+        unit = z @ params["W"].T + params["b"]
+        values: NumpyOrJax = params["constant"] + unit**self.degree @ params["a"] / size
+        return values
 
 
 class PolynomialNet(TwoLayerNet):
@@ -80,11 +82,12 @@ class PolynomialNet(TwoLayerNet):
         scale = math.sqrt(0.1 / (self.degree * self.width))
         return {**self.first(rng), "c": rng.standard_normal((self.degree, self.width)) * scale}
 
-    def __call__(self, params: Params, z: Array) -> Array:
+    def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
         """h(z), (m,), at z (m, p)."""
         unit = z @ params["W"].T + params["b"]
         total, before, power = params["constant"] + unit @ params["c"][0], 1.0, unit
         for k in range(1, self.degree):
             before, power = power, (unit * power - math.sqrt(k) * before) / math.sqrt(k + 1)
             total = total + power @ params["c"][k]
-        return total
+        values: NumpyOrJax = total
+        return values

@@ -10,7 +10,7 @@ import numpy as np
 from bfc_plugins.networks.base import Network, NetworkLearner, Params
 from pydantic import Field
 
-from bfc_bench.learner import Array
+from bfc_bench.toolkit.arrays import NumpyOrJax
 
 
 class ReluMlp(NetworkLearner):
@@ -46,12 +46,13 @@ class Mlp(Network):
             params[f"b{layer}"] = np.zeros(fan_out)
         return params
 
-    def __call__(self, params: Params, z: Array) -> Array:
+    def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
         """F(z), (m,), at z (m, p)."""
         last = len(self.sizes) - 1
         for layer in range(1, last):
             z = (z @ params[f"W{layer}"] + params[f"b{layer}"]).clip(0)
-        return (z @ params[f"W{last}"] + params[f"b{last}"])[:, 0]
+        values: NumpyOrJax = (z @ params[f"W{last}"] + params[f"b{last}"])[:, 0]
+        return values
 
     def flops(self) -> float:
         """Two per weight."""

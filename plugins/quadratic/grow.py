@@ -11,9 +11,11 @@ from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
 
-from bfc_bench.learner import Array, Cost
+from bfc_bench.learner import Cost
 
 if TYPE_CHECKING:
+    from jax import Array
+
     from bfc_bench.toolkit.ensemble import Member
 
 

@@ -12,9 +12,11 @@ from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
 
-from bfc_bench.learner import Array, Outline
+from bfc_bench.learner import Outline
 
 if TYPE_CHECKING:
+    from jax import Array
+
     from bfc_bench.toolkit.ensemble import Member
 
 
@@ -64,7 +66,7 @@ def top_layer(params: Params, inputs: Params) -> Array:
     import jax.numpy as jnp
 
     s = params["W"] @ inputs["layer"].T
-    out = params["constant"] + inputs["fixed"] + jnp.exp(params["log_alpha"]) * (s * s).sum(0)
+    out: Array = params["constant"] + inputs["fixed"] + jnp.exp(params["log_alpha"]) * (s * s).sum(0)
     out += sum(inputs["units"][j] @ weights for j, weights in params["readouts"].items())
     return out + inputs["x"] @ params["linear"] if "linear" in params else out
 
@@ -110,12 +112,14 @@ class _Freezing(Growth):
         """The layer, and how the ones below it are read now."""
         index = self.setup.net.index(layer)
         self.params["log_alpha"][index] = trained["log_alpha"]
-        shared = {key: trained[key] for key in ("constant", "linear") if key in trained}
-        for key, value in {f"W{layer}": trained["W"], **shared}.items():
+        shared: Params = {key: trained[key] for key in ("constant", "linear") if key in trained}
+        taken: Params = {f"W{layer}": trained["W"], **shared}
+        for key, value in taken.items():
             self.params[key] = np.asarray(value, np.float64)
         if self.learner.readout == "signed":
             alpha = np.exp(self.params["log_alpha"][index])
-            self.weights = {**trained["readouts"], layer: np.full(self.setup.net.widths[index], alpha)}
+            below: Mapping[int, np.ndarray] = trained["readouts"]
+            self.weights = {**below, layer: np.full(self.setup.net.widths[index], alpha)}
 
     def readouts(self) -> Mapping[int, np.ndarray]:
         """Those of the layers below the top one are trained."""

@@ -16,12 +16,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-Array: TypeAlias = Any
+from bfc_bench.toolkit.arrays import NumpyOrJax
+
+if TYPE_CHECKING:
+    from jax import Array
+
 Params: TypeAlias = dict[str, Any]
+"""Parameters by name: NumPy or JAX arrays, or nests of them."""
 
 
 def default_skips(depth: int, squares: bool = True) -> tuple[tuple[int, ...], ...]:
@@ -83,7 +88,7 @@ def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d:
             )
 
 
-def truncated_square(z: Array, bound: float) -> Array:
+def truncated_square(z: NumpyOrJax, bound: float) -> NumpyOrJax:
     """The truncated quadratic activation (BFC section 2.1, Figure 8), any shape.
 
     z^2 for |z| <= B', the constant 13/6 B'^2 for |z| >= 2 B', and between them the monotone polynomial that makes it
@@ -93,7 +98,8 @@ def truncated_square(z: Array, bound: float) -> Array:
     size = xp.abs(z)
     inner = xp.clip(size, 0.0, bound)
     t = xp.clip(size / bound - 1.0, 0.0, 1.0)
-    return inner**2 + bound**2 * t * (2.0 + t * (1.0 - t * (10.0 / 3.0 - 1.5 * t)))
+    square: NumpyOrJax = inner**2 + bound**2 * t * (2.0 + t * (1.0 - t * (10.0 / 3.0 - 1.5 * t)))
+    return square
 
 
 @dataclass(frozen=True)
@@ -164,19 +170,19 @@ class QuadraticNet:
 
         alpha = jax.numpy.exp(params["log_alpha"])
         pre, _ = self.forward({**params, "square_mean": jax.lax.stop_gradient(params["square_mean"])}, x.T)
-        out = params["constant"] + sum(alpha[self.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
+        out: Array = params["constant"] + sum(alpha[self.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
         return out + x @ params["linear"] if "linear" in params else out
 
-    def forward(self, params: Params, columns: Array) -> tuple[dict[int, Array], dict[int, Array]]:
+    def forward(self, params: Params, columns: NumpyOrJax) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
         """S_l for l = 2..L and G_j for j = 0..L, each (width, m), at points x^T (d, m); all NumPy or all JAX arrays."""
-        pre: dict[int, Array] = {}
+        pre: dict[int, NumpyOrJax] = {}
         outputs = {0: columns, 1: columns * columns - params["square_mean"][:, None]}
         for layer in self.layers():
             pre[layer] = params[f"W{layer}"] @ self.joined(outputs, layer)
             outputs[layer] = pre[layer] ** 2 if self.truncate is None else truncated_square(pre[layer], self.truncate)
         return pre, outputs
 
-    def joined(self, outputs: Mapping[int, Array], layer: int) -> Array:
+    def joined(self, outputs: Mapping[int, NumpyOrJax], layer: int) -> NumpyOrJax:
         """The inputs of a layer, (q_l, m): G_j for j in J_l, one below the other, those that share a matrix added."""
         parts = [reduce(add, (outputs[j] for j in block)) for block in self.blocks(layer)]
         return parts[0] if len(parts) == 1 else parts[0].__array_namespace__().concat(parts, axis=0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from bfc_plugins.quadratic.net import Params, QuadraticNet
 
-from bfc_bench.learner import Array, Predictor
+from bfc_bench.learner import Predictor
 
 CHUNK = 4096
 """Points evaluated together, so that the layers stay in cache."""
@@ -92,7 +92,7 @@ class QuadraticPredictor(Predictor):
         return self._stages
 
 
-def weight_correlation(before: Array, after: Array) -> float:
+def weight_correlation(before: np.ndarray, after: np.ndarray) -> float:
     """Mean over a layer's neurons, the rows w of W and w' of W' (m_l, q_l), of <w/|w|, w'/|w'|> (BFC Figure 9).
 
     Neurons that are zero have no direction and are left out; 0 where none has one.
@@ -102,7 +102,7 @@ def weight_correlation(before: Array, after: Array) -> float:
     return float(np.mean(cosines)) if len(cosines) else 0.0
 
 
-def weight_alignment(before: Array, after: Array) -> float:
+def weight_alignment(before: np.ndarray, after: np.ndarray) -> float:
     """max_U <U W, W'> / (|W| |W'|) over orthogonal U, of W and W' (m_l, q_l); 0 where one of them is zero.
 
     Sum(S_l^2) does not change when W_l is rotated, and large learning rates rotate it: this is what the correlation of

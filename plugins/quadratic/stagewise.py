@@ -13,9 +13,11 @@ from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 
-from bfc_bench.learner import Array, Failure, Job, Predictor
+from bfc_bench.learner import Failure, Job, Predictor
 
 if TYPE_CHECKING:
+    from jax import Array
+
     from bfc_bench.toolkit.ensemble import Member
 
 

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bfc_plugins.quadratic.net import Array, Params, QuadraticNet
+from bfc_plugins.quadratic.net import Params, QuadraticNet
+
+from bfc_bench.toolkit.arrays import NumpyOrJax
 
 CHUNK = 4096
 """Points decomposed at a time, which bounds the memory."""
@@ -59,13 +61,14 @@ class QuadraticStatistics:
         i, j = np.triu_indices(self.dim)
         return np.concatenate([np.ones((1, len(x))), z[i] * z[j]]).T
 
-    def __call__(self, params: Params, q: Array) -> Array:
+    def __call__(self, params: Params, q: NumpyOrJax) -> NumpyOrJax:
         """F, (B,), at q (B, P)."""
         xp: Any = q.__array_namespace__()
         w = params["W2"]
         i, j = np.triu_indices(self.dim)
         moments = xp.exp(params["log_alpha"][0]) * (w.T @ w)[i, j] * np.where(i == j, 1.0, 2.0)
-        return params["constant"] * q[:, 0] + q[:, 1:] @ moments
+        values: NumpyOrJax = params["constant"] * q[:, 0] + q[:, 1:] @ moments
+        return values
 
     def rows(self, params: Params, x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q (R, P) and y (R,) whose mean of (F - y)^2 is that of ``weights`` (F(x) - y)^2 over x (n, d) for every W."""

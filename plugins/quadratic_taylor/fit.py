@@ -18,7 +18,7 @@ from bfc_plugins.quadratic_taylor.options import QuadraticTaylorOptions
 from torch import Tensor
 
 from bfc_bench.errors import BenchError
-from bfc_bench.learner import Array, Failure, Job, Predictor
+from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.seeds import seed_of, stream
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.features import nominal_square_norm, square_mean
@@ -44,7 +44,7 @@ class QuadraticTaylorPredictor(Predictor):
     offset: float
     info: Mapping[str, Any] = field(default_factory=dict)
 
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: Tensor) -> Tensor:
         """Predictions (n,) at x (n, d)."""
         x = torch.as_tensor(x, dtype=self.weights.dtype, device=self.weights.device)
         parts = [self.model(self.weights, self.representation.features(part)) for part in x.split(CHUNK)]
@@ -153,7 +153,7 @@ def _represent(origin: _Origin) -> Representation | Failure:
         return Failure("failed", str(error))
 
 
-def _points(job: TaylorJob, values: Array) -> Tensor:
+def _points(job: TaylorJob, values: Tensor) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float64, device=torch_device(job.ctx.device))
 
 

@@ -66,7 +66,8 @@ def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
     eigenvalues, vectors = torch.linalg.eigh(sigma)
     eigenvalues = eigenvalues + ridge * sigma.trace() / len(sigma)
     rounding = len(sigma) * torch.finfo(sigma.dtype).eps * eigenvalues[-1]
-    return (vectors * torch.where(eigenvalues > rounding, eigenvalues, torch.inf).rsqrt()) @ vectors.T
+    root: Tensor = (vectors * torch.where(eigenvalues > rounding, eigenvalues, torch.inf).rsqrt()) @ vectors.T
+    return root
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ Shapes: B minibatch, D features, m units.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from bfc_plugins.quadratic_taylor.model import LossName
+from jax import Array
 
 from bfc_bench.toolkit.ensemble import Recipe, cross_entropy_loss, square_loss
-
-Array: TypeAlias = Any
 
 
 def quadratic_taylor(weights: Array, inputs: Mapping[str, Array]) -> Array:

@@ -163,7 +163,8 @@ class TangentProducts(Kernel):
     def diagonal(self, points: Points) -> Tensor:
         """|gates|^2 |h|^2."""
         gates, h = self._factors(points)
-        return torch.linalg.vecdot(gates, gates) * torch.linalg.vecdot(h, h)
+        square_norms: Tensor = torch.linalg.vecdot(gates, gates) * torch.linalg.vecdot(h, h)
+        return square_norms
 
     def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
         """See ``Kernel.tile``."""

@@ -20,30 +20,33 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bfc_bench.learner import Array
+from bfc_bench.toolkit.arrays import AnyArray
 
 
-def k0(rho: Array) -> Array:
+def k0(rho: AnyArray) -> AnyArray:
     """E[1{w.x > 0} 1{w.x' > 0}] at cosine ``rho`` (any shape; torch, NumPy or JAX): (pi - acos rho) / (2 pi)."""
     xp = _library(rho)
-    return (pi - xp.acos(xp.clip(rho, -1, 1))) / (2 * pi)
+    kernel: AnyArray = (pi - xp.acos(xp.clip(rho, -1, 1))) / (2 * pi)
+    return kernel
 
 
-def k1(rho: Array) -> Array:
+def k1(rho: AnyArray) -> AnyArray:
     """E[relu(w.x) relu(w.x')] at cosine ``rho``: (sqrt(1 - rho^2) + (pi - acos rho) rho) / (2 pi)."""
     xp = _library(rho)
     rho = xp.clip(rho, -1, 1)
-    return (xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * rho) / (2 * pi)
+    kernel: AnyArray = (xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * rho) / (2 * pi)
+    return kernel
 
 
-def k2(rho: Array) -> Array:
+def k2(rho: AnyArray) -> AnyArray:
     """E[relu(w.x)^2/2 relu(w.x')^2/2] at ``rho``: (3 rho sqrt(1 - rho^2) + (pi - acos rho)(1 + 2 rho^2)) / (8 pi)."""
     xp = _library(rho)
     rho = xp.clip(rho, -1, 1)
-    return (3 * rho * xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
+    kernel: AnyArray = (3 * rho * xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
+    return kernel
 
 
-def k3(rho: Array) -> Array:
+def k3(rho: AnyArray) -> AnyArray:
     """E[relu(w.x)^3/6 relu(w.x')^3/6] at ``rho``.
 
     (15 s - 11 s^3 + (pi - acos rho)(9 rho + 6 rho^3)) / (72 pi) with s = sqrt(1 - rho^2).
@@ -52,17 +55,9 @@ def k3(rho: Array) -> Array:
     rho = xp.clip(rho, -1, 1)
     squared_sine = (1 - rho) * (1 + rho)
     sine = xp.sqrt(squared_sine)
-    return sine * (15 - 11 * squared_sine) / (72 * pi) + (1 - xp.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
-
-
-def nngp(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
-    """Covariance (m, n) of a wide random ReLU network's output at x (m, d) and z (n, d); z None means x, exactly."""
-    return _network_kernel(x, z, depth, bias_variance, tangent=False)
-
-
-def ntk(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
-    """Neural tangent kernel (m, n) of a wide ReLU network at x (m, d) and z (n, d); z None means x, exactly."""
-    return _network_kernel(x, z, depth, bias_variance, tangent=True)
+    outside = (1 - xp.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
+    kernel: AnyArray = sine * (15 - 11 * squared_sine) / (72 * pi) + outside
+    return kernel
 
 
 def first_layer(x: Tensor, gamma: float, bias_variance: float) -> tuple[Tensor, Tensor]:
@@ -143,16 +138,5 @@ def _gain(layer: int, depth: int) -> float:
     return 0.5 if layer == depth - 1 else 1.0
 
 
-def _network_kernel(x: Tensor, z: Tensor | None, depth: int, bias_variance: float, tangent: bool) -> Tensor:
-    left, left_scale = first_layer(x, 1 / x.shape[1], bias_variance)
-    right, right_scale = (left, left_scale) if z is None else first_layer(z, 1 / x.shape[1], bias_variance)
-    network: dict[str, Any] = {"depth": depth, "bias_variance": bias_variance, "tangent": tangent}
-    rho = left @ right.T
-    kernel = relu_network(rho, left_scale, right_scale, rho.new_empty(3, *rho.shape), rho, **network)
-    if z is None:
-        kernel.diagonal().copy_(relu_network_diagonal(left_scale, **network))
-    return kernel
-
-
-def _library(array: Array) -> Array:
+def _library(array: AnyArray) -> Any:
     return torch if isinstance(array, Tensor) else array.__array_namespace__()

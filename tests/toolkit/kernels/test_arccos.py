@@ -5,9 +5,10 @@ from math import pi
 import numpy as np
 import pytest
 import torch
+from relu_networks import nngp, ntk
 from scipy.integrate import quad
 
-from bfc_bench.toolkit.kernels.arccos import k0, k1, k2, k3, nngp, ntk
+from bfc_bench.toolkit.kernels.arccos import k0, k1, k2, k3
 
 STEPS = {
     k0: lambda t: (t > 0).astype(float),

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 import torch
+from relu_networks import nngp
 
 from bfc_bench.toolkit import neural_tangents as tangents
-from bfc_bench.toolkit.kernels.arccos import nngp
 from bfc_bench.toolkit.kernels.base import TILE
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.kernels.compositional import Compositional

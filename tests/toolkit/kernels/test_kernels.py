@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from relu_networks import nngp, ntk
 
-from bfc_bench.toolkit.kernels import arccos
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 
 NAMES = ("rbf", "poly", "ntk", "nngp")
@@ -20,7 +20,7 @@ def direct(name: str, x: torch.Tensor, z: torch.Tensor, gamma: float) -> torch.T
     if name == "poly":
         return ((1 + gamma * (x @ z.T)) / 2) ** 3
     scale = (gamma * x.shape[1]) ** 0.5
-    return arccos.nngp(scale * x, scale * z, 2) if name == "nngp" else arccos.ntk(scale * x, scale * z, 2) / 3
+    return nngp(scale * x, scale * z, 2) if name == "nngp" else ntk(scale * x, scale * z, 2) / 3
 
 
 @pytest.mark.parametrize("name", NAMES)
