@@ -122,9 +122,9 @@ def suite_claims(suite: str | Path, store: Store, plugins: Plugins) -> list[Clai
 
     name, version = suite_key(suite, store, plugins)
     if name == str(suite) and name not in plugins.suites:
-        return parse_claims(Suite.parse(store.sessions(name, version)[-1]["definition"], name), name)
+        return parse_claims(Suite.parse(store.sessions(name, version)[-1]["definition"], name), plugins.claims, name)
     path = suite_path(suite, plugins)
-    return parse_claims(read_suite(path), str(path))
+    return parse_claims(read_suite(path), plugins.claims, str(path))
 
 
 def judge_claims(suite: str | Path, *, store: str | Path = DEFAULT_STORE) -> list[Verdict]:

@@ -69,14 +69,13 @@ def write(
     from bfc_bench.cli.results import parquet_bytes
     from bfc_bench.report.html import write_report
 
-    figures = {stem: figure for name in plugins.plots for stem, figure in plugins.plots.get(name)(rows).items()}
     page = write_report(
         directory,
         suite=definition,
         rows=rows,
         sessions=store.sessions(definition["name"], definition["version"]),
         levels=definition["levels"],
-        extra_figures=figures,
+        extra_figures=plugins.figures(rows),
         claims=[verdict.as_dict() for verdict in verdicts],
     )
     (directory / "rows.parquet").write_bytes(parquet_bytes([row.as_dict() for row in rows]))

@@ -114,7 +114,7 @@ def _conclude(
         from bfc_bench.analysis.claims import judge, parse_claims
 
         rows = session.store.rows(session.suite, session.version)
-        verdicts = judge(parse_claims(suite), rows)
+        verdicts = judge(parse_claims(suite, plugins.claims), rows)
         write(suite.definition(), rows, verdicts, session.store, directory, plugins)
         if tracker is not None and not tracker.failed and not session.interrupted:
             log_to_mlflow(session.store, session.suite, session.version, rows, verdicts, directory, uri)
