@@ -1,13 +1,13 @@
 """Every hook of bfc_bench. A plugin implements any of them with ``bfc_bench.hookimpl``.
 
 Those named ``bfc_register_...`` are called once, when the plugin manager is built, and hand the plugin a ``register``
-callback. The events are called in the session's process, in the order in which things happen; an exception in an event
-is reported and does not stop the run.
+callback. The events are called in the session's process, in the order in which things happen. Order of plugins and hook
+wrappers are pluggy's; an exception is reported once with the plugin's name and stops nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,11 @@ from bfc_bench.learner import Learner
 from bfc_bench.markers import hookspec
 
 if TYPE_CHECKING:
+    from bfc_bench.analysis.claims.base import Claim
     from bfc_bench.executors.base import Executor
     from bfc_bench.store.row import Row
-    from bfc_bench.tasks.base import Inputs, Labels, Target
+    from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+    from bfc_bench.tasks.metrics import Metric
 
 
 @hookspec
@@ -41,6 +43,21 @@ def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
 
 
 @hookspec
+def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
+    """Call ``register(MyData)`` for each kind of data set. It is listed; suites cannot name one yet."""
+
+
+@hookspec
+def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
+    """Call ``register(Metric("name", measure))``; rows have its value, claims and curves call it ``metrics.name``."""
+
+
+@hookspec
+def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
+    """Call ``register(MyClaim)`` for each kind of claim; suites say ``[[claim]] kind = "<its kind>"``."""
+
+
+@hookspec
 def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
     """Call ``register(name, path)`` for each suite file, so that ``bfc-bench run NAME`` finds it."""
 
@@ -51,7 +68,7 @@ def bfc_register_executors(register: Callable[[str, Callable[[int], Executor]], 
 
 
 @hookspec
-def bfc_register_plots(register: Callable[[str, Callable[[Iterable[Row]], dict[str, Any]]], None]) -> None:
+def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], Mapping[str, Any]]], None]) -> None:
     """Call ``register(name, plot)``; ``plot(rows)`` gives ``{file stem: matplotlib figure}`` for the report."""
 
 

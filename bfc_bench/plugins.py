@@ -1,162 +1,253 @@
-"""Builds the plugin manager: specifications, built-ins, then installed distributions, one by one."""
+"""Finds plugins and collects what they offer: the framework's own parts first, then installed distributions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from inspect import isabstract
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pluggy
 
-from bfc_bench import hookspecs
-from bfc_bench.errors import PluginError, UsageError, suggest
+from bfc_bench import builtin, hookspecs
+from bfc_bench.analysis.claims.base import Claim
+from bfc_bench.errors import BenchError, PluginError, UsageError, suggest
+from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
 from bfc_bench.markers import PROJECT
-from bfc_bench.registry import Registry
+from bfc_bench.registry import Registry, Unavailable, described
+from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+from bfc_bench.tasks.metrics import Metric
 
 if TYPE_CHECKING:
     from bfc_bench.executors.base import Executor
-    from bfc_bench.tasks.base import Inputs, Labels, Target
+    from bfc_bench.store.row import Row
+
+log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "bfc_bench"
+DISTRIBUTION = "bfc-bench"
+BY_NAME = frozenset({"suites", "executors", "plots"})
+"""What is registered as ``register(name, value)``; anything else brings its own name."""
+NAMED = frozenset({"learners", "metrics"})
+"""What is called by its ``name``; anything else by its ``kind``."""
+Offer: TypeAlias = tuple[str, Any, Any]
+"""A plugin, the name that it gives a thing, and the thing."""
 
 
-@dataclass
 class Plugins:
     """What all plugins together offer. Made by ``load_plugins``; there is no global one."""
 
-    manager: pluggy.PluginManager
-    learners: Registry[type[Learner]] = field(default_factory=lambda: Registry("learner"))
-    inputs: Registry[type[Inputs]] = field(default_factory=lambda: Registry("input distribution"))
-    targets: Registry[type[Target]] = field(default_factory=lambda: Registry("target"))
-    labels: Registry[type[Labels]] = field(default_factory=lambda: Registry("labelling"))
-    suites: Registry[Path] = field(default_factory=lambda: Registry("suite"))
-    executors: Registry[Callable[[int], Executor]] = field(default_factory=lambda: Registry("executor"))
-    plots: Registry[Callable[..., dict[str, Any]]] = field(default_factory=lambda: Registry("plot"))
-    unavailable: dict[str, str] = field(default_factory=dict)
-    """Plugins that did not import, with the reason."""
+    def __init__(self) -> None:
+        self.unavailable: list[Unavailable] = []
+        """What is broken, with the reason: plugins, and single things that they register."""
+        self.extra: tuple[object, ...] = ()
+        """Plugin objects that were added to what is installed."""
+        missing = self.unavailable
+        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing)
+        self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing)
+        self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing)
+        self.labels: Registry[type[Labels]] = Registry("labelling", _not_a(Labels, "kind"), missing)
+        self.data: Registry[type[DataSet]] = Registry("data set", _not_a(DataSet, "kind"), missing)
+        self.metrics: Registry[Metric] = Registry("metric", _not_a_metric, missing)
+        self.claims: Registry[type[Claim]] = Registry("claim kind", _not_a(Claim, "kind"), missing)
+        self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
+        self.executors: Registry[Callable[[int], Executor]] = Registry("executor", _not_callable, missing)
+        self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
+        self.manager = IsolatingManager(PROJECT, self._failed)
+        self.manager.add_hookspecs(hookspecs)
+
+    @property
+    def registries(self) -> dict[str, Registry[Any]]:
+        """Everything that can be registered, by the end of its hook's name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Registry)}
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
         scheme, _, path = name.partition(":")
         if name in self.learners or not path:
-            return self._registered(name, where)
+            return self.learners.get(name, where)
         try:
-            return self._registered(scheme, "").variant(path)
+            return self.learners.get(scheme).variant(path)
         except UsageError as error:
             raise UsageError(f"{where}: {error}" if where else str(error)) from None
 
-    def _registered(self, name: str, where: str) -> type[Learner]:
+    def registers(self, plugin: object) -> bool:
+        """Whether a plugin object takes part in a hook that registers something."""
+        return any(hook.name.startswith(REGISTRATION) for hook in self.manager.get_hookcallers(plugin) or ())
+
+    def executor(self, name: str, jobs: int) -> Executor:
+        """An executor with ``jobs`` workers. Raises ``PluginError`` when its plugin gives none."""
+        factory = self.executors.get(name)
+        who = f"executor {name!r} of plugin {self.executors.origin(name)!r}"
         try:
-            return self.learners.get(name, where)
-        except UsageError as error:
-            missing = "".join(f"\nPlugin {origin!r} is unavailable: {why}" for origin, why in self.unavailable.items())
-            raise UsageError(f"{error}{missing}") from None
+            executor = factory(jobs)
+        except Exception as error:
+            raise PluginError(f"{who}: {described(factory)}({jobs}) raised {_words(error)}.") from error
+        lacking = [wanted for wanted in ("jobs", "enforces_limits", "open") if not hasattr(executor, wanted)]
+        if lacking:
+            raise PluginError(f"{who} must be a bfc_bench.Executor. Got {executor!r} without {', '.join(lacking)}.")
+        return executor
+
+    def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """The figures that plugins draw of a suite's rows, by file stem. A plot that raises is left out."""
+        figures: dict[str, Any] = {}
+        for name in self.plots:
+            with isolated(partial(self._failed, self.plots.origin(name), f"plot {name!r}")):
+                drawn = {str(stem): figure for stem, figure in self.plots.get(name)(rows).items()}
+                for figure in drawn.values():
+                    figure.draw_without_rendering()  # what is wrong with a figure often shows only here
+                figures |= drawn
+        return figures
+
+    @contextmanager
+    def listening(self, listeners: Sequence[object]) -> Iterator[None]:
+        """Let objects hear events for a while. They are the caller's own: a ``BenchError`` of theirs goes through."""
+        try:
+            for listener in listeners:
+                name = f"{type(listener).__name__} {id(listener)}"
+                self.manager.register(listener, name, passes=(KeyboardInterrupt, BenchError))
+            yield
+        finally:
+            for listener in filter(self.manager.is_registered, listeners):
+                self.manager.unregister(listener)
+
+    def add(self, plugin: object, name: str) -> None:
+        """Let a plugin object take part. Hooks of it that cannot be called are listed as unavailable."""
+        with isolated(lambda error: self._miss(name, _unfit(error)), passes=()):
+            self.manager.register(plugin, name)
+        for hook in self.manager.get_hookcallers(plugin) or ():
+            if not hook.has_spec():
+                known = [spec for spec in vars(hookspecs) if spec.startswith("bfc_")]
+                self._miss(name, f"implements a hook {hook.name!r} that does not exist.{suggest(hook.name, known)}")
+
+    def add_installed(self, point: EntryPoint) -> None:
+        """Import an installed plugin and let it take part."""
+        name = _origin(point)
+        with isolated(lambda error: self._miss(name, _words(error)), passes=()):
+            self.add(point.load(), name)
+
+    def collect(self) -> None:
+        """Ask every plugin for what it registers. A name is the plugin's that was loaded first, in whatever order the
+        hooks are called.
+        """
+        loaded = [name for name, _ in self.manager.list_name_plugin()]
+        for kind, registry in self.registries.items():
+            offers: list[Offer] = []
+            register = _by_name(offers) if kind in BY_NAME else _by_itself(offers, "name" if kind in NAMED else "kind")
+            getattr(self.manager.hook, f"{REGISTRATION}{kind}")(register=register)
+            for plugin, name, value in sorted(offers, key=lambda offer: loaded.index(offer[0])):
+                try:
+                    registry.register(name, value, plugin)
+                except PluginError as error:
+                    self._miss(plugin, str(error), registry.kind, name if isinstance(name, str) else "")
+
+    def _failed(self, plugin: str, what: str, error: BaseException) -> None:
+        """A plugin's code has raised ``error``."""
+        if what.startswith(REGISTRATION):
+            self._miss(plugin, f"{what} raised {_words(error)}")
+        else:
+            log.warning("plugin %s failed in %s: %s", plugin, what, _words(error))
+
+    def _miss(self, plugin: str, why: str, kind: str = "", name: str = "") -> None:
+        self.unavailable.append(Unavailable(plugin, why, kind, name))
 
 
 def load_plugins(extra: Sequence[object] = ()) -> Plugins:
-    """Everything installed, plus the plugin objects in ``extra``.
+    """Everything installed, and the plugin objects in ``extra``.
 
-    A distribution that fails to import is listed in ``unavailable`` and stops nothing. Raises ``PluginError`` for a
-    taken name, a hook with wrong arguments and a misspelt hook.
+    What is broken raises nothing: it is listed in ``unavailable`` with the reason, and all else can be used.
     """
-    manager = pluggy.PluginManager(PROJECT)
-    manager.add_hookspecs(hookspecs)
-    plugins = Plugins(manager)
-    _register_builtins(plugins)
-    for point in {(p.name, p.value): p for p in entry_points(group=ENTRY_POINT_GROUP)}.values():
-        origin = f"{point.dist.name}:{point.name}" if point.dist else point.name
-        try:
-            module = point.load()
-        except Exception as error:
-            plugins.unavailable[origin] = f"{type(error).__name__}: {error}"
-            continue
-        _add(manager, module, origin)
+    plugins = Plugins()
+    plugins.add(builtin, PROJECT)
+    found = {(point.name, point.value): point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    for point in sorted(found.values(), key=_place):
+        plugins.add_installed(point)
     for plugin in extra:
-        _add(manager, plugin, getattr(plugin, "__name__", type(plugin).__name__))
-    _check_hook_names(manager)
-    _collect(plugins)
+        if not plugins.manager.is_registered(plugin):
+            plugins.add(plugin, _name(plugin, plugins.manager))
+    plugins.extra = tuple(extra)
+    plugins.collect()
     return plugins
 
 
-def _register_builtins(plugins: Plugins) -> None:
-    from bfc_bench.executors import EXECUTORS
-    from bfc_bench.tasks.inputs import INPUTS
-    from bfc_bench.tasks.labels import LABELS
-    from bfc_bench.tasks.targets import TARGETS
-
-    for inputs in INPUTS:
-        plugins.inputs.register(inputs.kind, inputs, PROJECT)
-    for target in TARGETS:
-        plugins.targets.register(target.kind, target, PROJECT)
-    for labels in LABELS:
-        plugins.labels.register(labels.kind, labels, PROJECT)
-    for name, factory in EXECUTORS.items():
-        plugins.executors.register(name, factory, PROJECT)
+def _origin(point: EntryPoint) -> str:
+    return f"{point.dist.name}:{point.name}" if point.dist else point.name
 
 
-def _add(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
-    try:
-        manager.register(plugin, name=name)
-    except pluggy.PluginValidationError as error:
-        raise PluginError(f"Plugin {name!r} does not fit the hook specifications: {error}") from None
-    except ValueError:
-        raise PluginError(f"Plugin {name!r} is installed twice; uninstall one of the two distributions.") from None
+def _place(point: EntryPoint) -> tuple[bool, str]:
+    """The framework's own distribution comes first, so that none can take its names; then the alphabet."""
+    return point.dist is None or point.dist.name != DISTRIBUTION, _origin(point)
 
 
-def _check_hook_names(manager: pluggy.PluginManager) -> None:
-    try:
-        manager.check_pending()
-    except pluggy.PluginValidationError as error:
-        name = manager.get_name(error.plugin) or str(error.plugin)
-        known = [spec for spec in vars(hookspecs) if spec.startswith("bfc_")]
-        wrong = next(
-            (
-                hook
-                for hook in dir(error.plugin)
-                if hook not in known and manager.parse_hookimpl_opts(error.plugin, hook) is not None
-            ),
-            "?",
-        )
-        raise PluginError(
-            f"Plugin {name!r} implements a hook {wrong!r} that does not exist.{suggest(wrong, known)}"
-        ) from None
+def _name(plugin: object, manager: pluggy.PluginManager) -> str:
+    """The name of a module or a class, or that of an object's class."""
+    name = str(getattr(plugin, "__name__", type(plugin).__name__))
+    return f"{name} {id(plugin)}" if manager.has_plugin(name) else name
 
 
-def _collect(plugins: Plugins) -> None:
-    """Call each plugin's registration hooks with a ``register`` that knows where the name came from."""
-    hook = plugins.manager.hook
+def _unfit(error: BaseException) -> str:
+    """Why a plugin object could not be registered."""
+    if isinstance(error, pluggy.PluginValidationError):
+        return f"does not fit the hooks: {' '.join(str(error).split())}"
+    return "is installed twice; uninstall one of the two distributions" if type(error) is ValueError else _words(error)
 
-    def learner(cls: type[Learner], *, plugin: str) -> None:
-        if not (isinstance(cls, type) and issubclass(cls, Learner)):
-            raise PluginError(
-                f"Plugin {plugin!r} registers {cls!r} as a learner; it must be a subclass of bfc_bench.Learner."
-            )
-        plugins.learners.register(getattr(cls, "name", ""), cls, plugin)
 
-    def kind(cls: Any, *, plugin: str, registry: Registry[Any]) -> None:
-        registry.register(getattr(cls, "kind", ""), cls, plugin)
+def _by_itself(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:
+    """A ``register`` callback for things that bring their name."""
 
-    def named(name: str, value: Any, *, plugin: str, registry: Registry[Any]) -> None:
-        registry.register(name, value, plugin)
+    def register(plugin: str, part: Any) -> None:
+        offers.append((plugin, getattr(part, attribute, None), part))
 
-    callbacks: dict[str, Callable[..., None]] = {
-        "bfc_register_learners": learner,
-        "bfc_register_inputs": partial(kind, registry=plugins.inputs),
-        "bfc_register_targets": partial(kind, registry=plugins.targets),
-        "bfc_register_labels": partial(kind, registry=plugins.labels),
-        "bfc_register_suites": partial(named, registry=plugins.suites),
-        "bfc_register_executors": partial(named, registry=plugins.executors),
-        "bfc_register_plots": partial(named, registry=plugins.plots),
-    }
-    for name, register in callbacks.items():
-        for impl in getattr(hook, name).get_hookimpls():
-            try:
-                impl.function(register=partial(register, plugin=impl.plugin_name))
-            except PluginError:
-                raise
-            except Exception as error:
-                plugins.unavailable[impl.plugin_name] = f"{name} raised {type(error).__name__}: {error}"
+    return register
+
+
+def _by_name(offers: list[Offer]) -> Callable[[str, str, Any], None]:
+    """A ``register`` callback for things that are given a name."""
+
+    def register(plugin: str, name: str, value: Any) -> None:
+        offers.append((plugin, name, value))
+
+    return register
+
+
+def _not_a(base: type, attribute: str) -> Callable[[Any], str | None]:
+    """Why something is no concrete subclass of ``base`` with a name."""
+
+    def problem(value: Any) -> str | None:
+        if not (isinstance(value, type) and issubclass(value, base)):
+            return f"must be a subclass of bfc_bench.{base.__name__}"
+        if isabstract(value):
+            return f"is abstract: it must define {', '.join(sorted(getattr(value, '__abstractmethods__', ())))}"
+        name = getattr(value, attribute, None)
+        if not (isinstance(name, str) and name):
+            return f'must say what it is called: {attribute}: ClassVar[str] = "..." in the class. Got {name!r}'
+        return None
+
+    return problem
+
+
+def _not_a_metric(value: Any) -> str | None:
+    if not isinstance(value, Metric):
+        return "must be a bfc_bench.Metric"
+    # Claims and curves call it metrics.NAME.
+    return None if re.fullmatch(r"[\w-]+", str(value.name)) else "must have a name of letters, digits, - and _"
+
+
+def _not_a_file(value: Any) -> str | None:
+    if not isinstance(value, Path):
+        return "must be a pathlib.Path, such as Path(__file__).with_name('mine.toml')"
+    return None if value.is_file() else "is not there; does the distribution contain it?"
+
+
+def _not_callable(value: Any) -> str | None:
+    return None if callable(value) else "must be a function, or a class"
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

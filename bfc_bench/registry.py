@@ -1,38 +1,74 @@
 """Named things that plugins register, each with the plugin it came from."""
 
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from bfc_bench.errors import PluginError, UsageError, suggest
 
 T = TypeVar("T")
 
 
-class Registry(Generic[T]):
-    """Names of one kind (learners, targets, ...). A taken name is an error that names both plugins."""
+@dataclass(frozen=True)
+class Unavailable:
+    """A plugin, or one thing that it registers, that cannot be used."""
 
-    def __init__(self, kind: str) -> None:
+    plugin: str
+    why: str
+    kind: str = ""
+    """What the thing would be (``learner``); empty for the plugin itself."""
+    name: str = ""
+    """What it would be called; empty where it has no name."""
+
+    def __str__(self) -> str:
+        return f"{self.plugin}: unavailable: {self.why}"
+
+
+class Registry(Generic[T]):
+    """Names of one kind (learners, targets, ...). A taken name is an error that names both plugins.
+
+    ``problem`` gives the reason why a value is not of this kind, or None. ``unavailable`` are the things that are
+    missing since some plugin is broken; an unknown name is explained by those that might have been meant.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        problem: Callable[[Any], str | None] = lambda value: None,
+        unavailable: Sequence[Unavailable] = (),
+    ) -> None:
         self.kind = kind
+        self._problem = problem
+        self._unavailable = unavailable
         self._entries: dict[str, tuple[T, str]] = {}
 
     def register(self, name: str, value: T, plugin: str) -> None:
-        """Add ``value`` under ``name``. Raises ``PluginError`` when another plugin holds the name."""
+        """Add ``value`` under ``name``.
+
+        Raises ``PluginError`` naming the value when it is not of this kind, has no name, or when the name is taken.
+        """
+        if problem := self._problem(value):
+            raise PluginError(f"{self.kind} {described(value)} {problem}.")
         if not name or not isinstance(name, str):
-            raise PluginError(
-                f"Plugin {plugin!r} registers a {self.kind} whose name must be a non-empty string. Got {name!r}."
-            )
+            raise PluginError(f"{self.kind} {described(value)} must have a name, a non-empty string. Got {name!r}.")
         if name in self._entries:
             raise PluginError(
-                f"The {self.kind} name {name!r} is registered by two plugins: {self.origin(name)!r} and {plugin!r}. "
+                f"{self.kind} {described(value)}: the name {name!r} is registered by two plugins: "
+                f"{self.origin(name)!r}, which keeps it, and {plugin!r}. "
                 "Rename one of them or uninstall its distribution."
             )
         self._entries[name] = (value, plugin)
 
     def get(self, name: str, where: str = "") -> T:
-        """The value called ``name``. Raises ``UsageError`` that suggests the nearest name."""
+        """The value called ``name``. Raises ``UsageError`` that suggests the nearest name, and says what is missing."""
         if name not in self._entries:
             place = f"{where}: " if where else ""
-            raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}")
+            missing = "".join(
+                f"\nPlugin {item.plugin!r} is unavailable: {item.why}"
+                for item in self._unavailable
+                if item.kind in ("", self.kind) and item.name in ("", name)
+            )
+            raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}{missing}")
         return self._entries[name][0]
 
     def origin(self, name: str) -> str:
@@ -47,3 +83,10 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def described(value: object) -> str:
+    """``module.Class`` of a class, ``module.function`` of a function, the text of anything else."""
+    if isinstance(value, type) or hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)

@@ -215,7 +215,7 @@ class StoredSuite:
             rows=rows,
             sessions=self.sessions,
             levels=self.levels,
-            extra_figures=self.plugins.draw(rows),
+            extra_figures=self.plugins.figures(rows),
             verdicts=self._judged(rows),
         )
         (directory / "rows.parquet").write_bytes(parquet_bytes(rows))

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
@@ -99,6 +98,8 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
 
 
 def _at(n: int, log_a: np.ndarray, log_b: np.ndarray, names: tuple[str, str]) -> Comparison:
+    from scipy import stats
+
     x = log_a - log_b
     unpaired = int(np.sum(np.isnan(log_a) != np.isnan(log_b)))
     x = x[~np.isnan(x)]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import Interval, t_interval, t_quantile
@@ -117,6 +116,8 @@ def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
 
 
 def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
+    from scipy import stats
+
     d = np.array([d for d in sorted(bounds) for _ in bounds[d]], dtype=int)
     lower, upper = np.array([pair for d in sorted(bounds) for pair in bounds[d]], dtype=float).reshape(-1, 2).T
     exact = lower == upper

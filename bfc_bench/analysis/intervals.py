@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 CONFIDENCE = 0.95
 
@@ -35,6 +34,8 @@ NOTHING = Interval(math.nan, math.nan, math.nan, 0)
 
 def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     """Two-sided quantile of Student's t: 12.7 at 1 degree of freedom, 1.96 in the limit."""
+    from scipy import stats
+
     return float(stats.t.ppf((1 + confidence) / 2, degrees))
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import NOTHING, Interval, geometric_mean
@@ -109,6 +108,8 @@ def threshold(curve: Curve, level: float) -> Threshold:
 
 
 def _crossing(replicate: int, log_n: np.ndarray, log_error: np.ndarray, log_level: float) -> Crossing:
+    from scipy.optimize import isotonic_regression
+
     fit = isotonic_regression(log_error, increasing=False).x
     if fit[0] <= log_level:
         return Crossing(replicate, math.exp(log_n[0]), "left")

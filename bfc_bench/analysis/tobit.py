@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 TOLERANCE = 1e-9
@@ -72,6 +71,8 @@ def _start(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 def _log_mass(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """log(Phi(b) - Phi(a)) for a < b, in the tail where it keeps its digits."""
+    from scipy.special import log_ndtr
+
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
     high = log_ndtr(b)

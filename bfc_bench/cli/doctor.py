@@ -34,8 +34,8 @@ def doctor(store: StoreOption = STORE) -> None:
             typer.echo(f"device {device}: unavailable: {error}")
     plugins = load_plugins()
     typer.echo(f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites")
-    for origin, why in plugins.unavailable.items():
-        typer.echo(f"  {origin}: unavailable: {why}")
+    for item in plugins.unavailable:
+        typer.echo(f"  {item}")
         broken = True
     try:
         suites = None

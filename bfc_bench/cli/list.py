@@ -1,5 +1,7 @@
 """``bfc-bench list``: what is installed."""
 
+from pathlib import Path
+
 import typer
 
 HEADER = ("kind", "name", "from", "what")
@@ -11,33 +13,26 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_() -> None:
-    """List learners, tasks' parts, suites and executors with the plugin each comes from."""
+    """List everything that plugins register, with the plugin each thing comes from."""
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
     rows = [
         (registry.kind, name, registry.origin(name), _summary(registry.get(name)))
-        for registry in (
-            plugins.learners,
-            plugins.inputs,
-            plugins.targets,
-            plugins.labels,
-            plugins.suites,
-            plugins.executors,
-            plugins.plots,
-        )
+        for registry in plugins.registries.values()
         for name in registry
     ]
     # Not a table of rich, whose import and layout take longer than to find all this.
     widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
     for row in (HEADER, *rows):
         typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-    for origin, why in plugins.unavailable.items():
-        typer.echo(f"{origin}: unavailable: {why}")
+    for item in plugins.unavailable:
+        typer.echo(item)
 
 
 def _summary(value: object) -> str:
     """The first line of a docstring; a path as it is."""
-    if not isinstance(value, type):
-        return str(value) if not callable(value) else ""
-    return (value.__doc__ or "").strip().split("\n")[0].rstrip(".")
+    if isinstance(value, Path):
+        return str(value)
+    described = getattr(value, "measure", value)  # a metric's words are those of its function
+    return (getattr(described, "__doc__", "") or "").strip().split("\n")[0].rstrip(".")

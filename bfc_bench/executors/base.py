@@ -30,9 +30,14 @@ class Pool(Protocol):
 
 
 class Executor(Protocol):
-    """Opens pools. A fault of one unit never touches another."""
+    """Opens pools. A fault of one unit never touches another.
+
+    An executor that runs its units in the session's process says so with ``in_process = True``: objects that cannot be
+    sent to another process are good enough for it.
+    """
 
     jobs: int
+    """Number of workers."""
     enforces_limits: bool
     """Whether a unit that never returns is stopped."""
 

@@ -15,6 +15,7 @@ class SerialExecutor:
     """Runs units one after the other in this process, for debugging."""
 
     enforces_limits = False
+    in_process = True
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = 1

@@ -6,18 +6,20 @@ import json
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from bfc_bench.isolation import isolated
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.run.fitting import Choice, Outcome, attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import TRAIN_POINTS, Batch, Work
+from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work
 from bfc_bench.store.row import Row, Status
 from bfc_bench.tasks.features import measure_features
-from bfc_bench.tasks.metrics import error_rate, nmse
+from bfc_bench.tasks.metrics import METRICS, Metric, nmse
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.precision import precision_state
 
@@ -38,9 +40,9 @@ class Report:
     """Versions and precision settings of the numerical libraries that the worker has loaded."""
 
 
-def run_batch(batch: Batch) -> Report:
+def run_batch(batch: Batch, extra: Extra) -> Report:
     """Rows of the batch's cells. A fault that the process survives is a row; others are the executor's to report."""
-    prepared = [(cell, attempt(lambda cell=cell: Work.prepare(batch, cell))) for cell in batch.cells]  # type: ignore[misc]
+    prepared = [(cell, attempt(lambda cell=cell: Work.prepare(batch, cell, extra))) for cell in batch.cells]  # type: ignore[misc]
     broken = [_failed(batch, cell, item, {}) for cell, item in prepared if isinstance(item, Failure)]
     groups: dict[Hashable, list[Work]] = {}
     for cell, item in prepared:
@@ -88,13 +90,14 @@ def _finish(
     measured = attempt(lambda: _measure(item, outcome, test))
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, facts)
+    reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", "")]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         beside |= _label_errors(item, test)
     if beside:
         facts["chosen"]["measured"] = beside
     facts |= {**measured, "dtype": str(test.dtype), "train_nmse": _train_nmse(item, train)}
-    return make_row(item.batch, item.cell, "ok", _caution(item, choice), **facts), ""
+    return make_row(item.batch, item.cell, "ok", reason, **facts), ""
 
 
 def _caution(item: Work, choice: Choice | Failure) -> str:
@@ -184,11 +187,26 @@ def _all_errors(item: Work, hidden: Any, predictor: Predictor, x: Any, predictio
     return {**_errors(item, prediction), **_features(hidden, predictor, x), "part_errors": dict(parts)}
 
 
-def _errors(item: Work, prediction: np.ndarray) -> dict[str, float | None]:
-    prediction, problem = prediction.astype(np.float64), item.problem
-    if problem.task.labels.label_kind == "binary":
-        return {"error_rate": error_rate(prediction, problem.test_y)}
-    return {"nmse": problem.truth.nmse(prediction), "nmse_trimmed": problem.truth.trimmed_nmse(prediction)}
+def _errors(item: Work, prediction: np.ndarray) -> dict[str, Any]:
+    """Every metric that applies: the built-in ones by name; those of plugins under ``metrics``, where there are any.
+
+    A plugin's metric that raises leaves the others alone and is named in ``reason``.
+    """
+    kind, truth, prediction = item.problem.task.labels.label_kind, item.problem.truth, prediction.astype(np.float64)
+    prediction.setflags(write=False)
+    applying = [metric for metric in item.metrics if kind in metric.labels]
+    errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
+    others: dict[str, float] = {}
+    problems: list[str] = []
+    for metric in applying:
+        if metric not in METRICS:
+            with isolated(partial(_unmeasured, problems, metric)):
+                others[metric.name] = metric.error(prediction, truth)
+    return errors | ({"metrics": others} if others else {}) | ({"reason": "; ".join(problems)} if problems else {})
+
+
+def _unmeasured(problems: list[str], metric: Metric, error: BaseException) -> None:
+    problems.append(f"metric {metric.name!r} raised {type(error).__name__}: {error}")
 
 
 def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:

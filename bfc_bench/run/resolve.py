@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.config import digest, digest_text, plain
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
@@ -90,7 +91,7 @@ def resolve(
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
     built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
-    _check_claims(suite, where)
+    parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
     common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
     return Grid(
@@ -100,14 +101,6 @@ def resolve(
         {name: digest({**common, "task": task.identity()}) for name, task in built.items()},
         {label: digest(entry.identity()) for label, entry in chosen.items()},
     )
-
-
-def _check_claims(suite: Suite, where: str) -> None:
-    if suite.claim:
-        # Imported here since the statistics behind it are slow to import, and workers do not need them.
-        from bfc_bench.analysis.claims import parse_claims
-
-        parse_claims(suite, where)
 
 
 def _is_guest(name: str, suite: Suite, plugins: Plugins) -> bool:

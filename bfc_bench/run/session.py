@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,19 +10,16 @@ from functools import partial
 from importlib.metadata import version as installed_version
 from typing import Any
 
-from bfc_bench.errors import BenchError
 from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import Finished, make_row, run_batch
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
-from bfc_bench.run.work import Batch, Common, warm_up
+from bfc_bench.run.work import Batch, Common, Extra, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
-
-log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -93,34 +89,31 @@ def run(
     ``listeners`` are plugin objects that take part in this run only. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
-    factory = plugins.executors.get(executor)
+    plugins.executors.get(executor)
+    extra = Extra.of(plugins)
     suite = grid.suite
-    with store.lock():
-        for listener in listeners:
-            plugins.manager.register(listener)
+    with store.lock(), plugins.listening(listeners):
+        id = secrets.token_hex(6)
+        plan = plan_for(grid, store, device, session=id, redo=redo)
+        opened = plugins.executor(executor, jobs)
+        if not getattr(opened, "in_process", False):
+            extra.check()
+        facts = provenance(device, executor, opened.jobs)
+        store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
+        store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+        session = Session(id, suite.name, suite.version, store, plan, facts)
+        _tell(plugins, "bfc_run_started", session=session)
         try:
-            id = secrets.token_hex(6)
-            plan = plan_for(grid, store, device, session=id, redo=redo)
-            opened = factory(jobs)
-            facts = provenance(device, executor, opened.jobs)
-            store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
-            store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
-            session = Session(id, suite.name, suite.version, store, plan, facts)
-            _tell(plugins, "bfc_run_started", session=session)
-            try:
-                _run(session, plugins, opened)
-            except KeyboardInterrupt:
-                session.interrupted = True
-            finally:
-                _tell(plugins, "bfc_run_finished", session=session)
-            store.end_session(id)
-            return session
+            _run(session, plugins, opened, extra)
+        except KeyboardInterrupt:
+            session.interrupted = True
         finally:
-            for listener in listeners:
-                plugins.manager.unregister(listener)
+            _tell(plugins, "bfc_run_finished", session=session)
+        store.end_session(id)
+        return session
 
 
-def _run(session: Session, plugins: Plugins, executor: Executor) -> None:
+def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -> None:
     def commit(finished: Sequence[Finished]) -> None:
         grid = session.plan.grid
         session.store.put(
@@ -136,7 +129,7 @@ def _run(session: Session, plugins: Plugins, executor: Executor) -> None:
     batches: dict[int, Batch] = {}
     if not plan.todo:
         return
-    pool: Pool = executor.open(run_batch, prepare=partial(warm_up, plan.common.device))
+    pool: Pool = executor.open(partial(run_batch, extra=extra), prepare=partial(warm_up, plan.common.device, extra))
     try:
 
         def submit(batch: Batch) -> None:
@@ -179,11 +172,5 @@ def _fault(batch: Batch, fault: Fault) -> Row:
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:
-    """Call an event hook of every plugin; a plugin that raises is reported and does not stop the run."""
-    for impl in getattr(plugins.manager.hook, event).get_hookimpls():
-        try:
-            impl.function(**{name: arguments[name] for name in impl.argnames})
-        except BenchError:
-            raise
-        except Exception as error:
-            log.warning("plugin %s failed in %s: %s: %s", impl.plugin_name, event, type(error).__name__, error)
+    """Call an event hook of every plugin; one that raises is reported and does not stop the run."""
+    getattr(plugins.manager.hook, event)(**arguments)

@@ -5,21 +5,88 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from collections.abc import Mapping
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Array, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.resolve import Cell
 from bfc_bench.seeds import seed_of
+from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task, build_task
 from bfc_bench.toolkit.arrays import convert
 
 TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
+
+
+class Extra:
+    """Plugin objects that are not installed, on their way to the workers, which find the installed ones themselves.
+
+    A module travels as its name, anything else is pickled. Two are equal that hold the same objects.
+    """
+
+    def __init__(self, plugins: Sequence[object] = ()) -> None:
+        self.plugins = tuple(plugins)
+
+    @classmethod
+    def of(cls, plugins: Plugins) -> Extra:
+        """Those that register something; what only listens stays with the session."""
+        return cls([plugin for plugin in plugins.extra if plugins.registers(plugin)])
+
+    def check(self) -> None:
+        """Raises ``UsageError`` naming a plugin that cannot be sent to another process."""
+        for plugin in self.plugins:
+            try:
+                pickle.dumps(Extra([plugin]))
+                problem = _unimportable(plugin)
+            except Exception as error:
+                problem = str(error)
+            if problem:
+                raise UsageError(
+                    f"plugin {plugin!r} cannot be sent to a worker process: {problem}. Define it in a module that can "
+                    "be imported, or use the executor 'serial'."
+                )
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Extra], tuple[bytes]]:
+        sent = [_Module(plugin.__name__) if isinstance(plugin, ModuleType) else plugin for plugin in self.plugins]
+        return _arrived, (pickle.dumps(sent),)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Extra) and list(map(id, self.plugins)) == list(map(id, other.plugins))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.plugins)))
+
+
+@dataclass(frozen=True)
+class _Module:
+    """Stands for a module, which cannot be pickled."""
+
+    name: str
+
+
+@cache
+def _arrived(sent: bytes) -> Extra:
+    """The plugins that were sent to this process, made once."""
+    return Extra([import_module(p.name) if isinstance(p, _Module) else p for p in pickle.loads(sent)])
+
+
+def _unimportable(plugin: object) -> str:
+    """Why the module that defines a plugin cannot be imported in another process, or an empty text."""
+    home = plugin.__name__ if isinstance(plugin, ModuleType) else plugin.__module__
+    module = sys.modules.get(home)
+    if getattr(module, "__spec__", None) or (home == "__main__" and hasattr(module, "__file__")):
+        return ""
+    return f"it is defined in {home!r}, which no other process can import"
 
 
 @dataclass(frozen=True)
@@ -76,13 +143,17 @@ class Work:
     learner: Learner
     candidates: tuple[Learner, ...]
 
+    metrics: tuple[Metric, ...]
+
     @classmethod
-    def prepare(cls, batch: Batch, cell: Cell) -> Work:
+    def prepare(cls, batch: Batch, cell: Cell, extra: Extra) -> Work:
         """Build from plain data, or take from what this worker has built before."""
         common, spec = batch.common, batch.learners[cell.label]
-        problem = _problem(batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
-        candidates = tuple(_learner(spec.name, options) for options in spec.candidates)
-        return cls(batch, cell, problem, _learner(spec.name, spec.options), candidates)
+        problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
+        candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
+        known = _plugins(extra).metrics
+        learner, metrics = _learner(extra, spec.name, spec.options), tuple(known.get(name) for name in known)
+        return cls(batch, cell, problem, learner, candidates, metrics)
 
     def context(self, learner: Learner) -> Context:
         """What the learner may know besides its training points."""
@@ -112,21 +183,21 @@ class Work:
         return replace(data, x=self.convert(data.x), y=self.convert(data.y))
 
 
-def warm_up(device: str) -> None:
+def warm_up(device: str, extra: Extra) -> None:
     """In a new worker: find the plugins, so that the first cell's time is its own."""
     if device == "cpu" and multiprocessing.parent_process() is not None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
-    _plugins()
+    _plugins(extra)
 
 
-@lru_cache(maxsize=1)
-def _plugins() -> Plugins:
-    return load_plugins()
+@lru_cache(maxsize=4)
+def _plugins(extra: Extra) -> Plugins:
+    return load_plugins(extra.plugins)
 
 
 @lru_cache(maxsize=256)
-def _task(definition: str) -> Task:
-    plugins = _plugins()
+def _task(extra: Extra, definition: str) -> Task:
+    plugins = _plugins(extra)
     return build_task(
         **json.loads(definition),
         known_inputs=plugins.inputs,
@@ -137,10 +208,10 @@ def _task(definition: str) -> Task:
 
 
 @lru_cache(maxsize=4)
-def _problem(definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
-    return _task(definition).problem(seed, d, replicate, test_size)
+def _problem(extra: Extra, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
+    return _task(extra, definition).problem(seed, d, replicate, test_size)
 
 
 @lru_cache(maxsize=1024)
-def _learner(name: str, options: str) -> Learner:
-    return _plugins().learner(name).parse(json.loads(options), "suite")
+def _learner(extra: Extra, name: str, options: str) -> Learner:
+    return _plugins(extra).learner(name).parse(json.loads(options), "suite")

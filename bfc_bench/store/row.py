@@ -42,7 +42,8 @@ class Row:
     replicate: int
     status: Status
     reason: str = ""
-    """Why the cell is not ok; for one that is, its learner's caution about the result, where it has one."""
+    """Why the cell is not ok; for one that is, its learner's caution about the result, and which plugin's metric could
+    not be measured, where there is any."""
     nmse: float | None = None
     nmse_trimmed: float | None = None
     """NMSE without the 1 % of test points whose target value lies farthest from the median."""
@@ -50,13 +51,15 @@ class Row:
     """Share of wrong signs, for binary labels."""
     train_nmse: float | None = None
     """Mean squared error on the training labels over their variance."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Errors that plugins measure, by name."""
     feature_errors: dict[str, float] = field(default_factory=dict)
     """P_l by layer: Procrustes distance of the hidden features, relative, e.g. {"S2": 1e-6}."""
     part_errors: dict[str, float] = field(default_factory=dict)
     """Unbiased estimates of the errors in named parts of the target, each over its part's variance, e.g.
     {"degree2": 0.3}; one near 0 may come out negative."""
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, feature_errors, part_errors,
+    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, metrics, feature_errors, part_errors,
     span_errors, cka."""
     chosen: dict[str, Any] = field(default_factory=dict)
     """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. And what

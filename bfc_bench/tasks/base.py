@@ -199,3 +199,16 @@ class Rule:
     def square_mean(self) -> Float:
         """E[x_i^2] of the inputs as the learner sees them, (d + columns,)."""
         return self.labels.square_mean(self)
+
+
+class DataSet(Settings, ABC):
+    """Points and labels that exist already. Its annotated fields will be its options in a suite.
+
+    Plugins register their kinds, and ``bfc-bench list`` shows them; a suite cannot name one yet.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def load(self) -> tuple[Float, Float]:
+        """All points and their labels, x (N, d) and y (N,), the same at every call."""

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
+from bfc_bench.learner import LabelKind
 from bfc_bench.tasks.base import Float
 
 TRIMMED_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Metric:
+    """An error of predictions on a cell's test points: a number >= 0, the less the better."""
+
+    name: str
+    """How suites, claims and results call it: ``metrics.NAME``."""
+    measure: Callable[[Float, Truth], float]
+    """``measure(prediction, truth)``: the error of predictions (m,) of the values ``truth.target`` (m,)."""
+    labels: frozenset[LabelKind] = frozenset({"real"})
+    """Label kinds that it is measured on. For ``real`` the truth is the clean target, for ``binary`` the labels."""
+    floor: float = 0.0
+    """The least error that can be told from none; smaller ones are kept as this. Positive for an error that is often 0,
+    since means of results are those of logarithms."""
+
+    def error(self, prediction: Float, truth: Truth) -> float:
+        """The value, at least ``floor``. Raises ``ValueError`` for a number that is no error."""
+        error = float(self.measure(prediction, truth))
+        if not 0 <= error < inf:
+            raise ValueError(f"must give a finite number >= 0. Got {error}")
+        return max(error, self.floor)
 
 
 class Truth:
@@ -73,6 +99,29 @@ def error_rate(prediction: Float, labels: Float) -> float:
     if not np.all(np.abs(labels) == 1):
         raise ValueError(f"error_rate: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
     return float(np.mean(np.sign(prediction) != labels))
+
+
+def _nmse(prediction: Float, truth: Truth) -> float:
+    """E(F - G*)^2 / Var G*."""
+    return truth.nmse(prediction)
+
+
+def _nmse_trimmed(prediction: Float, truth: Truth) -> float:
+    """NMSE without the 1 % of points whose target value lies farthest from the median."""
+    return truth.trimmed_nmse(prediction)
+
+
+def _error_rate(prediction: Float, truth: Truth) -> float:
+    """Share of wrong signs."""
+    return error_rate(prediction, truth.target)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("nmse", _nmse),
+    Metric("nmse_trimmed", _nmse_trimmed),
+    Metric("error_rate", _error_rate, frozenset({"binary"})),
+)
+"""The built-in metrics; each has a column of the row."""
 
 
 def _mean(squares: Float) -> float:

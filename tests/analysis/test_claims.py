@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bfc_bench.analysis.claims import KINDS, judge, parse_claims
+from bfc_bench.analysis.claims import KINDS, judge
+from bfc_bench.analysis.claims import parse_claims as parse
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
 from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite, read_suite
@@ -21,6 +23,7 @@ D, N = 20, 400
 DIMS = (8, 12, 18, 27)
 GRID = tuple(20 * 2**k for k in range(11))
 STEPS = (10, 20, 40, 80, 160, 320, 640)
+PLUGINS = load_plugins()
 SWEEP = {"a1": 0.1, "a2": 0.3, "a3": 1.0}
 
 
@@ -55,6 +58,10 @@ def suite(*claims, learners=("a", "b", "c"), tasks=("t", *SWEEP)):
         },
         "s.toml",
     )
+
+
+def parse_claims(described, where):
+    return parse(described, PLUGINS.claims, where)
 
 
 def verdict(claim, rows):
@@ -473,7 +480,7 @@ def test_holm_is_over_all_claims_that_have_a_test():
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ({"kind": "beat"}, "s.toml: claim 'claim-0': unknown kind 'beat'. Did you mean 'beats'?"),
+        ({"kind": "beat"}, "s.toml: claim 'claim-0': unknown claim kind 'beat'. Did you mean 'beats'?"),
         ({**BEATS, "facter": 2}, "s.toml: claim 'claim-0': unknown option 'facter'. Did you mean 'factor'?"),
         ({**BEATS, "factor": 0}, "factor must be greater than 0. Got 0"),
         ({**BEATS, "label": "quad-densnet"}, "unknown learner label 'quad-densnet'. Did you mean 'quad-densenet'?"),

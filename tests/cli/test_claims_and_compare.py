@@ -147,7 +147,7 @@ def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "beat"}, "claim 'separation': unknown kind 'beat'. Did you mean 'beats'?"),
+        ({"kind": "beat"}, "claim 'separation': unknown claim kind 'beat'. Did you mean 'beats'?"),
         ({"against": "kernle"}, "claim 'separation': unknown learner label 'kernle'. Did you mean 'kernel'?"),
         ({"task": "tt"}, "claim 'separation': unknown task 'tt'. Did you mean 't'?"),
         ({"factr": 2}, "claim 'separation': unknown option 'factr'. Did you mean 'factor'?"),

@@ -6,7 +6,7 @@ import pytest
 
 from bfc_bench import read_results, run_suite
 from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import Batch, Common, LearnerSpec, Work
+from bfc_bench.run.work import Batch, Common, Extra, LearnerSpec, Work
 
 INPUTS = {"kind": "gaussian"}
 TASK = {
@@ -96,7 +96,7 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
         {"kernel-ridge": LearnerSpec("kernel-ridge", "{}", (), ())},
         (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
     )
-    work = Work.prepare(batch, cell)
+    work = Work.prepare(batch, cell, Extra())
     told = work.context(work.learner)
     assert told.margin_column == column
     d = work.train.d

@@ -6,43 +6,69 @@ the claim names, contradicted where it lies outside, else undecided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 
-from bfc_bench.analysis.claims.base import Claim
+from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.drops import Drops
 from bfc_bench.analysis.claims.exponent import ExponentClaim
+from bfc_bench.analysis.claims.measures import Point, Sample, mean_of, ratio_of, sample
 from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.unchanged import Unchanged
-from bfc_bench.analysis.claims.verdict import Verdict
+from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing
 from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import ClaimEntry, Suite
 
-__all__ = ["KINDS", "Claim", "Verdict", "expected_errors", "judge", "parse_claims"]
+__all__ = [
+    "KINDS",
+    "Bounded",
+    "Claim",
+    "Evidence",
+    "MetricName",
+    "Names",
+    "Point",
+    "PointClaim",
+    "Region",
+    "Sample",
+    "Verdict",
+    "evidence",
+    "expected_errors",
+    "judge",
+    "mean_of",
+    "nothing",
+    "parse_claims",
+    "ratio_of",
+    "sample",
+]
 
 KINDS: dict[str, type[Claim]] = {
     claim.kind: claim for claim in (Reaches, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes)
 }
-"""Every kind by name."""
+"""The built-in kinds by name."""
 
 
-def parse_claims(suite: Suite, where: str = "suite") -> list[Claim]:
-    """The claims that a suite declares.
+def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite") -> list[Claim]:
+    """The claims that a suite declares, of the ``kinds`` that plugins register.
 
     Raises ``UsageError`` naming ``where``, the claim and what is wrong: an unknown kind, a wrong or missing field, a
     label or a task that the suite does not have, a learner that does not run on the task.
     """
-    return [_parse(entry, suite, f"{where}: claim {entry.id!r}") for entry in suite.claim]
+    return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
 
 def judge(claims: Iterable[Claim], rows: Sequence[Row]) -> list[Verdict]:
-    """A verdict per claim from the rows of a suite, with p-values adjusted for all of them (Holm)."""
-    verdicts = [claim.judge(rows) for claim in claims]
+    """A verdict per claim from the rows of a suite, with p-values adjusted for all of them (Holm).
+
+    A claim of a plugin's kind that raises is undecided, and its note says what it raised.
+    """
+    verdicts = [_judge(claim, rows) for claim in claims]
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 
@@ -56,10 +82,22 @@ def expected_errors(verdicts: Sized) -> str:
     )
 
 
-def _parse(entry: ClaimEntry, suite: Suite, where: str) -> Claim:
-    kind = KINDS.get(entry.kind)
-    if kind is None:
-        raise UsageError(f"{where}: unknown kind {entry.kind!r}.{suggest(entry.kind, KINDS)}")
+def _judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
+    try:
+        verdict = claim.judge(rows)
+        if not isinstance(verdict, Verdict):
+            raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
+        return verdict
+    except Exception as error:
+        if type(claim) in KINDS.values():
+            raise
+        note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
+        none = math.nan
+        return Verdict(claim.id, claim.kind, claim.source, "", "undecided", none, none, none, "", 0, none, note=note)
+
+
+def _parse(entry: ClaimEntry, suite: Suite, kinds: Registry[type[Claim]], where: str) -> Claim:
+    kind = kinds.get(entry.kind, where)
     claim = kind.parse({"id": entry.id, "source": entry.source, **(entry.model_extra or {})}, where)
     tasks, learners = {task.name for task in suite.task}, {learner.label: learner for learner in suite.learner}
     for task in claim.tasks:

@@ -23,15 +23,16 @@ METRICS: dict[str, str] = {
     "train_nmse": "training NMSE",
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
 }
-"""What claims are made about, with its name in a sentence; ``feature_errors.NAME`` and ``chosen.info.NAME`` beside."""
+"""What claims are made about, with its name in a sentence; ``metrics.NAME``, ``feature_errors.NAME`` and
+``chosen.info.NAME`` beside."""
 
 
 def _metric(value: str) -> str:
-    if value in METRICS or re.fullmatch(r"(feature_errors|chosen\.info)\.[^.]+", value):
+    if value in METRICS or re.fullmatch(r"(metrics|feature_errors|chosen\.info)\.[^.]+", value):
         return value
     raise ValueError(
-        f"must be {', '.join(METRICS)}, feature_errors.NAME, such as feature_errors.S2, or chosen.info.NAME, a "
-        "positive number among the facts of the fit"
+        f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, feature_errors.NAME, such as feature_errors.S2, "
+        "or chosen.info.NAME, a positive number among the facts of the fit"
     )
 
 
@@ -39,7 +40,7 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Metric: TypeAlias = Annotated[str, AfterValidator(_metric)]
+MetricName: TypeAlias = Annotated[str, AfterValidator(_metric)]
 Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
 """One name, or a list of them."""
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -97,7 +98,7 @@ class PointClaim(Claim):
     """The largest by default."""
     n: Size | None = None
     """The largest by default."""
-    metric: Metric = "nmse"
+    metric: MetricName = "nmse"
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -144,8 +145,8 @@ def in_words(metric: str) -> str:
     """``NMSE``, ``feature error of S2``, ``error in degree2``."""
     if metric in METRICS:
         return METRICS[metric]
-    if metric.startswith("chosen."):
-        return metric.removeprefix("chosen.info.")
+    if metric.startswith(("metrics.", "chosen.")):
+        return metric.removeprefix("metrics.").removeprefix("chosen.info.")
     part = metric.removeprefix("feature_errors.")
     return f"error in {part}" if part.startswith("degree") else f"feature error of {part}"
 

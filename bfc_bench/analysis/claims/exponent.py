@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, TypeAlias
 import numpy as np
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, Finite, Metric, Names, Positive, in_words, that_of
+from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
 from bfc_bench.analysis.claims.measures import failures, label_curves
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve
@@ -34,7 +34,7 @@ class ExponentClaim(Bounded):
     label: str
     task: str
     level: Positive = 0.1
-    metric: Metric = "nmse"
+    metric: MetricName = "nmse"
     harmonics: Size | None = None
     """p: the bounds are the slope of log B(d, p) over the fitted d, less and plus ``tolerance``."""
     tolerance: Positive | None = None

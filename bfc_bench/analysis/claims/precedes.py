@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.analysis.claims.base import Claim, Metric, Positive, in_words
+from bfc_bench.analysis.claims.base import Claim, MetricName, Positive, in_words
 from bfc_bench.analysis.claims.measures import Point, crossing_ratio, locate
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve, curves
@@ -25,7 +25,7 @@ CHECKPOINT = re.compile(r"step(\d+)")
 class Event(Settings):
     """A metric gets down to a level."""
 
-    metric: Metric = "nmse"
+    metric: MetricName = "nmse"
     level: Positive
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, Metric, Positive, in_words
+from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
 from bfc_bench.analysis.claims.measures import locate, sample
 from bfc_bench.analysis.claims.verdict import Verdict, evidence, nothing, short
 from bfc_bench.config import Settings
@@ -39,7 +39,7 @@ class Slope(Bounded):
     """The largest of each task by default."""
     n: Size | None = None
     """The largest of each task by default."""
-    metric: Metric = "nmse"
+    metric: MetricName = "nmse"
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:

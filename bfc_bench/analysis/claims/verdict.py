@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
 
 from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
 
@@ -90,6 +89,8 @@ class Evidence:
         """Two-sided p of a mean that is ``distance`` beyond a bound; 1 where it is not beyond."""
         if is_open or not distance > 0:
             return 1.0
+        from scipy import stats
+
         return float(2 * stats.t.sf(distance / self.error, self.degrees)) if self.error > 0 else 0.0
 
 

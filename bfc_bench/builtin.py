@@ -1,0 +1,61 @@
+"""The parts that ship with the framework, registered through the hooks that everybody's parts come through.
+
+The built-in learners and suites are a plugin of their own, the package ``bfc_plugins``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bfc_bench.analysis.claims import KINDS
+from bfc_bench.analysis.claims.base import Claim
+from bfc_bench.executors import EXECUTORS
+from bfc_bench.executors.base import Executor
+from bfc_bench.markers import hookimpl
+from bfc_bench.tasks.base import Inputs, Labels, Target
+from bfc_bench.tasks.inputs import INPUTS
+from bfc_bench.tasks.labels import LABELS
+from bfc_bench.tasks.metrics import METRICS, Metric
+from bfc_bench.tasks.targets import TARGETS
+
+
+@hookimpl
+def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
+    """Register every input distribution."""
+    for inputs in INPUTS:
+        register(inputs)
+
+
+@hookimpl
+def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
+    """Register every target."""
+    for target in TARGETS:
+        register(target)
+
+
+@hookimpl
+def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
+    """Register every way of labelling."""
+    for labels in LABELS:
+        register(labels)
+
+
+@hookimpl
+def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
+    """Register the metrics that have a column of their own."""
+    for metric in METRICS:
+        register(metric)
+
+
+@hookimpl
+def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
+    """Register every kind of claim."""
+    for kind in KINDS.values():
+        register(kind)
+
+
+@hookimpl
+def bfc_register_executors(register: Callable[[str, Callable[[int], Executor]], None]) -> None:
+    """Register every executor."""
+    for name, factory in EXECUTORS.items():
+        register(name, factory)
