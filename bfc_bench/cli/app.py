@@ -26,6 +26,9 @@ VERBS = (
 class Verbs(TyperGroup):
     """The verbs, each loaded when it is called, or when help is asked for."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": dict.fromkeys(VERBS)})  # their names, to suggest the nearest one
+
     def list_commands(self, ctx: Any) -> list[str]:
         """All verbs."""
         return list(VERBS)

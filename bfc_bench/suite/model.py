@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
@@ -12,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from bfc_bench.config import Settings, read_toml
-from bfc_bench.errors import UsageError, suggest
+from bfc_bench.errors import suggest
+from bfc_bench.suite.changes import apply
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=80)]
 Size = Annotated[int, Field(strict=True, ge=1)]
@@ -136,58 +135,5 @@ def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
     """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` naming file and key."""
     values = read_toml(path)
     for change in changes:
-        _apply(values, change)
+        apply(values, change)
     return Suite.parse(values, str(path))
-
-
-def _apply(values: dict[str, Any], change: str) -> None:
-    """Apply one ``a.b=value`` to the raw suite. Tasks and learners are addressed by name or label."""
-    path, equals, text = change.partition("=")
-    if not equals or not path.strip():
-        raise UsageError(f"--set {change}: must have the form key.key=value, for example replicates=2. Got {change!r}.")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *parents, last = path.strip().split(".")
-    here: Any = values
-    seen: list[str] = []
-    while parents:
-        if isinstance(here, list):
-            part = _longest_name(here, [*parents, last], change)
-            taken = part.count(".") + 1
-            here = next(item for item in here if _called(item) == part)
-            del parents[:taken]
-        else:
-            part = parents.pop(0)
-            if part not in here:
-                if not _known_table(seen, part):
-                    raise UsageError(f"--set {change}: unknown key {part!r}.{suggest(part, here)}")
-                here[part] = {}
-            here = here[part]
-        seen.append(part)
-    if not isinstance(here, dict):
-        raise UsageError(f"--set {change}: {path!r} does not name a key; address an entry by name, then its key.")
-    here[last] = value
-
-
-def _called(item: Mapping[str, Any]) -> str:
-    return str(item.get("label") or item.get("name") or item.get("id") or "")
-
-
-def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
-    """The entry meant by the first parts of a path; names may contain dots."""
-    names = [_called(item) for item in items]
-    for count in range(len(parts) - 1, 0, -1):
-        if (name := ".".join(parts[:count])) in names:
-            return name
-    near = difflib.get_close_matches(parts[0], names, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(names)}."
-    raise UsageError(f"--set {change}: there is no entry called {parts[0]!r}.{hint}")
-
-
-def _known_table(seen: Sequence[str], part: str) -> bool:
-    """Tables that a suite file may leave out, so that a change may create them."""
-    return (not seen and part == "budget") or (
-        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "labels"}
-    )
