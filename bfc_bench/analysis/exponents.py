@@ -106,6 +106,7 @@ def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
 
     ``window`` = (first, last) keeps the sizes in it. Replicates with fewer than 2 values are left out. The points of
     one curve share their sample, so regressions over all points at once give intervals that are far too narrow.
+    Raises ``UsageError`` for a metric that may be negative.
     """
     first, last = window or (curve.n[0], curve.n[-1])
     slopes = []

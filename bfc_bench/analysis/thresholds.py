@@ -88,7 +88,8 @@ class Threshold:
 def crossings(curve: Curve, level: float) -> list[Crossing]:
     """N*(level) of each replicate of a curve whose error falls with n.
 
-    Isotonic (non-increasing) regression of log error on log n, then log-log interpolation. A replicate whose fit is at
+    Isotonic (non-increasing) regression of log error on log n, then log-log interpolation; on a linear scale regression
+    of the error itself, and interpolation that is linear in it and in log n. A replicate whose fit is at
     or below the level at its smallest size is left-censored there, one that is above it at its largest size
     right-censored there. Sizes without a value are left out, and so are replicates without any.
     Raises ``UsageError`` where ``level`` is not positive.
@@ -96,10 +97,11 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     if not level > 0:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
     found = []
-    for replicate, log_error in zip(curve.replicates, curve.log_values, strict=True):
-        measured = ~np.isnan(log_error)
+    bound = level if curve.scale == "linear" else math.log(level)
+    for replicate, error in zip(curve.replicates, curve.scaled, strict=True):
+        measured = ~np.isnan(error)
         if measured.any():
-            found.append(_crossing(replicate, np.log(curve.n[measured]), log_error[measured], math.log(level)))
+            found.append(_crossing(replicate, np.log(curve.n[measured]), error[measured], bound))
     return found
 
 
@@ -108,14 +110,15 @@ def threshold(curve: Curve, level: float) -> Threshold:
     return Threshold(level, tuple(crossings(curve, level)))
 
 
-def _crossing(replicate: int, log_n: np.ndarray, log_error: np.ndarray, log_level: float) -> Crossing:
-    fit = isotonic_regression(log_error, increasing=False).x
-    if fit[0] <= log_level:
+def _crossing(replicate: int, log_n: np.ndarray, error: np.ndarray, level: float) -> Crossing:
+    """Where the error, on the scale on which it is averaged as ``level`` is, comes down to the level."""
+    fit = isotonic_regression(error, increasing=False).x
+    if fit[0] <= level:
         return Crossing(replicate, math.exp(log_n[0]), "left")
-    if fit[-1] > log_level:
+    if fit[-1] > level:
         return Crossing(replicate, math.exp(log_n[-1]), "right")
-    after = int(np.argmax(fit <= log_level))
-    share = (fit[after - 1] - log_level) / (fit[after - 1] - fit[after])
+    after = int(np.argmax(fit <= level))
+    share = (fit[after - 1] - level) / (fit[after - 1] - fit[after])
     return Crossing(replicate, math.exp(log_n[after - 1] + share * (log_n[after] - log_n[after - 1])))
 
 

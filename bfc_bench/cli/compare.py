@@ -10,10 +10,9 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption, TaskOption, print_json
 
 if TYPE_CHECKING:
+    from bfc_bench.analysis.compare import Comparison
     from bfc_bench.store.row import Row
     from bfc_bench.store.store import Store
-
-Record = dict[str, Any]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,12 +30,16 @@ def compare(
     task: TaskOption = None,
     d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Only this dimension. Repeatable.")] = None,
     metric: Annotated[
-        str, typer.Option("--metric", help="A column of the results, or a path such as feature_errors.S2.")
+        str,
+        typer.Option(
+            "--metric", help="A column of the results, or a path such as feature_errors.S2 or part_errors.degree2."
+        ),
     ] = "nmse",
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
     store: StoreOption = STORE,
 ) -> None:
     """Compare two learners at every n by paired tests over replicates; no difference is called without evidence."""
+    from bfc_bench.analysis.compare import compare_labels
     from bfc_bench.api import read_results
     from bfc_bench.errors import UsageError
     from bfc_bench.store.store import Store
@@ -50,31 +53,13 @@ def compare(
     _check(rows, "--d", "d", d or ())
     _check(rows, "compare", "label", [name.partition("/")[0] for name in (a, b)])
     rows = [row for row in rows if (not task or row.task in task) and (not d or row.d in d)]
-    records = [record for group in _by_task(rows) for record in comparisons(group, a, b, metric)]
-    if not records:
+    found = compare_labels(rows, a, b, metric)
+    if not found:
         raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
     if format == "json":
-        print_json(records)
+        print_json([comparison.as_dict() for comparison in found])
     else:
-        _print_table(records, a, b)
-
-
-def comparisons(rows: Sequence[Row], a: str, b: str, metric: str) -> list[Record]:
-    """One record per (d, n) of one task; ``error_rate`` where only that was measured."""
-    from dataclasses import asdict
-
-    from bfc_bench.analysis.claims.measures import label_curves
-    from bfc_bench.analysis.compare import compare as paired
-    from bfc_bench.report.tables import metric_of
-
-    task = rows[0].task
-    used = metric_of(rows, metric) if metric == "nmse" else metric
-    of_a, of_b = ({curve.d: curve for curve in label_curves(rows, name, task, used)} for name in (a, b))
-    return [
-        {"task": task, "d": d, "metric": used, "a": a, "b": b, **asdict(comparison)}
-        for d in sorted(of_a.keys() & of_b.keys())
-        for comparison in paired(of_a[d], of_b[d])
-    ]
+        _print_table(found)
 
 
 def _only_suite(store: Store) -> str:
@@ -97,34 +82,32 @@ def _check(rows: Sequence[Row], where: str, field: str, wanted: Sequence[Any]) -
             raise UsageError(f"{where}: the results have no {field} {value!r}.{suggest(value, known)}")
 
 
-def _by_task(rows: Sequence[Row]) -> list[list[Row]]:
-    from bfc_bench.report.tables import by_task
-
-    return list(by_task(rows).values())
-
-
-def _print_table(records: Sequence[Record], a: str, b: str) -> None:
+def _print_table(found: Sequence[Comparison]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from bfc_bench.analysis.curves import scale_of
     from bfc_bench.report.tables import number, with_interval
 
-    columns = ("task", "d", "n", "metric", f"{a} / {b} [95 %]", "pairs", "p", "Holm p", "verdict")
+    differences = scale_of(found[0].metric) == "linear"
+    effect = f"{found[0].a} {'-' if differences else '/'} {found[0].b} [95 %]"
+    columns = ("task", "d", "n", "metric", effect, "pairs", "p", "Holm p", "verdict")
     table = Table(*map(escape, columns), box=None, header_style="bold")
-    for r in records:
-        verdict = r["verdict"] + (f" ({r['refused']})" if r["refused"] else "")
-        pairs = str(r["pairs"]) + (f" (+{r['unpaired']} unpaired)" if r["unpaired"] else "")
-        ratio = with_interval(r["ratio"], r["lo"], r["hi"])
-        cells = (r["task"], r["d"], r["n"], r["metric"], ratio, pairs, number(r["p"]), number(r["holm_p"]), verdict)
+    for c in found:
+        verdict = c.verdict + (f" ({c.refused})" if c.refused else "")
+        pairs = str(c.pairs) + (f" (+{c.unpaired} unpaired)" if c.unpaired else "")
+        value = with_interval(c.difference if differences else c.ratio, c.lo, c.hi)
+        cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.p), number(c.holm_p), verdict)
         table.add_row(*(escape(str(cell)) for cell in cells))
     console = Console()
     if not console.is_terminal:
         console.width = 200
     console.print(table)
+    mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
     console.print(
-        "Geometric mean of the ratio over replicates that both ran, below 1 where the first is lower. Verdicts use the "
-        "uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
+        f"{mean} over replicates that both ran, below {0 if differences else 1} where the first is lower. Verdicts use "
+        "the uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
         highlight=False,
         soft_wrap=True,
     )

@@ -12,8 +12,8 @@ from bfc_bench.seeds import stream
 N = np.array([100, 200, 400, 800, 1600])
 
 
-def curve(*lines, n=N):
-    return Curve("t", 10, "a", "a", "nmse", np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
+def curve(*lines, n=N, metric="nmse"):
+    return Curve("t", 10, "a", "a", metric, np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
 
 
 @pytest.mark.parametrize("star", [130.0, 400.0, 1234.5])
@@ -42,6 +42,26 @@ def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest
 
 def test_an_error_below_the_level_everywhere_is_left_censored_at_the_smallest_size():
     assert crossings(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [Crossing(0, pytest.approx(100), "left")]
+
+
+PART = {"metric": "part_errors.degree2"}
+
+
+def test_on_a_linear_scale_the_curve_is_linear_in_the_error_and_in_log_n():
+    (found,) = crossings(curve([1, -0.2], n=[100, 400], **PART), 0.1)
+    assert found.n == pytest.approx(100 * 4 ** (0.9 / 1.2))
+
+
+def test_on_a_linear_scale_errors_are_pooled_as_they_are():
+    # 200 and 400 pool to (.3 - .1) / 2 = .1, which is the level .2's distance .8 of .9 from 1.
+    (found,) = crossings(curve([1.0, -0.1, 0.3, -0.01, 0.001], **PART), 0.2)
+    assert found.n == pytest.approx(100 * 2 ** (0.8 / 0.9))
+
+
+def test_on_a_linear_scale_negative_errors_are_below_every_level():
+    low, high = curve([-0.1] * 5, **PART), curve([0.3, 0.2, 0.2, 0.2, 0.2], **PART)
+    assert crossings(low, 1e-9) == [Crossing(0, pytest.approx(100), "left")]
+    assert crossings(high, 0.1) == [Crossing(0, pytest.approx(1600), "right")]
 
 
 def test_missing_sizes_are_left_out_and_replicates_without_any_dropped():

@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Finite, Metric, Names, Positive, in_words, that_of
-from bfc_bench.analysis.claims.measures import failures, label_curves
+from bfc_bench.analysis.claims.measures import failures
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.theory import harmonics_slope
@@ -66,7 +66,7 @@ class ExponentClaim(Bounded):
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
-        found = {name: label_curves(rows, name, self.task, self.metric) for name in self.predictors}
+        found = {name: curves_of(rows, name, self.task, self.metric) for name in self.predictors}
         ours = found[self.label]
         quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
         if self.below is None:
