@@ -10,7 +10,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -140,10 +140,61 @@ class Curve:
         """Largest value over replicates, (K,)."""
         return self._over_replicates(np.max)
 
+    @property
+    def points(self) -> list[CurvePoint]:
+        """Its sizes at which some replicate has a value or failed."""
+        return [
+            CurvePoint(
+                task=self.task,
+                d=self.d,
+                label=self.name,
+                metric=self.metric,
+                n=int(n),
+                mean=interval.mean,
+                lo=interval.lo,
+                hi=interval.hi,
+                median=float(median),
+                worst=float(worst),
+                replicates=interval.count,
+                failed=int(failed),
+            )
+            for n, interval, median, worst, failed in zip(
+                self.n, self.intervals, self.median, self.worst, self.failures, strict=True
+            )
+            if interval.count or failed
+        ]
+
     def _over_replicates(self, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
         columns = [column[~np.isnan(column)] for column in self.scaled.T]
         back = float if self.scale == "linear" else math.exp
         return np.array([back(statistic(column)) if column.size else math.nan for column in columns])
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One size of a curve."""
+
+    task: str
+    d: int
+    label: str
+    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
+    metric: str
+    n: int
+    mean: float
+    """Over replicates: geometric, or arithmetic where the metric may be negative."""
+    lo: float
+    """Of the mean's 95 % interval; nan below 2 replicates."""
+    hi: float
+    median: float
+    worst: float
+    replicates: int
+    """Those with a value."""
+    failed: int
+    """Cells that were tried and did not end ok."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The point as a flat record; numbers that do not exist are nan."""
+        return asdict(self)
 
 
 def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) -> list[Curve]:

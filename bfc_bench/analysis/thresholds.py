@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -63,26 +63,40 @@ class Threshold:
         lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
         return math.exp(_median(lower)), math.exp(_median(upper))
 
-    def __str__(self) -> str:
-        """``310 [280, 343]``; ``>4000 (5 of 5)``; ``median 310 (2 of 5 >4000)``; ``no data``."""
-        total = len(self.crossings)
-        if not total:
-            return "no data"
-        if not self.left and not self.right:
-            interval = self.interval
-            bounds = "" if math.isnan(interval.lo) else f" [{_size(interval.lo)}, {_size(interval.hi)}]"
-            return _size(interval.mean) + bounds
-        smallest = _size(max((c.n for c in self.crossings if c.censored == "left"), default=math.nan))
-        largest = _size(min((c.n for c in self.crossings if c.censored == "right"), default=math.nan))
-        if self.right == total:
-            return f">{largest} ({total} of {total})"
-        if self.left == total:
-            return f"<{smallest} ({total} of {total})"
-        lower, upper = self.median
-        parts = [f"{self.left} of {total} <{smallest}"] * bool(self.left)
-        parts += [f"{self.right} of {total} >{largest}"] * bool(self.right)
-        known = f"median {_size(lower)} " if lower == upper else ""
-        return f"{known}({', '.join(parts)})"
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """N*(level) of one learner on one task at one d."""
+
+    task: str
+    d: int
+    label: str
+    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
+    metric: str
+    level: float
+    threshold: Threshold
+
+    def as_dict(self) -> dict[str, Any]:
+        """A flat record.
+
+        ``n_star`` is the geometric mean with its interval, nan where a replicate is censored, ``median`` nan where
+        censoring hides it; ``below`` and ``beyond`` count the replicates that are censored on either side.
+        """
+        interval, (lower, upper) = self.threshold.interval, self.threshold.median
+        return {
+            "task": self.task,
+            "d": self.d,
+            "label": self.label,
+            "metric": self.metric,
+            "level": self.level,
+            "n_star": interval.mean,
+            "lo": interval.lo,
+            "hi": interval.hi,
+            "median": lower if lower == upper else math.nan,
+            "replicates": len(self.threshold.crossings),
+            "below": self.threshold.left,
+            "beyond": self.threshold.right,
+        }
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:
@@ -110,6 +124,15 @@ def threshold(curve: Curve, level: float) -> Threshold:
     return Threshold(level, tuple(crossings(curve, level)))
 
 
+def thresholds(curves: Iterable[Curve], levels: Sequence[float]) -> list[Reached]:
+    """N* of each curve at each level. Raises ``UsageError`` where a level is not positive."""
+    return [
+        Reached(curve.task, curve.d, curve.name, curve.metric, level, threshold(curve, level))
+        for curve in curves
+        for level in levels
+    ]
+
+
 def _crossing(replicate: int, log_n: np.ndarray, error: np.ndarray, level: float) -> Crossing:
     """Where the error, on the scale on which it is averaged as ``level`` is, comes down to the level."""
     fit = isotonic_regression(error, increasing=False).x
@@ -127,7 +150,3 @@ def _median(values: Sequence[float]) -> float:
     if len(ordered) % 2:
         return ordered[middle]
     return (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _size(n: float) -> str:
-    return f"{n:.0f}" if n >= 100 else f"{n:.3g}"

@@ -77,7 +77,7 @@ def write(
         sessions=store.sessions(definition["name"], definition["version"]),
         levels=definition["levels"],
         extra_figures=figures,
-        claims=[verdict.as_dict() for verdict in verdicts],
+        verdicts=verdicts,
     )
     (directory / "rows.parquet").write_bytes(parquet_bytes([row.as_dict() for row in rows]))
     return page

@@ -170,3 +170,15 @@ def test_binary_tasks_are_read_by_their_error_rate():
     assert metric_of(binary) == "error_rate"
     assert metric_of([row(100, 0, nmse=0.1), *binary]) == "nmse"
     assert metric_of(binary, "nmse_trimmed") == "nmse_trimmed"
+
+
+def test_points_are_flat_records_of_the_sizes_that_were_tried():
+    rows = [row(100, 0, nmse=1e-2), row(100, 1, nmse=1e-4), row(200, 0, status="failed"), row(400, 0, status="skipped")]
+    (curve,) = curves(rows)
+    first, second = (point.as_dict() for point in curve.points)
+    assert first == {
+        "task": "t", "d": 10, "label": "a", "metric": "nmse", "n": 100, "mean": curve.mean[0], "lo": curve.lo[0],
+        "hi": curve.hi[0], "median": pytest.approx(1e-3), "worst": pytest.approx(1e-2), "replicates": 2, "failed": 0,
+    }  # fmt: skip
+    assert (second["n"], second["replicates"], second["failed"]) == (200, 0, 1)
+    assert math.isnan(second["mean"])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.thresholds import Crossing, Threshold, crossings, threshold
+from bfc_bench.analysis.thresholds import Crossing, Threshold, crossings, threshold, thresholds
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 
@@ -111,23 +111,6 @@ def made(*specs):
     return Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
 
 
-@pytest.mark.parametrize(
-    ("specs", "text"),
-    [
-        ([(300, None), (310, None), (320, None)], "310 [286, 336]"),
-        ([(310, None)], "310"),
-        ([(4000, "right")] * 5, ">4000 (5 of 5)"),
-        ([(50, "left")] * 2, "<50 (2 of 2)"),
-        ([(300, None), (310, None), (320, None), (4000, "right")], "median 315 (1 of 4 >4000)"),
-        ([(300, None), (4000, "right"), (4000, "right")], "(2 of 3 >4000)"),
-        ([(50, "left"), (310, None), (4000, "right")], "median 310 (1 of 3 <50, 1 of 3 >4000)"),
-        ([], "no data"),
-    ],
-)
-def test_a_threshold_reads(specs, text):
-    assert str(made(*specs)) == text
-
-
 def test_no_mean_is_given_where_a_replicate_is_censored():
     assert math.isnan(made((300, None), (310, None), (4000, "right")).interval.mean)
     assert made((300, None), (310, None)).interval.mean == pytest.approx(math.sqrt(300 * 310))
@@ -147,3 +130,16 @@ def test_median_bounds_hold_the_median_of_what_censoring_hides():
 def test_threshold_counts_what_crossings_finds():
     found = threshold(curve([0.05] * 5, [1] * 5, [1, 0.5, 0.2, 0.1, 0.01]), 0.1)
     assert (found.left, found.right, len(found.crossings)) == (1, 1, 3)
+
+
+def test_thresholds_are_flat_records():
+    curves = [curve(0.1 * (N / star) ** -1, 0.2 * (N / star) ** -1) for star in (130.0, 1000.0)]
+    low, high, *_ = thresholds(curves, (0.1, 0.001))
+    assert low.as_dict() == {
+        "task": "t", "d": 10, "label": "a", "metric": "nmse", "level": 0.1, "n_star": low.threshold.interval.mean,
+        "lo": low.threshold.interval.lo, "hi": low.threshold.interval.hi, "median": low.threshold.median[0],
+        "replicates": 2, "below": 0, "beyond": 0,
+    }  # fmt: skip
+    record = high.as_dict()
+    assert (record["level"], record["replicates"], record["below"], record["beyond"]) == (0.001, 2, 0, 2)
+    assert all(math.isnan(record[name]) for name in ("n_star", "lo", "hi", "median"))
