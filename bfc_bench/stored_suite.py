@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bfc_bench.analysis.claims import Claim, Verdict
-    from bfc_bench.analysis.compare import LabelComparison
+    from bfc_bench.analysis.compare import Comparison
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.scaling import Scaling
     from bfc_bench.analysis.thresholds import Reached
@@ -110,6 +110,17 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         return str(pd.DataFrame(suites, columns=["suite", "cells", "runs"])._repr_html_())  # type: ignore[operator]
 
 
+class Curves(list["Curve"]):
+    """Learning curves, which a notebook shows point by point."""
+
+    def frame(self) -> pd.DataFrame:
+        """One line per point: task, d, label, metric, n, the mean over replicates with its interval."""
+        return Records(point for curve in self for point in curve.points()).frame()
+
+    def _repr_html_(self) -> str:
+        return str(self.frame()._repr_html_())  # type: ignore[operator]
+
+
 @dataclass(frozen=True)
 class StoredSuite:
     """One suite version in an open store.
@@ -162,12 +173,14 @@ class StoredSuite:
         """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
         return rows_frame(self.rows(every=every))
 
-    def curves(self, metric: str = "nmse", stage: str | None = None) -> Records[Curve]:
+    def curves(self, metric: str = "nmse", stage: str | None = None) -> Curves:
         """Error against n, one curve per (task, d, label); the error rate for tasks that have no NMSE."""
-        from bfc_bench.analysis.curves import by_task, curves, metric_of
+        from bfc_bench.analysis.curves import curves, metric_of
 
-        groups = by_task(self.rows()).values()
-        return Records(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
+        groups: dict[str, list[Row]] = {}
+        for row in self.rows():
+            groups.setdefault(row.task, []).append(row)
+        return Records(curve for rows in groups.values() for curve in curves(rows, metric_of(rows, metric), stage))
 
     def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
         """N*(level) of each curve; the suite's levels by default."""
@@ -196,7 +209,7 @@ class StoredSuite:
 
         return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
-    def compare(self, a: str, b: str, metric: str = "nmse") -> Records[LabelComparison]:
+    def compare(self, a: str, b: str, metric: str = "nmse") -> Records[Comparison]:
         """Two labels, or ``LABEL/STAGE``, by paired tests at every (task, d, n) that both have."""
         from bfc_bench.analysis.compare import compare_labels
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.curves import Curve, curves_of, metric_of
 from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
+from bfc_bench.store.row import Row
 
 ALPHA = 0.05
 MIN_PAIRS = 3
@@ -27,19 +29,31 @@ NO_DIFFERENCE = "no difference shown"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Learner a against learner b at one n, on the same replicates."""
+    """Learner a against learner b at one n, on the same replicates.
 
+    The ratio is compared; the difference where the metric may be negative, as errors in parts of the target may.
+    """
+
+    task: str
+    d: int
+    metric: str
+    a: str
+    """``LABEL`` or ``LABEL/STAGE``."""
+    b: str
     n: int
     pairs: int
     """Replicates of which both have a value."""
     unpaired: int
     """Replicates of which only one has a value: a failure of the other, or not run."""
     ratio: float
-    """Geometric mean of a / b."""
+    """Geometric mean of a / b; nan where the difference is compared."""
+    difference: float
+    """Arithmetic mean of a - b; nan where the ratio is compared."""
     lo: float
+    """Of the 95 % interval of the one that is compared."""
     hi: float
     p: float
-    """Of the paired t-test of log(a / b) = 0."""
+    """Of the paired t-test of log(a / b) = 0, or of a - b = 0."""
     sign_flip_p: float
     """Of the exact sign-flip test; nan below 6 pairs, where it cannot reach .05."""
     holm_p: float
@@ -48,6 +62,27 @@ class Comparison:
     """``NAME lower`` where p is at most .05, else ``no difference shown``."""
     refused: str = ""
     """Why there is no test; empty where there is one."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as a flat record; numbers that do not exist are nan."""
+        return asdict(self)
+
+
+def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
+    """Compare two predictors, ``LABEL`` or ``LABEL/STAGE``, at every task, d and n that both have.
+
+    On tasks of which only the error rate was measured it stands for ``nmse``. Holm's adjustment is over the n of one
+    task and d. Raises ``UsageError`` for an unknown metric.
+    """
+    by_task: dict[str, list[Row]] = {}
+    for row in rows:
+        by_task.setdefault(row.task, []).append(row)
+    found = []
+    for task, group in by_task.items():
+        used = metric_of(group, metric)
+        of_a, of_b = ({curve.d: curve for curve in curves_of(group, name, task, used)} for name in (a, b))
+        found += [comparison for d in sorted(of_a.keys() & of_b.keys()) for comparison in compare(of_a[d], of_b[d])]
+    return found
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
@@ -61,10 +96,7 @@ def compare(a: Curve, b: Curve) -> list[Comparison]:
             f"Got {(a.task, a.d, a.metric)} for {a.name!r} and {(b.task, b.d, b.metric)} for {b.name!r}."
         )
     replicates = sorted(set(a.replicates) | set(b.replicates))
-    found = [
-        _at(int(n), _column(a, n, replicates), _column(b, n, replicates), (a.name, b.name))
-        for n in np.intersect1d(a.n, b.n)
-    ]
+    found = [_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
     adjusted = holm([comparison.p for comparison in found])
     return [replace(comparison, holm_p=p) for comparison, p in zip(found, adjusted, strict=True)]
 
@@ -92,16 +124,17 @@ def sign_flip_p(x: np.ndarray) -> float:
 
 
 def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
-    """Log values at n, one per replicate of ``replicates``, nan where there is none."""
-    values = dict(zip(curve.replicates, curve.log_values[:, np.searchsorted(curve.n, n)], strict=True))
+    """Values at n as they are averaged, one per replicate of ``replicates``, nan where there is none."""
+    values = dict(zip(curve.replicates, curve.scaled[:, np.searchsorted(curve.n, n)], strict=True))
     return np.array([values.get(replicate, math.nan) for replicate in replicates])
 
 
-def _at(n: int, log_a: np.ndarray, log_b: np.ndarray, names: tuple[str, str]) -> Comparison:
+def _at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
     from scipy import stats
 
-    x = log_a - log_b
-    unpaired = int(np.sum(np.isnan(log_a) != np.isnan(log_b)))
+    of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
+    unpaired = int(np.sum(np.isnan(of_a) != np.isnan(of_b)))
+    x = of_a - of_b
     x = x[~np.isnan(x)]
     pairs = len(x)
     interval = t_interval(x)
@@ -110,19 +143,26 @@ def _at(n: int, log_a: np.ndarray, log_b: np.ndarray, names: tuple[str, str]) ->
     if pairs < MIN_PAIRS:
         refused = f"{pairs} pairs of replicates; at least {MIN_PAIRS} are needed"
     elif spread <= 1e-12 * abs(interval.mean):
-        refused = "zero variance: the ratio is the same in every replicate"
+        compared = "ratio" if a.scale == "log" else "difference"
+        refused = f"zero variance: the {compared} is the same in every replicate"
     else:
         error = float(x.std(ddof=1)) / math.sqrt(pairs)
         p = float(2 * stats.t.sf(abs(interval.mean) / error, pairs - 1))
-    lower = names[0] if interval.mean < 0 else names[1]
-    ratio = interval.exp()
+    lower = a.name if interval.mean < 0 else b.name
+    found = interval.exp() if a.scale == "log" else interval
     return Comparison(
+        task=a.task,
+        d=a.d,
+        metric=a.metric,
+        a=a.name,
+        b=b.name,
         n=n,
         pairs=pairs,
         unpaired=unpaired,
-        ratio=ratio.mean,
-        lo=math.nan if refused else ratio.lo,
-        hi=math.nan if refused else ratio.hi,
+        ratio=found.mean if a.scale == "log" else math.nan,
+        difference=found.mean if a.scale == "linear" else math.nan,
+        lo=math.nan if refused else found.lo,
+        hi=math.nan if refused else found.hi,
         p=p,
         sign_flip_p=sign_flip_p(x) if pairs >= MIN_SIGN_FLIP and not refused else math.nan,
         holm_p=math.nan,

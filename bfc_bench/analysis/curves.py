@@ -6,11 +6,13 @@ Shapes: R replicates, K sample sizes.
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,6 +25,35 @@ FLOOR = 1e-16
 
 ERROR_RATE_FLOOR = 2.5e-5
 """Error rates below it count as it: half a wrong point among 20,000."""
+
+Scale: TypeAlias = Literal["log", "linear"]
+"""How a metric is averaged over replicates: as its logarithm, or as it is."""
+
+
+def scale_of(metric: str) -> Scale:
+    """``linear`` for ``part_errors``, unbiased estimates that may be negative and have no logarithm; ``log`` else."""
+    return "linear" if metric.partition(".")[0] == "part_errors" else "log"
+
+
+def floor(metric: str) -> float:
+    """The value at which a metric is clipped before it is averaged: none, -inf, where no logarithm is taken."""
+    if scale_of(metric) == "linear":
+        return -math.inf
+    return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
+
+
+def current_metric(metric: str) -> str:
+    """The metric under its present name, with a warning where ``feature_errors.degree2`` names ``part_errors.degree2``.
+
+    Errors by degree were feature errors once.
+    """
+    if re.fullmatch(r"feature_errors\.degree\d+", metric):
+        present = metric.replace("feature_errors", "part_errors")
+        warnings.warn(
+            f"the metric {metric} is called {present} now; the next release knows that name only", stacklevel=2
+        )
+        return present
+    return metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +87,37 @@ class Curve:
         counts = [sum(count for status, count in at_n.items() if status != "skipped") for at_n in self.statuses]
         return np.array(counts or [0] * len(self.n), dtype=int)
 
+    @property
+    def scale(self) -> Scale:
+        """How its values are averaged."""
+        return scale_of(self.metric)
+
+    @cached_property
+    def scaled(self) -> np.ndarray:
+        """What is averaged, (R, K): ``log_values``, or on a linear scale the values as they are."""
+        return self.values if self.scale == "linear" else self.log_values
+
     @cached_property
     def log_values(self) -> np.ndarray:
-        """Logarithms, (R, K), of the values clipped at the metric's floor."""
+        """Logarithms, (R, K), of the values clipped at the metric's floor.
+
+        Raises ``UsageError`` where the metric has none.
+        """
+        if self.scale == "linear":
+            raise UsageError(
+                f"{self.name}: {self.metric} is an unbiased estimate that may be negative, so it has no logarithm."
+            )
         return np.asarray(np.log(np.maximum(self.values, floor(self.metric))))
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """Geometric mean over replicates with its t-interval, per n."""
-        return tuple(t_interval(column).exp() for column in self.log_values.T)
+        """Mean over replicates with its t-interval, per n: geometric, or arithmetic on a linear scale."""
+        found = (t_interval(column) for column in self.scaled.T)
+        return tuple(found if self.scale == "linear" else (interval.exp() for interval in found))
 
     @property
     def mean(self) -> np.ndarray:
-        """Geometric mean over replicates, (K,)."""
+        """Mean over replicates, (K,): geometric, or arithmetic on a linear scale."""
         return np.array([interval.mean for interval in self.intervals])
 
     @property
@@ -83,7 +132,7 @@ class Curve:
 
     @property
     def median(self) -> np.ndarray:
-        """Median over replicates, of the logarithms, (K,)."""
+        """Median over replicates, of the logarithms where there are any, (K,)."""
         return self._over_replicates(np.median)
 
     @property
@@ -91,24 +140,73 @@ class Curve:
         """Largest value over replicates, (K,)."""
         return self._over_replicates(np.max)
 
+    @property
+    def points(self) -> list[CurvePoint]:
+        """Its sizes at which some replicate has a value or failed."""
+        return [
+            CurvePoint(
+                task=self.task,
+                d=self.d,
+                label=self.name,
+                metric=self.metric,
+                n=int(n),
+                mean=interval.mean,
+                lo=interval.lo,
+                hi=interval.hi,
+                median=float(median),
+                worst=float(worst),
+                replicates=interval.count,
+                failed=int(failed),
+            )
+            for n, interval, median, worst, failed in zip(
+                self.n, self.intervals, self.median, self.worst, self.failures, strict=True
+            )
+            if interval.count or failed
+        ]
+
     def _over_replicates(self, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
-        columns = [column[~np.isnan(column)] for column in self.log_values.T]
-        return np.array([math.exp(statistic(column)) if column.size else math.nan for column in columns])
+        columns = [column[~np.isnan(column)] for column in self.scaled.T]
+        back = float if self.scale == "linear" else math.exp
+        return np.array([back(statistic(column)) if column.size else math.nan for column in columns])
 
 
-def floor(metric: str) -> float:
-    """The value at which a metric is clipped before logarithms are taken."""
-    return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One size of a curve."""
+
+    task: str
+    d: int
+    label: str
+    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
+    metric: str
+    n: int
+    mean: float
+    """Over replicates: geometric, or arithmetic where the metric may be negative."""
+    lo: float
+    """Of the mean's 95 % interval; nan below 2 replicates."""
+    hi: float
+    median: float
+    worst: float
+    replicates: int
+    """Those with a value."""
+    failed: int
+    """Cells that were tried and did not end ok."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The point as a flat record; numbers that do not exist are nan."""
+        return asdict(self)
 
 
 def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) -> list[Curve]:
     """One curve per (task, d, label), sorted by these.
 
-    ``metric`` is a column of the rows, or a path such as ``feature_errors.S2``; ``stage`` reads it from that
-    intermediate predictor. Every n and replicate of the rows appears, with nan where there is no ok row or its value is
-    not finite. A curve with ok rows of which none has the metric is left out: the metric does not apply to it.
+    ``metric`` is a column of the rows, or a path such as ``feature_errors.S2`` or ``part_errors.degree2``; ``stage``
+    reads it from that intermediate predictor. Every n and replicate of the rows appears, with nan where there is no ok
+    row or its value is not finite. A curve with ok rows of which none has the metric is left out: the metric does not
+    apply to it.
     Raises ``UsageError`` for an unknown metric and for two rows of one (task, d, label, n, replicate).
     """
+    metric = current_metric(metric)
     column = metric.partition(".")[0]
     if column not in COLUMNS:
         raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")
@@ -117,6 +215,22 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
         groups.setdefault((row.task, row.d, row.label), []).append(row)
     found = (_curve(group, metric, stage) for _, group in sorted(groups.items()))
     return [curve for curve in found if curve is not None]
+
+
+def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:
+    """The curves of ``LABEL`` or ``LABEL/STAGE`` on a task, one per d, those without any value left out."""
+    label, _, stage = name.partition("/")
+    mine = [row for row in rows if row.label == label and row.task == task and d in (None, row.d)]
+    return [curve for curve in curves(mine, metric, stage or None) if any(i.count for i in curve.intervals)]
+
+
+def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:
+    """The metric, or ``error_rate`` in the place of ``nmse`` where only that was measured: for binary labels."""
+    if metric != "nmse":
+        return metric
+    rows = [row for row in rows if row.status == "ok"]
+    binary = all(row.nmse is None for row in rows) and any(row.error_rate is not None for row in rows)
+    return "error_rate" if binary else metric
 
 
 def _curve(rows: list[Row], metric: str, stage: str | None) -> Curve | None:

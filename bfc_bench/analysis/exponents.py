@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +106,7 @@ def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
 
     ``window`` = (first, last) keeps the sizes in it. Replicates with fewer than 2 values are left out. The points of
     one curve share their sample, so regressions over all points at once give intervals that are far too narrow.
+    Raises ``UsageError`` for a metric that may be negative.
     """
     first, last = window or (curve.n[0], curve.n[-1])
     slopes = []
@@ -115,9 +117,47 @@ def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
     return t_interval(slopes)
 
 
-def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
-    from scipy import stats
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """The exponent b of error ~ n^-b of one curve over all its sizes."""
 
+    task: str
+    d: int
+    label: str
+    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
+    metric: str
+    n_first: int
+    n_last: int
+    slope: Interval
+    """b."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The exponent with its interval as a flat record."""
+        return {
+            "task": self.task,
+            "d": self.d,
+            "label": self.label,
+            "metric": self.metric,
+            "n_first": self.n_first,
+            "n_last": self.n_last,
+            "decay": self.slope.mean,
+            "lo": self.slope.lo,
+            "hi": self.slope.hi,
+            "replicates": self.slope.count,
+        }
+
+
+def decays(curves: Iterable[Curve]) -> list[Decay]:
+    """Of each curve that has one. Errors that may be negative follow no power of n."""
+    found = ((curve, decay(curve)) for curve in curves if curve.scale == "log")
+    return [
+        Decay(curve.task, curve.d, curve.name, curve.metric, int(curve.n[0]), int(curve.n[-1]), slope)
+        for curve, slope in found
+        if slope.count
+    ]
+
+
+def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
     d = np.array([d for d in sorted(bounds) for _ in bounds[d]], dtype=int)
     lower, upper = np.array([pair for d in sorted(bounds) for pair in bounds[d]], dtype=float).reshape(-1, 2).T
     exact = lower == upper
@@ -135,7 +175,18 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
     )
     if reason := _refusal(k, n, lower[exact], group):
         return replace(result, refused=reason)
+    try:
+        return _regress(result, d, lower, upper)
+    except np.linalg.LinAlgError as error:
+        return replace(result, refused=str(error))
 
+
+def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Exponent:
+    """The result with what is fitted to N values of log N*, known to lie in [lower, upper], at d, all (N,)."""
+    from scipy import stats
+
+    dims, n = np.array(result.dims), result.uncensored
+    k = len(dims)
     known = np.isfinite(lower) | np.isfinite(upper)
     d, lower, upper = d[known], lower[known], upper[known]
     log_d = np.log(d)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -62,32 +62,47 @@ class Threshold:
         lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
         return math.exp(_median(lower)), math.exp(_median(upper))
 
-    def __str__(self) -> str:
-        """``310 [280, 343]``; ``>4000 (5 of 5)``; ``median 310 (2 of 5 >4000)``; ``no data``."""
-        total = len(self.crossings)
-        if not total:
-            return "no data"
-        if not self.left and not self.right:
-            interval = self.interval
-            bounds = "" if math.isnan(interval.lo) else f" [{_size(interval.lo)}, {_size(interval.hi)}]"
-            return _size(interval.mean) + bounds
-        smallest = _size(max((c.n for c in self.crossings if c.censored == "left"), default=math.nan))
-        largest = _size(min((c.n for c in self.crossings if c.censored == "right"), default=math.nan))
-        if self.right == total:
-            return f">{largest} ({total} of {total})"
-        if self.left == total:
-            return f"<{smallest} ({total} of {total})"
-        lower, upper = self.median
-        parts = [f"{self.left} of {total} <{smallest}"] * bool(self.left)
-        parts += [f"{self.right} of {total} >{largest}"] * bool(self.right)
-        known = f"median {_size(lower)} " if lower == upper else ""
-        return f"{known}({', '.join(parts)})"
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """N*(level) of one learner on one task at one d."""
+
+    task: str
+    d: int
+    label: str
+    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
+    metric: str
+    level: float
+    threshold: Threshold
+
+    def as_dict(self) -> dict[str, Any]:
+        """A flat record.
+
+        ``n_star`` is the geometric mean with its interval, nan where a replicate is censored, ``median`` nan where
+        censoring hides it; ``below`` and ``beyond`` count the replicates that are censored on either side.
+        """
+        interval, (lower, upper) = self.threshold.interval, self.threshold.median
+        return {
+            "task": self.task,
+            "d": self.d,
+            "label": self.label,
+            "metric": self.metric,
+            "level": self.level,
+            "n_star": interval.mean,
+            "lo": interval.lo,
+            "hi": interval.hi,
+            "median": lower if lower == upper else math.nan,
+            "replicates": len(self.threshold.crossings),
+            "below": self.threshold.left,
+            "beyond": self.threshold.right,
+        }
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:
     """N*(level) of each replicate of a curve whose error falls with n.
 
-    Isotonic (non-increasing) regression of log error on log n, then log-log interpolation. A replicate whose fit is at
+    Isotonic (non-increasing) regression of log error on log n, then log-log interpolation; on a linear scale regression
+    of the error itself, and interpolation that is linear in it and in log n. A replicate whose fit is at
     or below the level at its smallest size is left-censored there, one that is above it at its largest size
     right-censored there. Sizes without a value are left out, and so are replicates without any.
     Raises ``UsageError`` where ``level`` is not positive.
@@ -95,10 +110,11 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     if not level > 0:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
     found = []
-    for replicate, log_error in zip(curve.replicates, curve.log_values, strict=True):
-        measured = ~np.isnan(log_error)
+    bound = level if curve.scale == "linear" else math.log(level)
+    for replicate, error in zip(curve.replicates, curve.scaled, strict=True):
+        measured = ~np.isnan(error)
         if measured.any():
-            found.append(_crossing(replicate, np.log(curve.n[measured]), log_error[measured], math.log(level)))
+            found.append(_crossing(replicate, np.log(curve.n[measured]), error[measured], bound))
     return found
 
 
@@ -107,16 +123,26 @@ def threshold(curve: Curve, level: float) -> Threshold:
     return Threshold(level, tuple(crossings(curve, level)))
 
 
-def _crossing(replicate: int, log_n: np.ndarray, log_error: np.ndarray, log_level: float) -> Crossing:
+def thresholds(curves: Iterable[Curve], levels: Sequence[float]) -> list[Reached]:
+    """N* of each curve at each level. Raises ``UsageError`` where a level is not positive."""
+    return [
+        Reached(curve.task, curve.d, curve.name, curve.metric, level, threshold(curve, level))
+        for curve in curves
+        for level in levels
+    ]
+
+
+def _crossing(replicate: int, log_n: np.ndarray, error: np.ndarray, level: float) -> Crossing:
+    """Where the error, on the scale on which it is averaged as ``level`` is, comes down to the level."""
     from scipy.optimize import isotonic_regression
 
-    fit = isotonic_regression(log_error, increasing=False).x
-    if fit[0] <= log_level:
+    fit = isotonic_regression(error, increasing=False).x
+    if fit[0] <= level:
         return Crossing(replicate, math.exp(log_n[0]), "left")
-    if fit[-1] > log_level:
+    if fit[-1] > level:
         return Crossing(replicate, math.exp(log_n[-1]), "right")
-    after = int(np.argmax(fit <= log_level))
-    share = (fit[after - 1] - log_level) / (fit[after - 1] - fit[after])
+    after = int(np.argmax(fit <= level))
+    share = (fit[after - 1] - level) / (fit[after - 1] - fit[after])
     return Crossing(replicate, math.exp(log_n[after - 1] + share * (log_n[after] - log_n[after - 1])))
 
 
@@ -125,7 +151,3 @@ def _median(values: Sequence[float]) -> float:
     if len(ordered) % 2:
         return ordered[middle]
     return (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _size(n: float) -> str:
-    return f"{n:.0f}" if n >= 100 else f"{n:.3g}"

@@ -10,9 +10,8 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption, TaskOption, console, print_json
 
 if TYPE_CHECKING:
+    from bfc_bench.analysis.compare import Comparison
     from bfc_bench.store.row import Row
-
-Record = dict[str, Any]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,7 +29,10 @@ def compare(
     task: TaskOption = None,
     d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Only this dimension. Repeatable.")] = None,
     metric: Annotated[
-        str, typer.Option("--metric", help="A column of the results, or a path such as feature_errors.S2.")
+        str,
+        typer.Option(
+            "--metric", help="A column of the results, or a path such as feature_errors.S2 or part_errors.degree2."
+        ),
     ] = "nmse",
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
     store: StoreOption = STORE,
@@ -48,18 +50,18 @@ def compare(
         if suite is None and len(held) != 1:
             holds = f"holds {', '.join(held)}" if len(held) else "holds no suite"
             raise UsageError(f"compare: --suite is required, since the store in {store} {holds}.")
-        rows = (held[suite] if suite is not None else held.only()).rows()
+        rows = (held.only() if suite is None else held[suite]).rows()
     _check(rows, "--task", "task", task or ())
     _check(rows, "--d", "d", d or ())
     _check(rows, "compare", "label", [name.partition("/")[0] for name in (a, b)])
     rows = [row for row in rows if (not task or row.task in task) and (not d or row.d in d)]
-    records = [record.as_dict() for record in compare_labels(rows, a, b, metric)]
-    if not records:
+    found = compare_labels(rows, a, b, metric)
+    if not found:
         raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
     if format == "json":
-        print_json(records)
+        print_json([comparison.as_dict() for comparison in found])
     else:
-        _print_table(records, a, b)
+        _print_table(found)
 
 
 def _check(rows: Sequence[Row], where: str, field: str, wanted: Sequence[Any]) -> None:
@@ -72,25 +74,29 @@ def _check(rows: Sequence[Row], where: str, field: str, wanted: Sequence[Any]) -
             raise UsageError(f"{where}: the results have no {field} {value!r}.{suggest(value, known)}")
 
 
-def _print_table(records: Sequence[Record], a: str, b: str) -> None:
+def _print_table(found: Sequence[Comparison]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from bfc_bench.analysis.curves import scale_of
     from bfc_bench.report.tables import number, with_interval
 
-    columns = ("task", "d", "n", "metric", f"{a} / {b} [95 %]", "pairs", "p", "Holm p", "verdict")
+    differences = scale_of(found[0].metric) == "linear"
+    effect = f"{found[0].a} {'-' if differences else '/'} {found[0].b} [95 %]"
+    columns = ("task", "d", "n", "metric", effect, "pairs", "p", "Holm p", "verdict")
     table = Table(*map(escape, columns), box=None, header_style="bold")
-    for r in records:
-        verdict = r["verdict"] + (f" ({r['refused']})" if r["refused"] else "")
-        pairs = str(r["pairs"]) + (f" (+{r['unpaired']} unpaired)" if r["unpaired"] else "")
-        ratio = with_interval(r["ratio"], r["lo"], r["hi"])
-        cells = (r["task"], r["d"], r["n"], r["metric"], ratio, pairs, number(r["p"]), number(r["holm_p"]), verdict)
+    for c in found:
+        verdict = c.verdict + (f" ({c.refused})" if c.refused else "")
+        pairs = str(c.pairs) + (f" (+{c.unpaired} unpaired)" if c.unpaired else "")
+        value = with_interval(c.difference if differences else c.ratio, c.lo, c.hi)
+        cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.p), number(c.holm_p), verdict)
         table.add_row(*(escape(str(cell)) for cell in cells))
     out = console()
     out.print(table)
+    mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
     out.print(
-        "Geometric mean of the ratio over replicates that both ran, below 1 where the first is lower. Verdicts use the "
-        "uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
+        f"{mean} over replicates that both ran, below {0 if differences else 1} where the first is lower. Verdicts use "
+        "the uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
         highlight=False,
         soft_wrap=True,
     )

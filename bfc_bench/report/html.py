@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from matplotlib.figure import Figure
 
-from bfc_bench.analysis.claims import expected_errors
+from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
@@ -51,13 +51,13 @@ def write_report(
     levels: Sequence[float] = tables.LEVELS,
     metric: str = "nmse",
     extra_figures: Mapping[str, Figure] | None = None,
-    claims: Sequence[Mapping[str, Any]] | None = None,
+    verdicts: Sequence[Verdict] = (),
 ) -> Path:
     """Write ``report.html``, ``figures/*.png`` and ``figures/*.svg`` into ``directory``; returns the path of the page.
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
-    ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``claims``
-    are verdicts as flat records, the fields of ``Verdict``. The page loads nothing: drawings and style are inside.
+    ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
+    are those on the suite's claims. The page loads nothing: drawings and style are inside.
     """
     directory.mkdir(parents=True, exist_ok=True)
     gallery = Gallery(directory)
@@ -92,9 +92,9 @@ def write_report(
         learners=_learners(rows, list(styles)),
         sections=sections,
         extra=[gallery.add(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
-        claims=_claims(claims or ()),
+        claims=_claims(verdicts),
         signs=SIGNS,
-        expected_errors=expected_errors(claims or ()),
+        expected_errors=expected_errors(verdicts),
         problems=listing("", tables.problem_table(rows), PROBLEMS),
         sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
     )
@@ -147,20 +147,20 @@ def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Table:
     )
 
 
-def _claims(claims: Sequence[Mapping[str, Any]]) -> Table:
-    def line(claim: Mapping[str, Any]) -> dict[str, Any]:
+def _claims(verdicts: Sequence[Verdict]) -> Table:
+    def line(verdict: Verdict) -> dict[str, Any]:
         return {
-            "id": TableCell(claim["id"], claim["source"], kind="text"),
-            "verdict": TableCell(claim["verdict"], kind="verdict"),
-            "statement": TableCell(claim["statement"], remarks=(claim["note"],) * bool(claim["note"]), kind="text"),
-            "estimate": estimate(claim["estimate"], claim["lo"], claim["hi"]),
-            "region": TableCell(claim["region"]),
-            "replicates": TableCell(str(claim["replicates"])),
-            "p": TableCell(tables.number(claim["p"])),
-            "holm_p": TableCell(tables.number(claim["holm_p"])),
+            "id": TableCell(verdict.id, verdict.source, kind="text"),
+            "verdict": TableCell(verdict.verdict, kind="verdict"),
+            "statement": TableCell(verdict.statement, remarks=(verdict.note,) * bool(verdict.note), kind="text"),
+            "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi),
+            "region": TableCell(verdict.region),
+            "replicates": TableCell(str(verdict.replicates)),
+            "p": TableCell(tables.number(verdict.p)),
+            "holm_p": TableCell(tables.number(verdict.holm_p)),
         }
 
-    return listing("", map(line, claims), CLAIMS)
+    return listing("", map(line, verdicts), CLAIMS)
 
 
 def _template() -> Template:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from bfc_bench.report.tables import Record, number
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,28 +35,30 @@ class Table:
 
 def pivot(
     caption: str,
-    records: Iterable[Record],
+    records: Iterable[T],
     lines: Mapping[str, str],
     column: str,
-    cell: Callable[[Record], TableCell],
+    cell: Callable[[T], TableCell],
     *,
     head: Callable[[Any], str] = str,
     order: Sequence[str] = (),
     note: str = "",
 ) -> Table:
-    """One line per distinct value of the fields ``lines`` (field: heading), one column per value of ``column``.
+    """One line per distinct value of the attributes ``lines`` (attribute: heading), one column per value of ``column``.
 
     Lines come in the order of their labels in ``order``, columns ascending; ``cell`` makes a record's cell.
     """
     records = list(records)
-    columns = list(dict.fromkeys(record[column] for record in records))
+    columns = list(dict.fromkeys(getattr(record, column) for record in records))
     if all(isinstance(value, int) for value in columns):
         columns.sort()
     rank = {label: index for index, label in enumerate(order)}
-    keys = dict.fromkeys(tuple(record[name] for name in lines) for record in records)
+    keys = dict.fromkeys(tuple(getattr(record, name) for name in lines) for record in records)
     at = list(lines).index("label")
     ordered = sorted(keys, key=lambda key: rank.get(key[at], len(rank)))
-    found = {(tuple(record[name] for name in lines), record[column]): cell(record) for record in records}
+    found = {
+        (tuple(getattr(record, name) for name in lines), getattr(record, column)): cell(record) for record in records
+    }
     body = [
         [*map(plain, lines, key), *(found.get((key, value), TableCell("")) for value in columns)] for key in ordered
     ]

@@ -1,6 +1,7 @@
 """The figures of a report: learning curves, thresholds against d, feature errors by stage.
 
-Shapes: K sample sizes, R replicates. Every axis of an error, a size or a dimension is logarithmic.
+Shapes: K sample sizes, R replicates. Every axis of an error, a size or a dimension is logarithmic, but that of an error
+that may be negative.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
-from bfc_bench.analysis.curves import FLOOR, Curve
-from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.scaling import Scaling
+from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import Threshold
 from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
 
@@ -34,6 +36,7 @@ ARROW_DOWN = ARROW_UP.transformed(Affine2D().scale(1, -1))
 def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Figure:
     """Error against n, both logarithmic, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
+    Errors that may be negative, those in parts of the target, have a linear axis and arithmetic means.
     The axes span the measured values: an interval that is wider, as at R = 2 or 3, runs out of the panel. A size at
     which a replicate failed has an open marker and a bar from the median to the worst value; a size at which every
     replicate failed has a cross at the top.
@@ -45,14 +48,17 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))))
     sizes = sorted({float(n) for curve in curves for n in curve.n})
     log_axis(axes[0].xaxis, sizes, most=6, at=sizes, pad=0.04)
-    log_axis(axes[0].yaxis, np.exp([v for curve in curves for v in curve.log_values.ravel()]), most=9)
+    linear = any(curve.scale == "linear" for curve in curves)
+    if not linear:
+        log_axis(axes[0].yaxis, [v for curve in curves for v in _shown(curve).ravel()], most=9)
     for panel, (task, d) in zip(axes, panels, strict=False):
         for curve in (c for c in curves if (c.task, c.d) == (task, d)):
             _curve(panel, curve, styles[curve.label])
         panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", fontsize=10.5, color=INK)
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
-    notes = ["Line: geometric mean of the replicates. Band: its 95 % t-interval. Dots: replicates."]
+    mean = "mean" if linear else "geometric mean"
+    notes = [f"Line: {mean} of the replicates. Band: its 95 % t-interval. Dots: replicates."]
     if any(curve.failures.any() for curve in curves):
         notes.append(
             "Open marker: a replicate failed; bar: from median to worst of the others. Cross at the top: all failed."
@@ -66,24 +72,29 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     return figure
 
 
+def _shown(curve: Curve) -> np.ndarray:
+    """The values that are averaged, (R, K)."""
+    return curve.values if curve.scale == "linear" else np.exp(curve.log_values)
+
+
 def _curve(panel: Axes, curve: Curve, style: Style) -> None:
     n, colour = np.asarray(curve.n, dtype=float), style.colour
-    points = Points(panel, colour)
+    markers = Markers(panel, colour)
     measured, failed = np.isfinite(curve.values).any(axis=0), curve.failures > 0
     band = measured & np.isfinite(curve.lo)
     panel.fill_between(n[band], curve.lo[band], curve.hi[band], color=colour, alpha=0.13, linewidth=0)
-    points(np.tile(n, len(curve.values)), np.exp(curve.log_values).ravel(), "o", markersize=2.4, alpha=0.4)
-    points(n[measured], curve.mean[measured], style.marker, linestyle=style.line, linewidth=1.7, label=curve.label)
+    markers(np.tile(n, len(curve.values)), _shown(curve).ravel(), "o", markersize=2.4, alpha=0.4)
+    markers(n[measured], curve.mean[measured], style.marker, linestyle=style.line, linewidth=1.7, label=curve.label)
     some, none = measured & failed, ~measured & failed
     panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
-    points(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
-    points(n[some], curve.mean[some], style.marker, markersize=5.5, markerfacecolor="white", zorder=3)
+    markers(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
+    markers(n[some], curve.mean[some], style.marker, markersize=5.5, markerfacecolor="white", zorder=3)
     across = panel.get_xaxis_transform()
-    points(n[none], np.full(none.sum(), 0.97), "x", markersize=6, markeredgewidth=1.6, transform=across, clip_on=False)
+    markers(n[none], np.full(none.sum(), 0.97), "x", markersize=6, markeredgewidth=1.6, transform=across, clip_on=False)
 
 
 @dataclass(frozen=True)
-class Points:
+class Markers:
     """Draws markers of one colour, and nothing where there are none: an empty line would still distort the layout."""
 
     panel: Axes
@@ -96,81 +107,69 @@ class Points:
             self.panel.plot(x, y, color=self.colour, marker=marker, **options)
 
 
-def thresholds_against_d(
-    thresholds: Mapping[float, Mapping[str, Mapping[int, Threshold]]],
-    title: str = "",
-    metric: str = "nmse",
-    styles: Styles | None = None,
-) -> Figure:
-    """N*(eps) against d, both logarithmic, one panel per level of ``{level: {label: {d: threshold}}}``.
+def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Figure:
+    """N*(eps) against d, both logarithmic, one panel per level.
 
     The marker is the median over replicates, each of which is a dot. An arrow up stands at the largest n of a replicate
     that did not reach the level, an arrow down at the smallest n of one that had reached it there; where the median
     itself is beyond, there is no marker.
     """
-    labels = in_order((label for by_label in thresholds.values() for label in by_label), styles)
+    labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
-    figure, axes = grid(max(1, len(thresholds)), columns=min(3, max(1, len(thresholds))))
-    every = [(d, t) for by_label in thresholds.values() for by_d in by_label.values() for d, t in by_d.items()]
-    dims = sorted({float(d) for d, threshold in every if threshold.crossings})
+    panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
+    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))))
+    dims = sorted({float(d) for scaling in scalings for d in scaling.measured_dims})
     log_axis(axes[0].xaxis, dims, most=6, at=dims, pad=0.12)
-    log_axis(axes[0].yaxis, [c.n for _, threshold in every for c in threshold.crossings], pad=0.14)
+    sizes = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
+    log_axis(axes[0].yaxis, sizes, pad=0.14)
     step = 0.015 * np.log(max(dims) / min(dims)) if dims else 0.0
-    for panel, (level, by_label) in zip(axes, thresholds.items(), strict=False):
+    for panel, (metric, level) in zip(axes, panels, strict=False):
+        by_label = {s.label: s for s in scalings if (s.metric, s.level) == (metric, level)}
         for index, label in enumerate(label for label in labels if label in by_label):
             # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
             shift = float(np.exp((index - (len(labels) - 1) / 2) * step))
-            at = {d * shift: found for d, found in sorted(by_label[label].items()) if found.crossings}
-            _thresholds(panel, at, styles[label])
+            scaling = by_label[label]
+            _thresholds(panel, {d * shift: scaling.thresholds[d] for d in scaling.measured_dims}, styles[label])
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
     notes = [
         "Marker: median of the replicates. Dots: replicates.",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
     ]
-    drawn = {
-        label
-        for by_label in thresholds.values()
-        for label, by_d in by_label.items()
-        if any(t.crossings for t in by_d.values())
-    }
+    drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
     dress(figure, title, [label for label in labels if label in drawn], styles, notes)
     return figure
 
 
 def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> None:
-    points = Points(panel, style.colour)
+    markers = Markers(panel, style.colour)
     for d, threshold in at.items():
         for censored, marker, size in ((None, "o", 3), ("right", ARROW_UP, 13), ("left", ARROW_DOWN, 13)):
             n = sorted({crossing.n for crossing in threshold.crossings if crossing.censored == censored})
-            points([d] * len(n), n, marker, markersize=size, alpha=1 if censored else 0.45)
+            markers([d] * len(n), n, marker, markersize=size, alpha=1 if censored else 0.45)
     medians = {d: threshold.median[0] for d, threshold in at.items() if threshold.median[0] == threshold.median[1]}
-    points(list(medians), list(medians.values()), style.marker, linestyle=style.line, linewidth=1.5)
+    markers(list(medians), list(medians.values()), style.marker, linestyle=style.line, linewidth=1.5)
 
 
-def feature_errors(
-    errors: Mapping[tuple[int, str], Mapping[tuple[str, str], Sequence[float]]],
-    title: str = "",
-    styles: Styles | None = None,
-) -> Figure:
-    """P_l of the hidden features, logarithmic, by learner and stage: ``{(d, layer): {(label, stage): (R,) values}}``.
+def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Figure:
+    """P_l of the hidden features, logarithmic, by learner and stage, of one n at each d.
 
     One panel per (d, layer), one line per (label, stage) in order of training: the geometric mean as the label's marker
     and each replicate as a dot, a learner's stages joined.
     """
-    labels = in_order((label for group in errors.values() for label, _ in group), styles)
-    lines = list(
-        dict.fromkeys(key for label in labels for group in errors.values() for key in group if key[0] == label)
-    )
+    labels = in_order((found.label for found in errors), styles)
+    lines = list(dict.fromkeys((label, found.stage) for label in labels for found in errors if found.label == label))
     styles = styles or assign(labels)
-    layers = len({layer for _, layer in errors})
-    figure, axes = grid(max(1, len(errors)), max(1, layers), width=3.9, height=0.5 + 0.24 * max(3, len(lines)))
-    log_axis(axes[0].xaxis, [value for group in errors.values() for values in group.values() for value in values])
+    panels = list(dict.fromkeys((found.d, found.quantity.part) for found in errors))
+    layers = len({layer for _, layer in panels})
+    figure, axes = grid(max(1, len(panels)), max(1, layers), width=3.9, height=0.5 + 0.24 * max(3, len(lines)))
+    log_axis(axes[0].xaxis, [value for found in errors for value in found.values])
     axes[0].set_ylim(len(lines) - 0.4, -0.6)
     axes[0].set_yticks(range(len(lines)), [f"{label} · {stage}" for label, stage in lines])
-    for panel, ((d, layer), group) in zip(axes, errors.items(), strict=False):
+    for panel, (d, layer) in zip(axes, panels, strict=False):
+        group = {(e.label, e.stage): e for e in errors if (e.d, e.quantity.part) == (d, layer)}
         for label in labels:
-            own = {i: np.maximum(group[key], FLOOR) for i, key in enumerate(lines) if key[0] == label and key in group}
+            own = {i: group[key] for i, key in enumerate(lines) if key[0] == label and key in group}
             _features(panel, own, styles[label])
         panel.set_title(f"{layer}, d = {d}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "feature error P (relative)", "")
@@ -184,13 +183,13 @@ def feature_errors(
     return figure
 
 
-def _features(panel: Axes, own: Mapping[int, np.ndarray], style: Style) -> None:
-    """One learner in one panel: the (R,) feature errors on each of its lines."""
-    points = Points(panel, style.colour)
-    for line, values in own.items():
-        points(values, np.full(len(values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
-    means = [geometric_mean(values).mean for values in own.values()]
-    points(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
+def _features(panel: Axes, own: Mapping[int, StageErrors], style: Style) -> None:
+    """One learner in one panel: the feature errors on each of its lines."""
+    markers = Markers(panel, style.colour)
+    for line, found in own.items():
+        markers(found.values, np.full(len(found.values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
+    means = [found.interval.mean for found in own.values()]
+    markers(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
 
 
 def in_order(labels: Iterable[str], styles: Styles | None) -> list[str]:

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.curves import Curve, curves
-from bfc_bench.analysis.exponents import Exponent, fit_exponent
-from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
+from bfc_bench.analysis.exponents import Decay, decays
+from bfc_bench.analysis.scaling import Scaling, scalings
+from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
+from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.analysis.thresholds import Reached
 from bfc_bench.report import plots, sphere_plots, tables
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot
 from bfc_bench.report.style import Styles
-from bfc_bench.report.tables import MISSING, Record, number
+from bfc_bench.report.tables import MISSING, Record, number, sample_size
 from bfc_bench.store.row import Row
+from bfc_bench.tasks.targets.harmonics import part_degree
 
 HEAVY_TAIL = 1.5
 """Ratio of NMSE to trimmed NMSE from which the trimmed curves are shown unfolded."""
 LABEL = {"label": "learner"}
+QUANTITIES = {
+    "feature_errors": "P of {}",
+    "part_errors": "error in {}",
+    "span_errors": "span of {}",
+    "cka_distance": "1 - CKA of {}",
+}
+"""Heads of the columns of a table of stages, for the name of a layer or of a part of the target."""
 TUNING = {
     "label": "learner",
     "learner": "plugin",
@@ -73,10 +83,11 @@ class _Task:
     name: str
     rows: Sequence[Row]
     metric: str
-    levels: Sequence[float]
     styles: Styles
     found: Sequence[Curve]
     trimmed: Sequence[Curve]
+    scalings: Sequence[Scaling]
+    stages: Sequence[StageErrors]
     degree: int | None = None
     """Of a target of one degree on the sphere."""
     asymptotic: Mapping[str, float] = field(default_factory=dict)
@@ -99,10 +110,21 @@ def build(
 
     ``asymptotic`` are exponents of N* as d grows that theorems give, by label.
     """
-    metric = tables.metric_of(rows, metric)
+    metric = metric_of(rows, metric)
     trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if metric == "nmse" else []
     found = curves(rows, metric)
-    task = _Task(name, rows, metric, levels, styles, found, trimmed, _degree(definition), asymptotic or {})
+    task = _Task(
+        name,
+        rows,
+        metric,
+        styles,
+        found,
+        trimmed,
+        scalings(found, levels),
+        stage_errors(rows, metric),
+        _degree(definition),
+        asymptotic or {},
+    )
     section = Section(name, definition)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
     _draw(section, task, gallery)
@@ -128,15 +150,11 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         section.trimmed = gallery.add(figure, "trimmed NMSE against n", f"curves-trimmed-{task.name}")
         section.heavy_tailed = _heavy_tailed(task)
     if len({curve.d for curve in task.found}) > 1:
-        reached: dict[float, dict[str, dict[int, Any]]] = {level: {} for level in task.levels}
-        for level, by_label in reached.items():
-            for curve in task.found:
-                by_label.setdefault(curve.label, {})[curve.d] = threshold(curve, level)
-        figure = plots.thresholds_against_d(reached, f"{task.name}: N* against d", task.metric, task.styles)
+        figure = plots.thresholds_against_d(task.scalings, f"{task.name}: N* against d", task.styles)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
         if task.degree is not None:
             figure = sphere_plots.exponent_lines(
-                _fits(task), task.degree, f"{task.name}: exponents", task.metric, task.styles, task.asymptotic
+                _with_exponents(task), task.degree, f"{task.name}: exponents", task.styles, task.asymptotic
             )
             section.pictures.append(gallery.add(figure, "exponents and theory", f"exponents-{task.name}"))
     if degrees := _degree_curves(task):
@@ -148,60 +166,63 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
 
 
 def _errors(task: _Task) -> Iterable[Table]:
-    errors = tables.error_table(task.found)
-    robust = {(r["d"], r["label"], r["n"]): number(r["mean"]) for r in tables.error_table(task.trimmed)}
-    most = max((r["replicates"] for r in errors), default=0)
-    note = f"Geometric mean of {most} replicates, unless R says otherwise, with its 95 % t-interval."
+    errors = [point for curve in task.found for point in curve.points]
+    robust = {(p.d, p.label, p.n): number(p.mean) for curve in task.trimmed for p in curve.points}
+    most = max((p.replicates for p in errors), default=0)
+    mean = "Mean" if any(curve.scale == "linear" for curve in task.found) else "Geometric mean"
+    note = f"{mean} of {most} replicates, unless R says otherwise, with its 95 % t-interval."
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
 
-    def cell(r: Record) -> TableCell:
-        count, failed = r["replicates"], r["failed"]
-        remarks = [f"trimmed {robust[key]}"] if count and (key := (r["d"], r["label"], r["n"])) in robust else []
-        remarks += [f"median {number(r['median'])}", f"worst {number(r['worst'])}"] if failed and count else []
+    def cell(p: CurvePoint) -> TableCell:
+        count, failed = p.replicates, p.failed
+        remarks = [f"trimmed {robust[key]}"] if count and (key := (p.d, p.label, p.n)) in robust else []
+        remarks += [f"median {number(p.median)}", f"worst {number(p.worst)}"] if failed and count else []
         remarks += [f"R = {count}" + f", {failed} failed" * bool(failed)] if count < most else []
-        return estimate(r["mean"], r["lo"], r["hi"], *remarks)
+        return estimate(p.mean, p.lo, p.hi, *remarks)
 
-    dims = sorted({r["d"] for r in errors})
+    dims = sorted({p.d for p in errors})
     for d in dims:
-        at_d = (r for r in errors if r["d"] == d)
+        at_d = (p for p in errors if p.d == d)
         title, below = f"{task.metric_name} by n, d = {d}", note if d == dims[-1] else ""
         yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=task.order, note=below)
 
 
 def _thresholds(task: _Task) -> Iterable[Table]:
-    def cell(r: Record) -> TableCell:
-        split = re.fullmatch(r"(\S.*?) ([\[(].*)", r["text"])
-        return TableCell(split[1], split[2]) if split else TableCell(r["text"].strip("()"))
+    def cell(found: Reached) -> TableCell:
+        return TableCell(*sample_size(found.threshold))
 
     note = (
         "Geometric mean of the replicates with its 95 % t-interval. Where some replicates are censored, their median: "
         "they need more than the largest n (>) or less than the smallest (<)."
     )
-    reached = tables.threshold_table(task.found, task.levels)
-    for level in task.levels:
-        at_level = (r for r in reached if r["level"] == level)
+    levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
+    for level in levels:
+        at_level = (found for scaling in task.scalings if scaling.level == level for found in scaling.reached)
         title = f"N*, training points needed for {task.metric_name} ≤ {level:g}"
-        below = note if level == task.levels[-1] else ""
+        below = note if level == levels[-1] else ""
         yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=below)
 
 
 def _exponents(task: _Task) -> Table:
-    def line(r: Record) -> Record:
-        refused = np.isnan(r["exponent"])
-        return r | {
-            "level": TableCell(f"{task.metric_name} ≤ {r['level']:g}"),
-            "exponent": estimate(r["exponent"], r["lo"], r["hi"], digits=3),
-            "range": TableCell(MISSING if refused else f"{r['d_first']}..{r['d_last']}"),
-            "values": TableCell(f"{r['values']} + {r['bounds']}"),
-            "note": "; ".join(filter(None, [r["method"], r["note"]])),
-            "theory": theory(r),
+    def line(scaling: Scaling) -> Record:
+        fit = scaling.exponent
+        return {
+            "label": scaling.label,
+            "level": TableCell(f"{task.metric_name} ≤ {scaling.level:g}"),
+            "exponent": estimate(fit.value, fit.lo, fit.hi, digits=3),
+            "range": TableCell(MISSING if fit.refused else f"{fit.dims[0]}..{fit.dims[-1]}"),
+            "values": TableCell(f"{fit.uncensored} + {fit.censored}"),
+            "curvature_p": fit.curvature_p,
+            "detectable": fit.detectable,
+            "note": "; ".join(filter(None, [fit.method, fit.refused or fit.note])),
+            "theory": theory(scaling),
         }
 
-    def theory(r: Record) -> TableCell:
-        limit = task.asymptotic.get(r["label"])
+    def theory(scaling: Scaling) -> TableCell:
+        limit = task.asymptotic.get(scaling.label)
         asymptotic = "" if limit is None else f"asymptotically {limit:g}"
-        slope = r.get("harmonics_slope", math.nan)
+        slope = math.nan if task.degree is None else harmonics_slope(scaling.exponent.dims, task.degree)
         return (
             TableCell(asymptotic) if math.isnan(slope) else TableCell(f"B(d, {task.degree}): {slope:.3g}", asymptotic)
         )
@@ -214,16 +235,16 @@ def _exponents(task: _Task) -> Table:
     if task.degree is not None or task.asymptotic:
         columns = EXPONENT | {"theory": "theory"}
         note += " Theory: the slope of B(d, p) over the same d, which kernels follow, and the theorem's exponent."
-    records = _ranked(tables.exponent_table(task.found, task.levels, task.degree), task.order)
-    return listing("Exponents s of N* ∝ dˢ", map(line, records), columns, note)
+    records = _ranked(map(line, _with_exponents(task)), task.order)
+    return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 
 
 def _decay(task: _Task) -> Table:
-    def cell(r: Record) -> TableCell:
-        return estimate(r["decay"], r["lo"], r["hi"], digits=3)
+    def cell(found: Decay) -> TableCell:
+        return estimate(found.slope.mean, found.slope.lo, found.slope.hi, digits=3)
 
-    records = tables.decay_table(task.found)
-    sizes = {(r["n_first"], r["n_last"]) for r in records}
+    records = decays(task.found)
+    sizes = {(found.n_first, found.n_last) for found in records}
     span = f"n = {min(a for a, _ in sizes):,}..{max(b for _, b in sizes):,}" if sizes else "n"
     note = "One slope per replicate over all its sizes. A curve with a sharp fall or a floor has no single exponent."
     title = f"Decay: exponent b of {task.metric_name} ∝ n⁻ᵇ over {span}"
@@ -233,21 +254,22 @@ def _decay(task: _Task) -> Table:
 def _stages(task: _Task) -> Iterable[Table]:
     """Error and P_l after each stage, at the largest n of each d."""
 
-    def cell(r: Record) -> TableCell:
-        return estimate(r["mean"], r["lo"], r["hi"])
+    def cell(found: StageErrors) -> TableCell:
+        interval = found.interval
+        return estimate(interval.mean, interval.lo, interval.hi)
 
-    def head(quantity: str) -> str:
-        return task.metric_name if quantity == task.metric else quantity
+    def head(quantity: Quantity) -> str:
+        return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else task.metric_name
 
-    records = tables.stage_table(task.rows, task.metric)
     note = (
         "P: Procrustes distance of the hidden features from the target's, relative; span: what a linear map of them "
-        "misses; CKA: centred kernel alignment. Geometric means with t-interval."
+        "misses; CKA: centred kernel alignment. Geometric means with t-interval; arithmetic ones of errors in parts of "
+        "the target, unbiased estimates that may be negative."
     )
-    dims = sorted({r["d"] for r in records})
+    dims = sorted({found.d for found in task.stages})
     for d in dims:
-        n = max(r["n"] for r in records if r["d"] == d)
-        at_n = (r for r in records if (r["d"], r["n"]) == (d, n))
+        n = max(found.n for found in task.stages if found.d == d)
+        at_n = (found for found in task.stages if (found.d, found.n) == (d, n))
         title, below = f"After each stage, d = {d}, n = {n:,}", note if d == dims[-1] else ""
         yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=below)
 
@@ -273,19 +295,12 @@ def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
     return sorted(records, key=lambda record: order.index(record["label"]))
 
 
-def _features_at_largest_n(task: _Task) -> dict[tuple[int, str], dict[tuple[str, str], list[float]]]:
-    """P_l by (d, layer), then (label, stage)."""
-    values = {
-        (*key[:5], key[5].removeprefix("P of ")): v
-        for key, v in tables.stage_values(task.rows, task.metric).items()
-        if key[5].startswith("P of ")
-    }
-    largest = {d: max(n for _, at, n, *_ in values if at == d) for d in {key[1] for key in values}}
-    found: dict[tuple[int, str], dict[tuple[str, str], list[float]]] = {}
-    for (_, d, n, label, stage, layer), v in sorted(values.items(), key=lambda item: (item[0][1], item[0][5])):
-        if n == largest[d]:
-            found.setdefault((d, layer), {})[label, stage] = v
-    return found
+def _features_at_largest_n(task: _Task) -> list[StageErrors]:
+    """P_l by d, then by layer."""
+    features = [found for found in task.stages if found.quantity.kind == "feature_errors"]
+    largest = {d: max(found.n for found in features if found.d == d) for d in {found.d for found in features}}
+    shown = (found for found in features if found.n == largest[found.d])
+    return sorted(shown, key=lambda found: (found.d, found.quantity.part))
 
 
 def _degree(definition: Mapping[str, Any]) -> int | None:
@@ -295,27 +310,17 @@ def _degree(definition: Mapping[str, Any]) -> int | None:
     return int(target["degree"]) if pure else None
 
 
-def _fits(task: _Task) -> dict[float, dict[str, tuple[Exponent, dict[int, Threshold]]]]:
-    """Exponent and thresholds by level and label, for labels measured at 2 dimensions or more."""
-    fits: dict[float, dict[str, tuple[Exponent, dict[int, Threshold]]]] = {}
-    for level in task.levels:
-        reached: dict[str, dict[int, Threshold]] = {}
-        for curve in task.found:
-            reached.setdefault(curve.label, {})[curve.d] = threshold(curve, level)
-        fits[level] = {
-            label: (fit_exponent({d: found.crossings for d, found in by_d.items()}), by_d)
-            for label, by_d in reached.items()
-            if sum(bool(found.crossings) for found in by_d.values()) > 1
-        }
-    return fits
+def _with_exponents(task: _Task) -> list[Scaling]:
+    """Those of labels that are measured at 2 dimensions or more."""
+    return [scaling for scaling in task.scalings if len(scaling.measured_dims) > 1]
 
 
 def _degree_curves(task: _Task) -> dict[tuple[int, str], dict[int, Curve]]:
     """Errors per degree by (d, label), then degree."""
-    names = {name for row in task.rows for name in row.feature_errors if re.fullmatch(r"degree\d+", name)}
+    degrees = {degree: part for row in task.rows for part in row.part_errors if (degree := part_degree(part))}
     found: dict[tuple[int, str], dict[int, Curve]] = {}
-    for degree in sorted(int(name.removeprefix("degree")) for name in names):
-        for curve in curves(task.rows, f"feature_errors.degree{degree}"):
+    for degree, part in sorted(degrees.items()):
+        for curve in curves(task.rows, f"part_errors.{part}"):
             if np.isfinite(curve.values).any():
                 found.setdefault((curve.d, curve.label), {})[degree] = curve
     return dict(sorted(found.items(), key=lambda item: (item[0][0], task.order.index(item[0][1]))))

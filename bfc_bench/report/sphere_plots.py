@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import Exponent
+from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.theory import harmonics_slope
-from bfc_bench.analysis.thresholds import Threshold
-from bfc_bench.report.plots import METRIC_NAMES, Points, in_order, name_axes
+from bfc_bench.report.plots import METRIC_NAMES, Markers, in_order, name_axes
 from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
@@ -23,7 +22,7 @@ LEAST = -0.25
 def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: str = "") -> Figure:
     """R^2 of each degree against n, ``{(d, label): {degree: curve of 1 - R^2}}``, with a mark at n = B(d, degree).
 
-    One panel per (d, label); means over replicates, each of which is a dot.
+    One panel per (d, label): the arithmetic mean over replicates with its 95 % t-interval, each replicate as a dot.
     """
     degrees = sorted({degree for by_degree in curves.values() for degree in by_degree})
     styles = assign(f"degree {degree}" for degree in degrees)
@@ -35,48 +34,51 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
     for panel, ((d, label), by_degree) in zip(axes, curves.items(), strict=True):
         for degree, curve in by_degree.items():
             style = styles[f"degree {degree}"]
-            points, r2 = Points(panel, style.colour), np.maximum(1 - curve.values, LEAST)
-            points(np.tile(curve.n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
-            points(curve.n, np.nanmean(r2, axis=0), style.marker, linestyle=style.line, linewidth=1.5)
+            markers, r2 = Markers(panel, style.colour), np.maximum(1 - curve.values, LEAST)
+            mean, lo, hi = (np.maximum(1 - error, LEAST) for error in (curve.mean, curve.hi, curve.lo))
+            panel.fill_between(curve.n, lo, hi, color=style.colour, alpha=0.13, linewidth=0)
+            markers(np.tile(curve.n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
+            markers(curve.n, mean, style.marker, linestyle=style.line, linewidth=1.5)
             if sizes[0] <= harmonics_dimension(d, degree) <= sizes[-1]:
                 panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
         panel.set_title(f"{label}, d = {d}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "training points n", "R² of the degree")
     notes = [
-        "Line: mean of the replicates. Dots: replicates. Dotted: n = B(d, k), the number of harmonics of degree k.",
-        f"R² below {LEAST:g} is drawn there.",
+        "Line: mean of the replicates. Band: its 95 % t-interval. Dots: replicates. "
+        "Dotted: n = B(d, k), the number of harmonics of degree k.",
+        f"R² is an unbiased estimate, which may come out above 1; below {LEAST:g} it is drawn there.",
     ]
     dress(figure, title, list(styles), styles, notes)
     return figure
 
 
 def exponent_lines(
-    fits: Mapping[float, Mapping[str, tuple[Exponent, Mapping[int, Threshold]]]],
+    scalings: Sequence[Scaling],
     degree: int,
     title: str = "",
-    metric: str = "nmse",
     styles: Styles | None = None,
     asymptotic: Mapping[str, float] | None = None,
 ) -> Figure:
-    """N* against d with the fitted power laws, ``{level: {label: (fit, {d: threshold})}}``, beside B(d, ``degree``).
+    """N* against d with the fitted power laws, beside B(d, ``degree``), one panel per level.
 
-    One panel per level. The band is the 95 % interval of the slope, turned about the middle of the fitted d; a dotted
+    The band is the 95 % interval of the slope, turned about the middle of the fitted d; a dotted
     line through that middle has the slope ``asymptotic`` of a label, where a theorem gives one.
     """
-    labels = in_order((label for by_label in fits.values() for label in by_label), styles)
+    labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
-    figure, axes = grid(max(1, len(fits)), columns=min(3, max(1, len(fits))), height=4.2)
-    every = [found for by_label in fits.values() for _, by_d in by_label.values() for found in by_d.values()]
-    dims = sorted({d for by_label in fits.values() for _, by_d in by_label.values() for d in by_d})
+    panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
+    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), height=4.2)
+    reached = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
+    dims = sorted({d for scaling in scalings for d in scaling.thresholds})
     sizes = [float(harmonics_dimension(d, degree)) for d in dims]
     log_axis(axes[0].xaxis, map(float, dims), most=6, at=[float(d) for d in dims], pad=0.12)
-    log_axis(axes[0].yaxis, [c.n for found in every for c in found.crossings] + sizes, pad=0.08)
+    log_axis(axes[0].yaxis, reached + sizes, pad=0.08)
     if dims:  # room for the exponents beside the lines
         axes[0].set_xlim(right=dims[-1] * (dims[-1] / dims[0]) ** 0.5)
-    for panel, (level, by_label) in zip(axes, fits.items(), strict=False):
+    for panel, (metric, level) in zip(axes, panels, strict=False):
         panel.plot(dims, sizes, color="#888888", linewidth=1.2, linestyle="--")
-        for label, (fit, by_d) in by_label.items():
-            _line(panel, fit, by_d, styles[label], (asymptotic or {}).get(label))
+        for scaling in (s for s in scalings if (s.metric, s.level) == (metric, level)):
+            _line(panel, scaling, styles[scaling.label], (asymptotic or {}).get(scaling.label))
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
     notes = [
@@ -89,11 +91,11 @@ def exponent_lines(
     return figure
 
 
-def _line(panel: Axes, fit: Exponent, by_d: Mapping[int, Threshold], style: Style, asymptotic: float | None) -> None:
-    points = Points(panel, style.colour)
-    for d, threshold in by_d.items():
-        known = [crossing.n for crossing in threshold.crossings if crossing.censored is None]
-        points([d] * len(known), known, style.marker, markersize=3.5, alpha=0.6)
+def _line(panel: Axes, scaling: Scaling, style: Style, asymptotic: float | None) -> None:
+    markers, fit = Markers(panel, style.colour), scaling.exponent
+    for d, crossings in scaling.crossings.items():
+        known = [crossing.n for crossing in crossings if crossing.censored is None]
+        markers([d] * len(known), known, style.marker, markersize=3.5, alpha=0.6)
     if fit.refused:
         return
     span = np.geomspace(fit.dims[0], fit.dims[-1], 20)

@@ -1,4 +1,4 @@
-"""The tables of a run as plain data: lists of flat records, for the report, for MLflow and for the terminal."""
+"""Tables that are counted from rows, as lists of flat records, and how numbers are written in any table."""
 
 from __future__ import annotations
 
@@ -10,26 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
-from bfc_bench.analysis.curves import FLOOR, Curve, curves
-from bfc_bench.analysis.exponents import decay, fit_exponent
-from bfc_bench.analysis.intervals import geometric_mean
-from bfc_bench.analysis.theory import harmonics_slope
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.curves import curves, metric_of
+from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.row import Row, Status
 
 Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)
-FINAL = "final"
-"""Stands for the final predictor among the stages."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 MISSING = "\N{EN DASH}"
-
-
-def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:
-    """The metric, or ``error_rate`` where only that was measured: tasks with binary labels have no NMSE."""
-    rows = [row for row in rows if row.status == "ok"]
-    binary = all(getattr(row, metric) is None for row in rows) and any(row.error_rate is not None for row in rows)
-    return "error_rate" if binary else metric
 
 
 def by_task(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -52,108 +40,6 @@ def status_table(rows: Iterable[Row]) -> list[Record]:
         | {"cpu_seconds": sum(row.fit_cpu_seconds or 0.0 for row in group)}
         for (task, label), group in groups.items()
     ]
-
-
-def error_table(found: Iterable[Curve]) -> list[Record]:
-    """Geometric mean over replicates with its 95 % interval, median and worst, for each point of each curve."""
-    return [
-        {"task": curve.task, "d": curve.d, "label": curve.label, "metric": curve.metric, "n": int(curve.n[k])}
-        | {"mean": interval.mean, "lo": interval.lo, "hi": interval.hi}
-        | {"median": float(curve.median[k]), "worst": float(curve.worst[k])}
-        | {"replicates": interval.count, "failed": int(curve.failures[k])}
-        for curve in found
-        for k, interval in enumerate(curve.intervals)
-        if interval.count or curve.failures[k]
-    ]
-
-
-def threshold_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS) -> list[Record]:
-    """N*(level) of each curve, with the replicates censored below the smallest and beyond the largest n."""
-    records = []
-    for curve in found:
-        for level in levels:
-            reached = threshold(curve, level)
-            interval = reached.interval
-            records.append(
-                {"task": curve.task, "d": curve.d, "label": curve.label, "metric": curve.metric, "level": level}
-                | {"n_star": interval.mean, "lo": interval.lo, "hi": interval.hi, "replicates": len(reached.crossings)}
-                | {"below": reached.left, "beyond": reached.right, "text": str(reached)}
-            )
-    return records
-
-
-def exponent_table(found: Iterable[Curve], levels: Sequence[float] = LEVELS, degree: int | None = None) -> list[Record]:
-    """Exponent of N*(level) in d for each (task, label) measured at 2 dimensions or more, or why there is none.
-
-    For a target of one ``degree`` on the sphere ``harmonics_slope`` is that of log B(d, degree) over the same d.
-    """
-    groups: dict[tuple[str, str], list[Curve]] = defaultdict(list)
-    for curve in found:
-        if any(interval.count for interval in curve.intervals):
-            groups[curve.task, curve.label].append(curve)
-    records = []
-    for (task, label), members in groups.items():
-        for level in levels if len(members) >= 2 else ():
-            fit = fit_exponent({curve.d: threshold(curve, level).crossings for curve in members})
-            first, last = fit.range or (None, None)
-            records.append(
-                {"task": task, "label": label, "level": level, "exponent": fit.value, "lo": fit.lo, "hi": fit.hi}
-                | {"d_first": first, "d_last": last, "values": fit.uncensored, "bounds": fit.censored}
-                | {"curvature_p": fit.curvature_p, "detectable": fit.detectable, "lack_of_fit_p": fit.lack_of_fit_p}
-                | {"method": fit.method, "note": fit.refused or fit.note}
-                | ({} if degree is None else {"harmonics_slope": harmonics_slope(fit.dims, degree)})
-            )
-    return records
-
-
-def decay_table(found: Iterable[Curve]) -> list[Record]:
-    """Exponent b of error ~ n^-b over all sizes of each curve, with its interval over replicates."""
-    records = []
-    for curve in found:
-        slope = decay(curve)
-        if slope.count:
-            records.append(
-                {"task": curve.task, "d": curve.d, "label": curve.label, "metric": curve.metric}
-                | {"n_first": int(curve.n[0]), "n_last": int(curve.n[-1])}
-                | {"decay": slope.mean, "lo": slope.lo, "hi": slope.hi, "replicates": slope.count}
-            )
-    return records
-
-
-def stage_values(rows: Iterable[Row], metric: str = "nmse") -> dict[tuple[str, int, int, str, str, str], list[float]]:
-    """Values over replicates by (task, d, n, label, stage, quantity), stages in order of training, the last ``final``.
-
-    The quantity is the metric, ``P of S2`` (feature error), ``span of S2`` (span error) or ``1 - CKA of S2``, with the
-    name of the layer, or ``error in degree2``. Learners that show neither stages nor features are left out.
-    """
-    values: dict[tuple[str, int, int, str, str, str], list[float]] = defaultdict(list)
-    for row in rows:
-        if row.status == "ok" and (row.stages or row.feature_errors):
-            final = {metric: getattr(row, metric), "feature_errors": row.feature_errors}
-            final |= row.chosen.get("measured") or {}
-            for stage, measured in [*row.stages.items(), (FINAL, final)]:
-                quantities = {metric: measured.get(metric)}
-                for part, error in (measured.get("feature_errors") or {}).items():
-                    quantities[f"error in {part}" if part.startswith("degree") else f"P of {part}"] = error
-                quantities |= {f"span of {layer}": e for layer, e in (measured.get("span_errors") or {}).items()}
-                quantities |= {f"1 - CKA of {layer}": 1 - c for layer, c in (measured.get("cka") or {}).items()}
-                for quantity, value in quantities.items():
-                    if isinstance(value, int | float) and math.isfinite(value):
-                        key = (row.task, row.d, row.n, row.label, stage, quantity)
-                        values[key].append(max(float(value), FLOOR))
-    return dict(values)
-
-
-def stage_table(rows: Iterable[Row], metric: str = "nmse") -> list[Record]:
-    """Error and feature error after each stage: geometric mean over replicates with its 95 % interval."""
-    records = []
-    for (task, d, n, label, stage, quantity), values in stage_values(rows, metric).items():
-        interval = geometric_mean(values)
-        records.append(
-            {"task": task, "d": d, "n": n, "label": label, "stage": stage, "quantity": quantity}
-            | {"mean": interval.mean, "lo": interval.lo, "hi": interval.hi, "replicates": interval.count}
-        )
-    return records
 
 
 def tuning_table(rows: Iterable[Row]) -> list[Record]:
@@ -226,7 +112,7 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
             records.append(
                 {"task": task, "d": curve.d, "label": curve.label, "metric": used, "best_n": best_n, "n": last_n}
                 | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
-                | {f"N*({level:g})": str(threshold(curve, level)) for level in levels}
+                | {f"N*({level:g})": " ".join(filter(None, sample_size(threshold(curve, level)))) for level in levels}
                 | {"ok": status["ok"], "failed": status.total() - status["ok"] - status["skipped"]}
                 | {"skipped": status["skipped"]}
             )
@@ -247,6 +133,33 @@ def number(value: float | None, digits: int = 2) -> str:
 def with_interval(mean: float, lo: float, hi: float) -> str:
     """``3.1e-7 [2.2e-7, 4.5e-7]``, or the mean alone where one replicate gives no interval."""
     return number(mean) if math.isnan(lo) else f"{number(mean)} [{number(lo)}, {number(hi)}]"
+
+
+def sample_size(threshold: Threshold) -> tuple[str, str]:
+    """What is known of N*, and its interval or its censored replicates.
+
+    ``310`` and ``[280, 343]``; ``>4000`` and ``(5 of 5)``; ``median 310`` and ``(2 of 5 >4000)``, or ``3 of 5 >4000``
+    alone where the median is beyond too; ``no data``.
+    """
+    total = len(threshold.crossings)
+    if not total:
+        return "no data", ""
+    interval, (lower, upper) = threshold.interval, threshold.median
+    if not threshold.left and not threshold.right:
+        return _size(interval.mean), "" if math.isnan(interval.lo) else f"[{_size(interval.lo)}, {_size(interval.hi)}]"
+    smallest = _size(max((c.n for c in threshold.crossings if c.censored == "left"), default=math.nan))
+    largest = _size(min((c.n for c in threshold.crossings if c.censored == "right"), default=math.nan))
+    if threshold.right == total:
+        return f">{largest}", f"({total} of {total})"
+    if threshold.left == total:
+        return f"<{smallest}", f"({total} of {total})"
+    censored = [f"{threshold.left} of {total} <{smallest}"] * bool(threshold.left)
+    censored += [f"{threshold.right} of {total} >{largest}"] * bool(threshold.right)
+    return (f"median {_size(lower)}", f"({', '.join(censored)})") if lower == upper else (", ".join(censored), "")
+
+
+def _size(n: float) -> str:
+    return f"{n:.0f}" if n >= 100 else f"{n:.3g}"
 
 
 def _grouped(rows: Iterable[Row], *fields: str) -> dict[tuple[Any, ...], list[Row]]:

@@ -34,25 +34,18 @@ def fits(rows: Iterable[Row]) -> dict[ReplicateKey, Fit]:
     ``rows`` holds at most one row per (task, d, label, n, replicate).
     """
     from bfc_bench.analysis.curves import curves
-    from bfc_bench.analysis.exponents import fit_exponent
-    from bfc_bench.analysis.thresholds import Crossing, crossings
+    from bfc_bench.analysis.scaling import scalings
 
     found: dict[ReplicateKey, Fit] = defaultdict(Fit)
-    by_dimension: dict[tuple[str, str], dict[int, list[Crossing]]] = defaultdict(dict)
-    for curve in curves(rows):
-        for level in LEVELS:
-            reached = crossings(curve, level)
-            if level == LEVELS[0]:
-                by_dimension[curve.task, curve.label][curve.d] = reached
-            for crossing in reached:
-                values = found[curve.task, curve.d, curve.label, crossing.replicate].metrics
+    for scaling in scalings(curves(rows), LEVELS):
+        for d, crossings in scaling.crossings.items():
+            for crossing in crossings:
+                fit = found[scaling.task, d, scaling.label, crossing.replicate]
                 if crossing.censored is None:
-                    values[f"nstar/{level:g}"] = float(crossing.n)
-    exponents = {key: fit_exponent(points) for key, points in by_dimension.items()}
-    for (task, _, label, _), fit in found.items():
-        exponent = exponents[task, label]
-        fit.exponent = str(exponent)
-        if not exponent.refused:
-            bounds = zip(EXPONENT, (exponent.value, exponent.lo, exponent.hi), strict=True)
-            fit.metrics.update({name: float(value) for name, value in bounds if math.isfinite(value)})
+                    fit.metrics[f"nstar/{scaling.level:g}"] = float(crossing.n)
+                if scaling.level == LEVELS[0]:
+                    exponent = scaling.exponent
+                    bounds = zip(EXPONENT, (exponent.value, exponent.lo, exponent.hi), strict=True)
+                    fit.metrics |= {name: float(value) for name, value in bounds if math.isfinite(value)}
+                    fit.exponent = str(exponent)
     return dict(found)

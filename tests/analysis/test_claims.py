@@ -4,6 +4,7 @@ import math
 import random
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -349,6 +350,139 @@ def test_a_verdict_and_its_reverse_are_opposite():
     assert (forth.verdict, back.verdict) == ("supported", "contradicted")
     assert forth.estimate == pytest.approx(1 / back.estimate)
     assert forth.p == pytest.approx(back.p)
+
+
+# --- errors in parts of the target: unbiased estimates that may be negative ---
+
+PARTS = np.array([0.010, 0.020, -0.001, 0.015, 0.012])
+OTHERS = np.array([0.50, 0.70, 0.65, 0.42, 0.61])
+DEGREE2 = {"metric": "part_errors.degree2", "task": "t"}
+
+
+def part_cells(label, errors, stage=None):
+    """One row per replicate; ``stage`` are the errors of a stage called ``early``."""
+    stages = [{}] * len(errors) if stage is None else [{"early": {"part_errors": {"degree2": e}}} for e in stage]
+    return [
+        cell(label, r, 0.5, part_errors={"degree2": float(error)}, stages=stages[r]) for r, error in enumerate(errors)
+    ]
+
+
+def students_t(x):
+    """Mean and 95 % interval of five values."""
+    half = 2.7764451051977987 * np.std(x, ddof=1) / math.sqrt(5)
+    return np.mean(x), np.mean(x) - half, np.mean(x) + half
+
+
+@pytest.mark.parametrize(
+    ("bounds", "word"),
+    [
+        ({"at_most": 0.03}, "supported"),
+        ({"at_most": 0.015}, "undecided"),
+        ({"at_most": 0.001}, "contradicted"),
+        ({"at_least": 0.001}, "supported"),
+        ({"at_least": 0.1}, "contradicted"),
+    ],
+)
+def test_the_arithmetic_mean_of_part_errors_reaches_a_bound(bounds, word):
+    found = verdict({"kind": "reaches", "label": "a", **DEGREE2, **bounds}, part_cells("a", PARTS))
+    assert (found.estimate, found.lo, found.hi) == pytest.approx(students_t(PARTS))
+    assert found.estimate == pytest.approx(0.0112)
+    assert found.verdict == word
+    assert "The error in degree2 of a is " in found.statement
+
+
+def test_the_name_that_errors_by_degree_once_had_is_that_of_part_errors():
+    claim = {"kind": "reaches", "label": "a", "at_most": 0.03, **DEGREE2}
+    with pytest.warns(UserWarning, match=r"feature_errors\.degree2 is called part_errors\.degree2 now"):
+        old = verdict({**claim, "metric": "feature_errors.degree2"}, part_cells("a", PARTS))
+    assert old.as_dict() == verdict(claim, part_cells("a", PARTS)).as_dict() | {"holm_p": old.holm_p}
+
+
+@pytest.mark.parametrize(("factor", "word"), [(10, "supported"), (50, "undecided"), (1000, "contradicted")])
+def test_part_errors_are_beaten_by_their_difference(factor, word):
+    claim = {"kind": "beats", "label": "a", "against": "b", "factor": factor, **DEGREE2}
+    found = verdict(claim, [*part_cells("a", PARTS), *part_cells("b", OTHERS)])
+    assert (found.estimate, found.lo, found.hi) == pytest.approx(students_t(PARTS - OTHERS / factor))
+    assert (found.verdict, found.region) == (word, "≤ 0")
+    assert "the estimate is the mean of x - " in found.note
+
+
+def test_a_failed_cell_opens_the_difference_on_the_side_it_may_move_to():
+    claim = {"kind": "beats", "label": "a", "against": "b", **DEGREE2}
+    rows = [*part_cells("a", PARTS), *part_cells("b", OTHERS)]
+    of_a, of_b = (verdict(claim, [*rows, cell(label, 5)]) for label in "ab")
+    assert (of_a.verdict, of_a.hi) == ("undecided", math.inf)
+    assert (of_b.verdict, of_b.lo) == ("supported", -math.inf)
+
+
+def test_part_errors_drop_between_stages():
+    claim = {"kind": "drops", "before": "a/early", "after": "a", "factor": 10, **DEGREE2}
+    found = verdict(claim, part_cells("a", PARTS, stage=OTHERS))
+    assert (found.estimate, found.lo, found.hi) == pytest.approx(students_t(PARTS - OTHERS / 10))
+    assert found.verdict == "supported"
+    assert (
+        found.statement
+        == "The error in degree2 falls by a factor of 10 or more from a/early to a (t, d = 20, n = 400)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "word"),
+    [
+        (OTHERS * 1.02 + 0.001 * PARTS, "supported"),
+        (OTHERS * 1.3 + PARTS, "contradicted"),
+        (OTHERS * 0.7 - PARTS, "contradicted"),
+        (OTHERS + 10 * (PARTS - PARTS.mean()), "undecided"),
+        (OTHERS, "supported"),
+    ],
+    ids=["near", "rise", "fall", "noisy", "identical"],
+)
+def test_part_errors_are_unchanged_where_neither_is_a_share_above_the_other(after, word):
+    claim = {"kind": "unchanged", "before": "a", "after": "b", "tolerance": 0.1, **DEGREE2}
+    found = verdict(claim, [*part_cells("a", OTHERS), *part_cells("b", after)])
+    assert found.verdict == word
+    exact = verdict({**claim, "tolerance": 0.0}, [*part_cells("a", OTHERS), *part_cells("b", after)])
+    assert exact.verdict in ("contradicted", "undecided")
+    assert exact.region == "= 0"
+
+
+def test_part_errors_have_no_slope_and_a_claim_says_why():
+    rows = [replace(row, task=task, part_errors={"degree2": 0.1}) for task in SWEEP for row in cells("a", PARTS + 1)]
+    found = verdict(
+        {"kind": "slope", "label": "a", "sweep": SWEPT, "at_most": 2, "metric": "part_errors.degree2"}, rows
+    )
+    assert found.verdict == "undecided"
+    assert "it has no logarithm and no slope" in found.note
+
+
+def test_training_precedes_in_part_errors_too():
+    """Errors that are linear in log step, .4 at step 40 for degree 1 and at step 160 for degree 2."""
+
+    def errors(step, at):
+        return 0.4 - 0.35 * math.log2(step / at)
+
+    stages = {f"step{s}": {"part_errors": {"degree1": errors(s, 40), "degree2": errors(s, 160)}} for s in STEPS}
+    rows = [cell("a", r, 0.5, stages=stages) for r in range(3)]
+    events = {"first": "degree1", "then": "degree2"}
+    claim = {k: {"metric": f"part_errors.{degree}", "level": 0.4} for k, degree in events.items()}
+    found = verdict({"kind": "precedes", "label": "a", "task": "t", **claim}, rows)
+    assert found.estimate == pytest.approx(1 / 4)
+    assert min(stages["step640"]["part_errors"].values()) < 0
+
+
+def test_sample_sizes_are_compared_for_part_errors():
+    def falling(label, stars):
+        return [
+            cell(label, r, 0.5, n=n, part_errors={"degree2": 1 - math.log2(n / 20) / (2 * math.log2(star / 20))})
+            for r, star in enumerate(stars)
+            for n in GRID
+        ]
+
+    claim = {"kind": "beats", "label": "a", "against": "b", "factor": 2, "level": 0.5, **DEGREE2}
+    stars = 300 * spread("stars", sd=0.2)
+    found = verdict(claim, [*falling("a", stars), *falling("b", 4 * stars * spread("jitter", sd=0.01))])
+    assert found.estimate == pytest.approx(1 / 4, rel=0.02)
+    assert found.verdict == "supported"
 
 
 # --- cells that failed, values that are bounds ---

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, holm, sign_flip_p
+from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_labels, holm, sign_flip_p
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
+from bfc_bench.store.row import Row
 
 
-def curve(label, values, n=(100,), replicates=None, task="t"):
+def curve(label, values, n=(100,), replicates=None, task="t", metric="nmse"):
     values = np.array(values, dtype=float).reshape(-1, len(n))
-    return Curve(task, 10, label, label, "nmse", np.array(n), tuple(replicates or range(len(values))), values)
+    return Curve(task, 10, label, label, metric, np.array(n), tuple(replicates or range(len(values))), values)
 
 
 def noise(name, size):
@@ -27,6 +28,55 @@ def test_it_is_scipys_paired_t_test_of_logarithms():
     assert found.p == pytest.approx(expected.pvalue)
     assert (found.lo, found.hi) == pytest.approx((math.exp(bounds.low), math.exp(bounds.high)))
     assert found.ratio == pytest.approx(math.exp(np.mean(np.log(a / b))))
+
+
+PART = {"metric": "part_errors.degree2"}
+
+
+def test_what_may_be_negative_is_compared_by_differences():
+    a, b = np.array([0.010, 0.020, -0.001, 0.015, 0.012]), np.array([0.1, 0.2, 0.15, -0.01, 0.2])
+    (found,) = compare(curve("a", a, **PART), curve("b", b, **PART))
+    expected = stats.ttest_rel(a, b)
+    bounds = expected.confidence_interval(0.95)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.difference == pytest.approx(np.mean(a - b))
+    assert (found.lo, found.hi) == pytest.approx((bounds.low, bounds.high))
+    assert math.isnan(found.ratio)
+    assert found.verdict == "a lower"
+    (same,) = compare(curve("a", a, **PART), curve("b", a, **PART))
+    assert same.refused == "zero variance: the difference is the same in every replicate"
+
+
+def test_a_comparison_says_what_it_compares():
+    (found,) = compare(curve("a", noise("a", 5)), curve("b", noise("b", 5)))
+    record = found.as_dict()
+    assert {name: record[name] for name in ("task", "d", "metric", "a", "b", "n")} == {
+        "task": "t", "d": 10, "metric": "nmse", "a": "a", "b": "b", "n": 100,
+    }  # fmt: skip
+    assert record["ratio"] == found.ratio
+    assert math.isnan(record["difference"])
+
+
+def test_labels_are_compared_on_every_task_and_size_that_both_have():
+    def cell(task, label, n, replicate, **values):
+        return Row(
+            cell="", suite="s", suite_version=1, task=task, learner="l", label=label, options={}, d=10, n=n,
+            replicate=replicate, status="ok", **values,
+        )  # fmt: skip
+
+    errors = {"clean": "nmse", "binary": "error_rate"}
+    rows = [
+        cell(task, label, n, r, **{metric: factor * (1 + 0.1 * r * n % 0.7)}, stages={"early": {metric: 0.3}})
+        for task, metric in errors.items()
+        for label, factor in (("a", 0.01), ("b", 0.1))
+        for n in (100, 200)
+        for r in range(3)
+    ]
+    rows += [cell("clean", "a", 400, r, nmse=0.1) for r in range(3)]
+    found = compare_labels(rows, "a", "b/early")
+    assert [(c.task, c.metric, c.a, c.b, c.n) for c in found] == [
+        (task, metric, "a", "b/early", n) for task, metric in errors.items() for n in (100, 200)
+    ]
 
 
 def test_the_lower_one_is_named_whichever_comes_first():

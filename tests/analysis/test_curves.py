@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves
+from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves, curves_of, metric_of
 from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
@@ -124,3 +125,60 @@ def test_two_rows_of_one_cell_are_an_error():
 def test_a_curve_needs_no_statuses():
     curve = Curve("t", 10, "a", "a", "nmse", np.array([1, 2]), (0,), np.array([[0.1, 0.2]]))
     assert curve.failures.tolist() == [0, 0]
+
+
+PARTS = (0.010, 0.020, -0.001, 0.015, 0.012)
+"""Errors in a part of the target, one per replicate: unbiased estimates, of which one has come out negative."""
+
+
+def test_errors_in_parts_of_the_target_are_averaged_as_they_are():
+    rows = [row(100, r, part_errors={"degree2": error}) for r, error in enumerate(PARTS)]
+    (curve,) = curves(rows, "part_errors.degree2")
+    expected = stats.ttest_1samp(PARTS, 0).confidence_interval(0.95)
+    assert curve.scale == "linear"
+    assert curve.mean[0] == pytest.approx(0.0112)
+    assert (curve.lo[0], curve.hi[0]) == pytest.approx((expected.low, expected.high))
+    assert (curve.median[0], curve.worst[0]) == (0.012, 0.020)
+    np.testing.assert_array_equal(curve.scaled[:, 0], PARTS)
+
+
+def test_what_may_be_negative_has_no_logarithm():
+    (curve,) = curves([row(100, 0, part_errors={"degree2": -0.001})], "part_errors.degree2")
+    assert (curve.mean[0], curve.worst[0]) == (-0.001, -0.001)
+    with pytest.raises(UsageError, match=r"a: part_errors\.degree2 is an unbiased estimate .* no logarithm"):
+        _ = curve.log_values
+
+
+@pytest.mark.parametrize("stage", [None, "early"])
+def test_the_name_that_errors_by_degree_once_had_is_read_with_a_warning(stage):
+    parts = {"part_errors": {"degree2": -0.5}}
+    with pytest.warns(UserWarning, match=r"feature_errors\.degree2 is called part_errors\.degree2 now"):
+        (curve,) = curves([row(100, 0, **parts, stages={"early": parts})], "feature_errors.degree2", stage)
+    assert (curve.metric, curve.values[0, 0]) == ("part_errors.degree2", -0.5)
+
+
+def test_curves_of_a_predictor_are_those_with_values():
+    rows = [row(100, 0, d=d, nmse=0.1, stages={"early": {"nmse": 0.3}}) for d in (20, 10)]
+    rows += [row(100, 0, d=30, status="failed"), row(100, 0, label="b", nmse=0.1)]
+    assert [(c.d, c.values[0, 0]) for c in curves_of(rows, "a/early", "t", "nmse")] == [(10, 0.3), (20, 0.3)]
+    assert [c.d for c in curves_of(rows, "a", "t", "nmse", d=20)] == [20]
+    assert curves_of(rows, "a", "u", "nmse") == []
+
+
+def test_binary_tasks_are_read_by_their_error_rate():
+    binary = [row(n, r, error_rate=0.3 / n) for n in (10, 100) for r in (0, 1)]
+    assert metric_of(binary) == "error_rate"
+    assert metric_of([row(100, 0, nmse=0.1), *binary]) == "nmse"
+    assert metric_of(binary, "nmse_trimmed") == "nmse_trimmed"
+
+
+def test_points_are_flat_records_of_the_sizes_that_were_tried():
+    rows = [row(100, 0, nmse=1e-2), row(100, 1, nmse=1e-4), row(200, 0, status="failed"), row(400, 0, status="skipped")]
+    (curve,) = curves(rows)
+    first, second = (point.as_dict() for point in curve.points)
+    assert first == {
+        "task": "t", "d": 10, "label": "a", "metric": "nmse", "n": 100, "mean": curve.mean[0], "lo": curve.lo[0],
+        "hi": curve.hi[0], "median": pytest.approx(1e-3), "worst": pytest.approx(1e-2), "replicates": 2, "failed": 0,
+    }  # fmt: skip
+    assert (second["n"], second["replicates"], second["failed"]) == (200, 0, 1)
+    assert math.isnan(second["mean"])

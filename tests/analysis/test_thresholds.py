@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.thresholds import Crossing, Threshold, crossings, threshold
+from bfc_bench.analysis.thresholds import Crossing, Threshold, crossings, threshold, thresholds
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 
 N = np.array([100, 200, 400, 800, 1600])
 
 
-def curve(*lines, n=N):
-    return Curve("t", 10, "a", "a", "nmse", np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
+def curve(*lines, n=N, metric="nmse"):
+    return Curve("t", 10, "a", "a", metric, np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
 
 
 @pytest.mark.parametrize("star", [130.0, 400.0, 1234.5])
@@ -42,6 +42,26 @@ def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest
 
 def test_an_error_below_the_level_everywhere_is_left_censored_at_the_smallest_size():
     assert crossings(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [Crossing(0, pytest.approx(100), "left")]
+
+
+PART = {"metric": "part_errors.degree2"}
+
+
+def test_on_a_linear_scale_the_curve_is_linear_in_the_error_and_in_log_n():
+    (found,) = crossings(curve([1, -0.2], n=[100, 400], **PART), 0.1)
+    assert found.n == pytest.approx(100 * 4 ** (0.9 / 1.2))
+
+
+def test_on_a_linear_scale_errors_are_pooled_as_they_are():
+    # 200 and 400 pool to (.3 - .1) / 2 = .1, which is the level .2's distance .8 of .9 from 1.
+    (found,) = crossings(curve([1.0, -0.1, 0.3, -0.01, 0.001], **PART), 0.2)
+    assert found.n == pytest.approx(100 * 2 ** (0.8 / 0.9))
+
+
+def test_on_a_linear_scale_negative_errors_are_below_every_level():
+    low, high = curve([-0.1] * 5, **PART), curve([0.3, 0.2, 0.2, 0.2, 0.2], **PART)
+    assert crossings(low, 1e-9) == [Crossing(0, pytest.approx(100), "left")]
+    assert crossings(high, 0.1) == [Crossing(0, pytest.approx(1600), "right")]
 
 
 def test_missing_sizes_are_left_out_and_replicates_without_any_dropped():
@@ -91,23 +111,6 @@ def made(*specs):
     return Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
 
 
-@pytest.mark.parametrize(
-    ("specs", "text"),
-    [
-        ([(300, None), (310, None), (320, None)], "310 [286, 336]"),
-        ([(310, None)], "310"),
-        ([(4000, "right")] * 5, ">4000 (5 of 5)"),
-        ([(50, "left")] * 2, "<50 (2 of 2)"),
-        ([(300, None), (310, None), (320, None), (4000, "right")], "median 315 (1 of 4 >4000)"),
-        ([(300, None), (4000, "right"), (4000, "right")], "(2 of 3 >4000)"),
-        ([(50, "left"), (310, None), (4000, "right")], "median 310 (1 of 3 <50, 1 of 3 >4000)"),
-        ([], "no data"),
-    ],
-)
-def test_a_threshold_reads(specs, text):
-    assert str(made(*specs)) == text
-
-
 def test_no_mean_is_given_where_a_replicate_is_censored():
     assert math.isnan(made((300, None), (310, None), (4000, "right")).interval.mean)
     assert made((300, None), (310, None)).interval.mean == pytest.approx(math.sqrt(300 * 310))
@@ -127,3 +130,16 @@ def test_median_bounds_hold_the_median_of_what_censoring_hides():
 def test_threshold_counts_what_crossings_finds():
     found = threshold(curve([0.05] * 5, [1] * 5, [1, 0.5, 0.2, 0.1, 0.01]), 0.1)
     assert (found.left, found.right, len(found.crossings)) == (1, 1, 3)
+
+
+def test_thresholds_are_flat_records():
+    curves = [curve(0.1 * (N / star) ** -1, 0.2 * (N / star) ** -1) for star in (130.0, 1000.0)]
+    low, high, *_ = thresholds(curves, (0.1, 0.001))
+    assert low.as_dict() == {
+        "task": "t", "d": 10, "label": "a", "metric": "nmse", "level": 0.1, "n_star": low.threshold.interval.mean,
+        "lo": low.threshold.interval.lo, "hi": low.threshold.interval.hi, "median": low.threshold.median[0],
+        "replicates": 2, "below": 0, "beyond": 0,
+    }  # fmt: skip
+    record = high.as_dict()
+    assert (record["level"], record["replicates"], record["below"], record["beyond"]) == (0.001, 2, 0, 2)
+    assert all(math.isnan(record[name]) for name in ("n_star", "lo", "hi", "median"))

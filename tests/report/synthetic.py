@@ -1,7 +1,10 @@
 """Rows as a real suite leaves them: joint training to 1e-7, a layerwise floor, kernels at 1e-1, each kind of fault."""
 
+import math
+
 import numpy as np
 
+from bfc_bench.analysis.claims import Verdict
 from bfc_bench.store.row import Row
 
 SIZES = (100, 200, 400, 700, 1000)
@@ -123,22 +126,20 @@ SESSIONS = [
     }
     for i in (1, 2)
 ]
-CLAIMS = [
-    {
-        "id": "layerwise", "kind": "beats", "source": "BFC 1.2, Figure 6",
-        "statement": "The NMSE of joint is at most 1/100 of that of layerwise (teacher-L3, d = 40, n = 1000).",
-        "verdict": "supported", "estimate": 1.6e-5, "lo": 1.1e-5, "hi": 2.4e-5, "region": "≤ 0.01", "replicates": 5,
-        "p": 1e-6, "holm_p": 2e-6, "note": "",
-    },
-    {
-        "id": "agnostic", "kind": "reaches", "source": "BFC Theorem 3",
-        "statement": "The NMSE of joint is at most 1e-9.", "verdict": "undecided", "estimate": np.nan, "lo": np.nan,
-        "hi": np.nan, "region": "≤ 1e-9", "replicates": 0, "p": np.nan, "holm_p": np.nan,
-        "note": "no cells of joint at d = 99",
-    },
-    {
-        "id": "seq-kernel", "kind": "beats", "source": "BFC 3", "statement": "A kernel beats joint.",
-        "verdict": "contradicted", "estimate": 800.0, "lo": 90.0, "hi": float("inf"), "region": "≤ 1", "replicates": 4,
-        "p": 1e-3, "holm_p": 2e-3, "note": "1 of 5 cells of the kernel have no value (1 timeout)",
-    },
+VERDICTS = [
+    Verdict(
+        id="layerwise", kind="beats", source="BFC 1.2, Figure 6",
+        statement="The NMSE of joint is at most 1/100 of that of layerwise (teacher-L3, d = 40, n = 1000).",
+        verdict="supported", estimate=1.6e-5, lo=1.1e-5, hi=2.4e-5, region="≤ 0.01", replicates=5, p=1e-6, holm_p=2e-6,
+    ),
+    Verdict(
+        id="agnostic", kind="reaches", source="BFC Theorem 3", statement="The NMSE of joint is at most 1e-9.",
+        verdict="undecided", estimate=math.nan, lo=math.nan, hi=math.nan, region="≤ 1e-9", replicates=0, p=math.nan,
+        note="no cells of joint at d = 99",
+    ),
+    Verdict(
+        id="seq-kernel", kind="beats", source="BFC 3", statement="A kernel beats joint.", verdict="contradicted",
+        estimate=800.0, lo=90.0, hi=math.inf, region="≤ 1", replicates=4, p=1e-3, holm_p=2e-3,
+        note="1 of 5 cells of the kernel have no value (1 timeout)",
+    ),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
-from synthetic import CLAIMS, INJECTION, LAWS, SESSIONS, SUITE, row, rows
+from synthetic import INJECTION, LAWS, SESSIONS, SUITE, VERDICTS, row, rows
 
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.report.gallery import Gallery, inline_svg
@@ -53,7 +53,7 @@ def written(tmp_path_factory):
     figure = Figure()
     figure.subplots().plot([1, 2])
     return write_report(
-        tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, claims=CLAIMS,
+        tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, verdicts=VERDICTS,
         extra_figures={"from a/plugin": figure},
     )  # fmt: skip
 
@@ -88,10 +88,10 @@ def test_every_label_status_reason_and_claim_is_shown(page):
         {r.label for r in cells} | {r.status for r in cells} | {r.reason for r in cells} | {r.task for r in cells}
     ):
         assert wanted in text
-    for claim in CLAIMS:
+    for verdict in VERDICTS:
         for field in ("id", "source", "statement", "verdict", "region", "note"):
-            assert claim[field] in text
-    assert {SIGNS[claim["verdict"]] for claim in CLAIMS} == set(SIGNS.values()) <= {t.strip() for t in page.text}
+            assert getattr(verdict, field) in text
+    assert {SIGNS[verdict.verdict] for verdict in VERDICTS} == set(SIGNS.values()) <= {t.strip() for t in page.text}
     assert {"[1.1e-5, 2.4e-5]", "[90, ∞]"} <= set(page.text)
     assert "bfc-bench run bfc --jobs 2" in text
     assert "Example CPU, 2 cores" in text

@@ -8,7 +8,8 @@ from matplotlib.colors import to_hex
 from synthetic import DIMS, LAWS, row, rows
 
 from bfc_bench.analysis.curves import curves
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.scaling import scalings
+from bfc_bench.analysis.stages import Quantity, StageErrors
 from bfc_bench.report import plots
 from bfc_bench.report.style import PALETTE, assign, log_ticks, save, tick_text
 
@@ -56,8 +57,8 @@ def test_legend_names_each_drawn_label_once_and_a_note_names_the_others(found):
 
 def test_a_label_keeps_its_look_in_every_panel_and_figure(found):
     styles = assign(LAWS | {"relu-mlp": None})
-    levels = {0.1: {c.label: {c.d: threshold(c, 0.1)} for c in found}}
-    for figure in (plots.learning_curves(found, styles=styles), plots.thresholds_against_d(levels, styles=styles)):
+    reached = scalings(found, [0.1])
+    for figure in (plots.learning_curves(found, styles=styles), plots.thresholds_against_d(reached, styles=styles)):
         handles = dict(zip(legend(figure), figure.legends[0].legend_handles, strict=True))
         for label, handle in handles.items():
             assert (handle.get_color(), handle.get_marker()) == (styles[label].colour, styles[label].marker)
@@ -111,11 +112,10 @@ def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(f
 
 
 def test_censored_thresholds_are_arrows_at_their_bound(found):
-    levels = {1e-2: {"kernel": {c.d: threshold(c, 1e-2) for c in found if c.label == "kernel ntk (raw)"}}}
-    panel = plots.thresholds_against_d(levels).axes[0]
+    panel = plots.thresholds_against_d(scalings([c for c in found if c.label == "kernel ntk (raw)"], [1e-2])).axes[0]
     arrows = [line for line in panel.get_lines() if line.get_marker() is plots.ARROW_UP]
     assert [list(line.get_ydata()) for line in arrows] == [pytest.approx([1000.0])] * 3
-    reached = {0.9: {"joint": {20: threshold(next(c for c in found if (c.label, c.d) == ("joint", 20)), 3.0)}}}
+    reached = scalings([c for c in found if (c.label, c.d) == ("joint", 20)], [3.0])
     down = [
         line
         for line in plots.thresholds_against_d(reached).axes[0].get_lines()
@@ -124,11 +124,26 @@ def test_censored_thresholds_are_arrows_at_their_bound(found):
     assert [list(line.get_ydata()) for line in down] == [pytest.approx([100.0])]
 
 
+def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():
+    errors = (0.010, 0.020, -0.001, 0.015, 0.012)
+    cells = [row(n=n, replicate=r, part_errors={"degree2": e}) for n in (100, 200) for r, e in enumerate(errors)]
+    figure = plots.learning_curves(curves(cells, "part_errors.degree2"))
+    (panel,) = figure.axes
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "linear")
+    np.testing.assert_allclose(drawn(panel, "joint").get_ydata(), 0.0112)
+    assert panel.get_ylim()[0] < -0.001
+    assert notes(figure).startswith("Line: mean of the replicates.")
+
+
 def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
-    errors = {
-        (20, "S2"): {("joint", "after layer 2"): [1e-2, 2e-2], ("joint", "final"): [1e-7], ("frozen", "final"): [1e-2]},
-        (20, "S3"): {("joint", "final"): [1e-6]},
-    }
+    values = {
+        ("S2", "joint", "after layer 2"): (1e-2, 2e-2), ("S2", "joint", "final"): (1e-7,),
+        ("S2", "frozen", "final"): (1e-2,), ("S3", "joint", "final"): (1e-6,),
+    }  # fmt: skip
+    errors = [
+        StageErrors("t", 20, 1000, label, stage, Quantity("feature_errors", layer), found)
+        for (layer, label, stage), found in values.items()
+    ]
     figure = plots.feature_errors(errors)
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["S2, d = 20", "S3, d = 20"]
     assert all(panel.get_xscale() == "log" for panel in figure.axes)
@@ -140,7 +155,7 @@ def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
 
 @pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against_d, plots.feature_errors])
 def test_nothing_to_draw_is_an_empty_figure(draw, tmp_path):
-    png, svg = save(draw([] if draw is plots.learning_curves else {}), tmp_path, "empty")
+    png, svg = save(draw([]), tmp_path, "empty")
     assert png.stat().st_size > 0
     assert svg.stat().st_size > 0
 

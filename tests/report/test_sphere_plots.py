@@ -5,9 +5,9 @@ import pytest
 from synthetic import SUITE, row
 
 from bfc_bench.analysis.curves import curves
-from bfc_bench.analysis.exponents import fit_exponent
-from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.report import sphere_plots, tables
+from bfc_bench.analysis.scaling import scalings
+from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.report import sphere_plots
 from bfc_bench.report.html import write_report
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
@@ -23,25 +23,24 @@ def cells(task="pure"):
     return [
         row(
             task=task, label=label, d=d, n=n, replicate=r, nmse=2 * factor * harmonics_dimension(d, 3) / n,
-            feature_errors=parts(d, n) if task == "stairs" else {},
+            part_errors=parts(d, n, r) if task == "stairs" else {},
         )
         for (label, d, r), factor in factors.items()
         for n in SIZES
     ]  # fmt: skip
 
 
-def parts(d, n):
-    return {f"degree{k}": 1 / (1 + n / harmonics_dimension(d, k)) for k in (1, 2)}
+NOISE = (-0.1, 0.04, 0.06)
+"""Of an estimate in each replicate, without bias: small errors come out negative in one."""
+
+
+def parts(d, n, replicate):
+    return {f"degree{k}": 1 / (1 + n / harmonics_dimension(d, k)) + NOISE[replicate] for k in (1, 2)}
 
 
 @pytest.fixture(scope="module")
 def fits():
-    found = {}
-    for curve in curves(cells()):
-        found.setdefault(curve.label, {})[curve.d] = threshold(curve, 0.5)
-    return {
-        0.5: {label: (fit_exponent({d: t.crossings for d, t in by_d.items()}), by_d) for label, by_d in found.items()}
-    }
+    return scalings(curves(cells()), [0.5])
 
 
 def test_exponents_stand_beside_the_number_of_harmonics(fits):
@@ -50,8 +49,9 @@ def test_exponents_stand_beside_the_number_of_harmonics(fits):
     dashed = next(line for line in panel.get_lines() if line.get_linestyle() == "--")
     assert list(dashed.get_ydata()) == [harmonics_dimension(d, 3) for d in DIMS]
     texts = [text.get_text() for text in panel.texts]
-    for label, (fit, _) in fits[0.5].items():
-        assert f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]" in texts, label
+    for scaling in fits:
+        fit = scaling.exponent
+        assert f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]" in texts, scaling.label
     dotted = [line for line in panel.get_lines() if line.get_linestyle() == ":"]
     assert len(dotted) == 1
     slope = np.diff(np.log(dotted[0].get_ydata()))[0] / np.diff(np.log(dotted[0].get_xdata()))[0]
@@ -60,8 +60,9 @@ def test_exponents_stand_beside_the_number_of_harmonics(fits):
 
 def test_a_fitted_line_goes_through_its_points(fits):
     """N* = 4 B(d, 3) x base here, nearly a power law: the line is within 15 % of every median."""
-    for fit, by_d in fits[0.5].values():
-        for d, found in by_d.items():
+    for scaling in fits:
+        fit = scaling.exponent
+        for d, found in scaling.thresholds.items():
             if found.median[0] == found.median[1] > 0:
                 assert np.exp(fit.intercept + fit.value * np.log(d)) == pytest.approx(found.median[0], rel=0.15)
 
@@ -69,7 +70,7 @@ def test_a_fitted_line_goes_through_its_points(fits):
 def test_degrees_have_a_line_each_and_a_mark_at_their_dimension():
     by_degree = {}
     for degree in (1, 2):
-        for curve in curves(cells("stairs"), f"feature_errors.degree{degree}"):
+        for curve in curves(cells("stairs"), f"part_errors.degree{degree}"):
             by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
     figure = sphere_plots.degree_curves(by_degree)
     assert [panel.get_title(loc="left") for panel in figure.axes] == [f"{label}, d = {d}" for d, label in by_degree]
@@ -94,8 +95,20 @@ def test_the_report_shows_both_and_the_theory_in_the_table(tmp_path):
     files = {path.stem for path in (tmp_path / "figures").glob("*.png")}
     assert {"exponents-pure", "degrees-stairs"} <= files
     assert not {"exponents-stairs", "degrees-pure", "features-stairs"} & files
-    (record, _) = tables.exponent_table(curves(cells()), (0.5,), degree=3)
-    assert f"B(d, 3): {record['harmonics_slope']:.3g}" in page
+    scaling, _ = scalings(curves(cells()), (0.5,))
+    assert f"B(d, 3): {harmonics_slope(scaling.exponent.dims, 3):.3g}" in page
     assert "asymptotically 3" in page
     assert "error in degree2" in page
     assert "P of degree" not in page
+
+
+def test_the_report_shows_the_arithmetic_mean_of_errors_in_parts_of_the_target(tmp_path):
+    errors = (0.010, 0.020, -0.001, 0.015, 0.012)
+    suite = {"name": "s", "task": [{"name": "stairs", "target": {"kind": "staircase", "degree": 2}}]}
+    rows = [row(task="stairs", nmse=0.1, replicate=r, part_errors={"degree2": e}) for r, e in enumerate(errors)]
+    page = write_report(tmp_path, suite=suite, rows=rows).read_text()
+    cell = page[page.index("error in degree2") :]
+    assert '0.011<small class="interval">[0.0015, 0.021]</small>' in cell
+    by_degree = {(20, "joint"): {2: curves(rows, "part_errors.degree2")[0]}}
+    (panel,) = sphere_plots.degree_curves(by_degree).axes
+    assert [list(line.get_ydata()) for line in panel.get_lines()][-1] == [pytest.approx(1 - 0.0112)]

@@ -1,11 +1,10 @@
 import json
 import math
 
-import numpy as np
 import pytest
 from synthetic import DIMS, INJECTION, LAWS, SIZES, row, rows
 
-from bfc_bench.analysis.curves import curves
+from bfc_bench.analysis.thresholds import Crossing, Threshold
 from bfc_bench.report import tables
 
 
@@ -21,12 +20,8 @@ def only(records, **wanted):
 
 
 def test_every_table_is_a_list_of_flat_records_with_equal_keys(grid):
-    found = curves(grid)
-    from_rows = ("status", "stage", "tuning", "cost", "problem", "summary")
-    from_curves = ("error", "threshold", "exponent", "decay")
-    built = [getattr(tables, f"{name}_table")(grid) for name in from_rows]
-    built += [getattr(tables, f"{name}_table")(found) for name in from_curves]
-    for table in built:
+    for name in ("status", "tuning", "cost", "problem", "summary"):
+        table = getattr(tables, f"{name}_table")(grid)
         assert table
         assert len({tuple(record) for record in table}) == 1
         assert all(isinstance(value, str | int | float | None) for record in table for value in record.values())
@@ -39,64 +34,6 @@ def test_statuses_count_every_cell_once(grid):
     for record in records:
         assert record["cells"] == sum(record.get(status, 0) for status in tables.STATUSES)
     assert only(records, task="teacher-L3", label="relu-mlp")["skipped"] == len(DIMS) * len(SIZES) * 5
-
-
-def test_errors_are_geometric_means_with_the_failures_beside_them(grid):
-    record = only(tables.error_table(curves(grid)), task="teacher-L3", label="grow", d=20, n=400)
-    values = [
-        r.nmse for r in grid if (r.task, r.label, r.d, r.n) == ("teacher-L3", "grow", 20, 400) and r.status == "ok"
-    ]
-    assert record["mean"] == pytest.approx(math.exp(np.mean(np.log(values))))
-    assert record["lo"] < record["mean"] < record["hi"]
-    assert (record["worst"], record["replicates"], record["failed"]) == (pytest.approx(max(values)), 4, 1)
-
-
-def test_a_threshold_says_how_many_replicates_are_censored(grid):
-    records = tables.threshold_table(curves(grid), levels=(1e-9,))
-    record = only(records, task="teacher-L3", label="joint", d=10)
-    assert (record["below"], record["beyond"], record["replicates"]) == (0, 5, 5)
-    assert math.isnan(record["n_star"])
-    assert record["text"] == ">1000 (5 of 5)"
-
-
-def test_exponents_are_those_of_the_law_or_a_reason(grid):
-    records = tables.exponent_table(curves(grid), levels=(0.1,))
-    joint = only(records, task="teacher-L3", label="joint")
-    assert joint["exponent"] == pytest.approx(1.0, abs=0.15)
-    assert (joint["d_first"], joint["d_last"]) == (10, 40)
-    assert "2 dimensions" in only(records, task="teacher-L3", label="kernel ntk (raw)")["note"]
-    assert "relu-mlp" not in {record["label"] for record in records}
-
-
-def test_stages_end_with_the_final_predictor_and_hold_error_and_features(grid):
-    records = [
-        r
-        for r in tables.stage_table(grid)
-        if (r["task"], r["label"], r["d"], r["n"]) == ("teacher-L3", "joint", 20, 1000)
-    ]
-    assert [(r["stage"], r["quantity"]) for r in records] == [
-        ("after layer 2", "nmse"), ("after layer 2", "P of S2"),
-        ("final", "nmse"), ("final", "P of S2"), ("final", "P of S3"),
-    ]  # fmt: skip
-    assert only(records, stage="final", quantity="P of S2")["mean"] < 1e-5
-
-
-def test_stages_leave_out_what_was_not_measured():
-    broken = row(nmse=0.1, stages={"early": {"reason": "diverged"}}, feature_errors={"S2": math.nan, "S3": 0.0})
-    assert tables.stage_values([broken]) == {
-        ("teacher-L3", 20, 400, "joint", "final", "nmse"): [0.1],
-        ("teacher-L3", 20, 400, "joint", "final", "P of S3"): [1e-16],
-    }
-
-
-def test_stages_show_the_other_measures_of_features_beside_p():
-    measured = {"span_errors": {"S2": 1e-3}, "cka": {"S2": 0.75}}
-    seen = row(nmse=0.1, feature_errors={"S2": 0.01}, chosen={"measured": measured}, stages={"early": measured})
-    found = {key[4:]: values for key, values in tables.stage_values([seen]).items()}
-    assert found["final", "P of S2"] == [0.01]
-    for stage in ("early", "final"):
-        assert found[stage, "span of S2"] == [1e-3]
-        assert found[stage, "1 - CKA of S2"] == [0.25]
 
 
 def test_tuning_shows_budget_choices_and_oracle(grid):
@@ -126,11 +63,27 @@ def test_the_summary_has_a_line_per_curve(grid):
     assert (skipped["error"], skipped["n"], skipped["skipped"]) == ("no value", None, 25)
 
 
-def test_binary_tasks_are_read_by_their_error_rate():
+def test_the_summary_of_binary_tasks_is_of_their_error_rate():
     binary = [row(n=n, replicate=r, error_rate=0.3 / n) for n in (10, 100) for r in (0, 1)]
-    assert tables.metric_of(binary) == "error_rate"
     assert tables.summary_table(binary)[0]["metric"] == "error_rate"
-    assert tables.metric_of([row(nmse=0.1), *binary]) == "nmse"
+
+
+@pytest.mark.parametrize(
+    ("specs", "main", "detail"),
+    [
+        ([(300, None), (310, None), (320, None)], "310", "[286, 336]"),
+        ([(310, None)], "310", ""),
+        ([(4000, "right")] * 5, ">4000", "(5 of 5)"),
+        ([(50, "left")] * 2, "<50", "(2 of 2)"),
+        ([(300, None), (310, None), (320, None), (4000, "right")], "median 315", "(1 of 4 >4000)"),
+        ([(300, None), (4000, "right"), (4000, "right")], "2 of 3 >4000", ""),
+        ([(50, "left"), (310, None), (4000, "right")], "median 310", "(1 of 3 <50, 1 of 3 >4000)"),
+        ([], "no data", ""),
+    ],
+)
+def test_a_sample_size_reads(specs, main, detail):
+    threshold = Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
+    assert tables.sample_size(threshold) == (main, detail)
 
 
 @pytest.mark.parametrize(

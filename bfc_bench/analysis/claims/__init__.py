@@ -14,7 +14,7 @@ from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, Po
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.drops import Drops
 from bfc_bench.analysis.claims.exponent import ExponentClaim
-from bfc_bench.analysis.claims.measures import Point, Sample, mean_of, ratio_of, sample
+from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, mean_of, measure, ratio_of
 from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.slope import Slope
@@ -31,21 +31,22 @@ __all__ = [
     "Bounded",
     "Claim",
     "Evidence",
+    "Measured",
     "MetricName",
     "Names",
     "Point",
     "PointClaim",
     "Region",
-    "Sample",
     "Verdict",
+    "difference_of",
     "evidence",
     "expected_errors",
     "judge",
     "mean_of",
+    "measure",
     "nothing",
     "parse_claims",
     "ratio_of",
-    "sample",
 ]
 
 KINDS: dict[str, type[Claim]] = {

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from bfc_bench.analysis.claims.measures import Point, locate
+from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, decide, exp, short
+from bfc_bench.analysis.curves import current_metric, scale_of
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
@@ -23,16 +24,18 @@ METRICS: dict[str, str] = {
     "train_nmse": "training NMSE",
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
 }
-"""What claims are made about, with its name in a sentence; ``metrics.NAME``, ``feature_errors.NAME`` and
-``chosen.info.NAME`` beside."""
+"""What claims are made about, with its name in a sentence. Beside these ``metrics.NAME``, ``feature_errors.NAME``,
+``part_errors.NAME`` and ``chosen.info.NAME``."""
 
 
 def _metric(value: str) -> str:
-    if value in METRICS or re.fullmatch(r"(metrics|feature_errors|chosen\.info)\.[^.]+", value):
+    value = current_metric(value)
+    if value in METRICS or re.fullmatch(r"(metrics|feature_errors|part_errors|chosen\.info)\.[^.]+", value):
         return value
     raise ValueError(
         f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, feature_errors.NAME, such as feature_errors.S2, "
-        "or chosen.info.NAME, a positive number among the facts of the fit"
+        "part_errors.NAME, such as part_errors.degree2, or chosen.info.NAME, a positive number among the facts of the "
+        "fit"
     )
 
 
@@ -114,6 +117,18 @@ class PointClaim(Claim):
         """The metric in words."""
         return in_words(self.metric)
 
+    def at_most_a_share(self, statement: str, pairs: Mapping[str, tuple[Measured, Measured]], factor: float) -> Verdict:
+        """The verdict on a <= b / factor for every pair (a, b) by name.
+
+        From the log ratio, which must be at most -log(factor); where the metric may be negative from a - b / factor,
+        which must be at most 0.
+        """
+        if scale_of(self.metric) == "linear":
+            differences = {name: difference_of(a, b, 1 / factor) for name, (a, b) in pairs.items()}
+            return self.verdict(statement, Region(hi=0.0), differences, log=False)
+        ratios = {name: ratio_of(a, b) for name, (a, b) in pairs.items()}
+        return self.verdict(statement, Region(hi=1 / factor), ratios, log=True)
+
 
 class Bounded(Claim):
     """A claim that a quantity is ``at_most`` one number, ``at_least`` another, or both."""
@@ -147,8 +162,8 @@ def in_words(metric: str) -> str:
         return METRICS[metric]
     if metric.startswith(("metrics.", "chosen.")):
         return metric.removeprefix("metrics.").removeprefix("chosen.info.")
-    part = metric.removeprefix("feature_errors.")
-    return f"error in {part}" if part.startswith("degree") else f"feature error of {part}"
+    kind, _, part = metric.partition(".")
+    return f"error in {part}" if kind == "part_errors" else f"feature error of {part}"
 
 
 def share(factor: float) -> str:

@@ -8,8 +8,9 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Names, PointClaim, Positive, share, that_of
-from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failures, label_curves, ratio_of, sample
+from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failures, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
+from bfc_bench.analysis.curves import curves_of
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 
@@ -17,8 +18,10 @@ from bfc_bench.store.row import Row
 class Beats(PointClaim):
     """metric(label) / metric(other) <= 1 / factor for every other, in the geometric mean over common replicates.
 
-    With ``level`` it is N*(level) that is compared, at one d. A side that does not reach the level, or has reached it
-    at the smallest n, is replaced by the bound that is known of it.
+    Errors in parts of the target, which may be negative, are compared by metric(label) - metric(other) / factor <= 0,
+    in the arithmetic mean: the same claim without a logarithm. With ``level`` it is N*(level) that is compared, at one
+    d. A side that does not reach the level, or has reached it at the smallest n, is replaced by the bound that is known
+    of it.
     """
 
     kind: ClassVar[str] = "beats"
@@ -41,24 +44,23 @@ class Beats(PointClaim):
         return (self.label, *self.against)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """From paired t-intervals of the log ratio; of several others the one that comes nearest decides."""
+        """From paired t-intervals; of several others the one that comes nearest decides."""
         at = self.at(rows)
-        region = Region(hi=1 / self.factor)
         others = that_of(self.against)
         if self.level is None:
-            ours = sample(rows, self.label, self.metric, at)
-            found = {name: ratio_of(ours, sample(rows, name, self.metric, at)) for name in self.against}
+            ours = measure(rows, self.label, self.metric, at)
+            pairs = {name: (ours, measure(rows, name, self.metric, at)) for name in self.against}
             statement = f"The {self.quantity} of {self.label} is at most {share(self.factor)}{others} ({at})."
-            return self.verdict(statement, region, found, log=True)
+            return self.at_most_a_share(statement, pairs, self.factor)
         found = {name: self._sizes(rows, name, at.d, self.level) for name in self.against}
         reach = f"to reach {self.quantity} ≤ {short(self.level)} ({Point(self.task, at.d, None)})"
         statement = f"The number of samples that {self.label} needs is at most {share(self.factor)}{others}, {reach}."
-        return self.verdict(statement, region, found, log=True)
+        return self.verdict(statement, Region(hi=1 / self.factor), found, log=True)
 
     def _sizes(self, rows: Sequence[Row], other: str, d: int | None, level: float) -> Evidence:
         pair = []
         for name in (self.label, other):
-            found = label_curves(rows, name, self.task, self.metric, d)
+            found = curves_of(rows, name, self.task, self.metric, d)
             if not found:
                 return nothing(f"{name} has no {self.metric} on {Point(self.task, d, None)}")
             pair.append(found[0])

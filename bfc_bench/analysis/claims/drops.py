@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from bfc_bench.analysis.claims.base import PointClaim, Positive
-from bfc_bench.analysis.claims.measures import ratio_of, sample
-from bfc_bench.analysis.claims.verdict import Region, Verdict, short
+from bfc_bench.analysis.claims.measures import measure
+from bfc_bench.analysis.claims.verdict import Verdict, short
 from bfc_bench.store.row import Row
 
 
 class Drops(PointClaim):
-    """metric(after) / metric(before) <= 1 / factor, in the geometric mean over the replicates that have both."""
+    """metric(after) / metric(before) <= 1 / factor, in the geometric mean over the replicates that have both.
+
+    For errors in parts of the target, which may be negative, metric(after) - metric(before) / factor <= 0, in the
+    arithmetic mean.
+    """
 
     kind: ClassVar[str] = "drops"
     before: str
@@ -25,9 +29,9 @@ class Drops(PointClaim):
         return (self.before, self.after)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """From the paired t-interval of the log ratio."""
+        """From the paired t-interval."""
         at = self.at(rows)
-        found = ratio_of(sample(rows, self.after, self.metric, at), sample(rows, self.before, self.metric, at))
+        pair = (measure(rows, self.after, self.metric, at), measure(rows, self.before, self.metric, at))
         fall = f"by a factor of {short(self.factor)} or more " if self.factor != 1 else ""
         statement = f"The {self.quantity} falls {fall}from {self.before} to {self.after} ({at})."
-        return self.verdict(statement, Region(hi=1 / self.factor), found, log=True)
+        return self.at_most_a_share(statement, {"": pair}, self.factor)

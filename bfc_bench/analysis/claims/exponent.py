@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, ClassVar, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
-from bfc_bench.analysis.claims.measures import failures, label_curves
+from bfc_bench.analysis.claims.measures import failures
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
-from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent
+from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
+from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.theory import harmonics_slope
-from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
-
-Points: TypeAlias = Mapping[int, Sequence[Crossing]]
 
 
 class ExponentClaim(Bounded):
@@ -66,17 +62,14 @@ class ExponentClaim(Bounded):
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
-        found = {name: label_curves(rows, name, self.task, self.metric) for name in self.predictors}
+        found = {name: curves_of(rows, name, self.task, self.metric) for name in self.predictors}
         ours = found[self.label]
         quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
         if self.below is None:
-            evidence, dims = self._evidence([ours], lambda points: fit_exponent(points[0]))
+            evidence, dims = self._evidence(ours)
             region, bound = self._allowed(dims if len(dims) > 1 else [curve.d for curve in ours])
             return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
-        pieces = {
-            name: self._evidence([found[name], ours], lambda points: compare_exponents(*points))[0]
-            for name in self.below
-        }
+        pieces = {name: self._evidence(ours, found[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
         statement = f"{quantity} is below {that_of(self.below)}{margin}{self._limit} ({self.task})."
         return self.verdict(statement, Region(hi=0.0 - self.by), pieces, log=False)
@@ -97,15 +90,14 @@ class ExponentClaim(Bounded):
         return region, f"{words}, {slope:.3g} over d = {dims[0]}..{dims[-1]}"
 
     def _evidence(
-        self, sides: Sequence[Sequence[Curve]], fit: Callable[[list[Points]], Exponent]
+        self, ours: Sequence[Curve], others: Sequence[Curve] | None = None
     ) -> tuple[Evidence, tuple[int, ...]]:
-        """What a fit to the crossings by d of one or two sides says, and its d; the curves of a side may be none."""
+        """What is known of our exponent, or of ours minus the others', and the d that it is fitted to."""
+        sides = [ours] if others is None else [others, ours]
         if not all(sides):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
-        try:
-            found = fit([{curve.d: crossings(curve, self.level) for curve in side} for side in sides])
-        except np.linalg.LinAlgError as error:
-            return nothing(str(error)), ()
+        *theirs, mine = (scaling for side in sides for scaling in scalings(side, [self.level]))
+        found = mine.exponent_beyond(*theirs) if theirs else mine.exponent
         notes = [f"{found.uncensored} values and {found.censored} bounds"]
         if not found.refused:
             notes += [f"d = {found.dims[0]}..{found.dims[-1]}", *[found.note] * bool(found.note)]

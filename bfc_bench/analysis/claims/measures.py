@@ -1,14 +1,14 @@
-"""The evidence that rows hold: values of named predictors at one point of the grid, their ratios, and ratios of N*."""
+"""The evidence that rows hold: values of named predictors at one point of the grid, how two compare, ratios of N*."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing
-from bfc_bench.analysis.curves import Curve, curves, floor
+from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
+from bfc_bench.analysis.curves import Curve, Scale, curves, floor, scale_of
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.store.row import Row
 
@@ -38,11 +38,13 @@ def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | Non
 
 
 @dataclass(frozen=True)
-class Sample:
+class Measured:
     """One predictor's metric at one point, by replicate."""
 
     name: str
-    log_values: Mapping[int, float] = field(default_factory=dict)
+    scale: Scale
+    values: Mapping[int, float] = field(default_factory=dict)
+    """As they are averaged: logarithms, or on a linear scale the values themselves."""
     floored: bool = False
     """Some values are at the metric's floor: bounds on what they would be."""
     failed: int = 0
@@ -56,47 +58,67 @@ class Sample:
         return (self.problem,) * bool(self.problem)
 
 
-def sample(rows: Iterable[Row], name: str, metric: str, at: Point) -> Sample:
+def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
     """The values of ``LABEL`` or ``LABEL/STAGE`` at a point."""
     label, _, stage = name.partition("/")
+    scale = scale_of(metric)
     here = [row for row in rows if (row.label, row.task, row.d, row.n) == (label, at.task, at.d, at.n)]
     if not here:
-        return Sample(name, problem=f"no cells of {label} on {at}")
+        return Measured(name, scale, problem=f"no cells of {label} on {at}")
     found = curves(here, metric, stage or None)
     if not found:
         stages = list(dict.fromkeys(known for row in here for known in row.stages))
         hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
-        return Sample(name, problem=f"{name} has no {metric} on {at}{hint}")
+        return Measured(name, scale, problem=f"{name} has no {metric} on {at}{hint}")
     (curve,) = found
-    log_values = {
+    values = {
         replicate: float(value)
-        for replicate, value in zip(curve.replicates, curve.log_values[:, 0], strict=True)
+        for replicate, value in zip(curve.replicates, curve.scaled[:, 0], strict=True)
         if not math.isnan(value)
     }
-    floored = any(value <= math.log(floor(metric)) for value in log_values.values())
-    missing = len(curve.replicates) - len(log_values)
+    floored = scale == "log" and any(value <= math.log(floor(metric)) for value in values.values())
+    missing = len(curve.replicates) - len(values)
     problem = ""
     if missing:
         why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
         problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
-    return Sample(name, log_values, floored, int(curve.failures[0]), problem)
+    return Measured(name, scale, values, floored, int(curve.failures[0]), problem)
 
 
-def mean_of(a: Sample) -> Evidence:
-    """The mean log value. A failed cell may be any amount worse, a value at the floor any amount better."""
-    if not a.log_values:
+def mean_of(a: Measured) -> Evidence:
+    """The mean of the values as they are averaged.
+
+    A failed cell may be any amount worse, a value at the floor any amount better.
+    """
+    if not a.values:
         return nothing(a.problem)
-    return evidence(a.log_values.values(), open_below=a.floored, open_above=a.failed > 0, notes=a.notes)
+    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=a.notes)
 
 
-def ratio_of(a: Sample, b: Sample) -> Evidence:
+def ratio_of(a: Measured, b: Measured) -> Evidence:
     """The mean of log(a / b) over the replicates that both have."""
+    return _paired(a, b, 1.0)
+
+
+def difference_of(a: Measured, b: Measured, factor: float = 1.0) -> Evidence:
+    """The mean of a - factor b over the replicates that both have, for values that may be negative.
+
+    mean(a) <= factor mean(b) is the statement that it is at most 0: the ratio of means is judged, and none is formed
+    (Fieller 1954).
+    """
+    found = _paired(a, b, factor)
+    share = "" if factor == 1 else f"{short(factor)} "
+    return replace(found, notes=(f"the estimate is the mean of x - {share}y, as x and y may be negative", *found.notes))
+
+
+def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
+    """The mean of a - factor b, of values as they are averaged. A failed cell may be any amount worse."""
     for side in (a, b):
-        if not side.log_values:
+        if not side.values:
             return nothing(side.problem)
-    pairs = sorted(a.log_values.keys() & b.log_values.keys())
+    pairs = sorted(a.values.keys() & b.values.keys())
     return evidence(
-        (a.log_values[r] - b.log_values[r] for r in pairs),
+        (a.values[r] - factor * b.values[r] for r in pairs),
         open_below=a.floored or b.failed > 0,
         open_above=b.floored or a.failed > 0,
         notes=(*a.notes, *b.notes),
@@ -125,13 +147,6 @@ def crossing_ratio(
     return evidence(
         values, open_below=below > 0 or failed[1], open_above=above > 0 or failed[0], notes=(*notes, *censored)
     )
-
-
-def label_curves(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:
-    """The curves of ``LABEL`` or ``LABEL/STAGE`` on a task, one per d, those without any value left out."""
-    label, _, stage = name.partition("/")
-    mine = [row for row in rows if row.label == label and row.task == task and d in (None, row.d)]
-    return [curve for curve in curves(mine, metric, stage or None) if any(i.count for i in curve.intervals)]
 
 
 def failures(found: Iterable[Curve]) -> tuple[str, ...]:

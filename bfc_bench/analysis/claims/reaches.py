@@ -8,13 +8,16 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, PointClaim
-from bfc_bench.analysis.claims.measures import mean_of, sample
+from bfc_bench.analysis.claims.measures import mean_of, measure
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.store.row import Row
 
 
 class Reaches(PointClaim, Bounded):
-    """The geometric mean over replicates of the metric, at (task, d, n), is within the bounds."""
+    """The geometric mean over replicates of the metric, at (task, d, n), is within the bounds.
+
+    The arithmetic mean of errors in parts of the target, which may be negative.
+    """
 
     kind: ClassVar[str] = "reaches"
     label: str
@@ -35,8 +38,8 @@ class Reaches(PointClaim, Bounded):
         return (self.label,)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """From the t-interval of the mean log metric."""
+        """From the t-interval of the mean log metric, or of the mean metric where it may be negative."""
         at = self.at(rows)
-        found = mean_of(sample(rows, self.label, self.metric, at))
+        found = measure(rows, self.label, self.metric, at)
         statement = f"The {self.quantity} of {self.label} is {self.bound} ({at})."
-        return self.verdict(statement, self.region, found, log=True)
+        return self.verdict(statement, self.region, mean_of(found), log=found.scale == "log")

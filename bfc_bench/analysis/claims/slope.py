@@ -9,8 +9,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
-from bfc_bench.analysis.claims.measures import locate, sample
-from bfc_bench.analysis.claims.verdict import Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.measures import Point, locate, measure
+from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
+from bfc_bench.analysis.curves import scale_of
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
@@ -27,7 +28,8 @@ class SweptTask(Settings):
 class Slope(Bounded):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
-    Only replicates with a value on every task count.
+    Only replicates with a value on every task count. Errors in parts of the target, estimates that may be negative,
+    have no logarithm and so no slope: a claim about theirs is undecided.
     """
 
     kind: ClassVar[str] = "slope"
@@ -62,19 +64,25 @@ class Slope(Bounded):
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
         points = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
-        found = [sample(rows, self.label, self.metric, at) for at in points]
-        missing = [s.problem for s in found if not s.log_values]
         values = [point.value for point in self.sweep]
-        complete = sorted(set.intersection(*(set(s.log_values) for s in found)))
-        slopes = [np.polyfit(np.log(values), [s.log_values[replicate] for s in found], 1)[0] for replicate in complete]
-        unsure = any(s.failed or s.floored for s in found)
-        notes = [note for s in found for note in s.notes]
-        measured = evidence(slopes, open_below=unsure, open_above=unsure, notes=notes)
-        if missing:
-            measured = nothing("; ".join(missing))
         where = "; ".join(dict.fromkeys(at.size or at.task for at in points))
         statement = (
             f"The {in_words(self.metric)} of {self.label} scales with {self.against}, {short(min(values))} to "
             f"{short(max(values))}, to a power of {self.bound} ({where})."
         )
-        return self.verdict(statement, self.region, measured, log=False)
+        return self.verdict(statement, self.region, self._evidence(rows, points), log=False)
+
+    def _evidence(self, rows: Sequence[Row], points: Sequence[Point]) -> Evidence:
+        if scale_of(self.metric) == "linear":
+            return nothing(
+                f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
+            )
+        found = [measure(rows, self.label, self.metric, at) for at in points]
+        if missing := [s.problem for s in found if not s.values]:
+            return nothing("; ".join(missing))
+        log_values = np.log([point.value for point in self.sweep])
+        complete = sorted(set.intersection(*(set(s.values) for s in found)))
+        slopes = [np.polyfit(log_values, [s.values[replicate] for s in found], 1)[0] for replicate in complete]
+        unsure = any(s.failed or s.floored for s in found)
+        notes = [note for s in found for note in s.notes]
+        return evidence(slopes, open_below=unsure, open_above=unsure, notes=notes)

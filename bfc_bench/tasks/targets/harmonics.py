@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from math import comb, sqrt
@@ -12,6 +13,17 @@ from bfc_bench.tasks.base import Float
 
 BLOCK = 256
 """Points whose products with all others are made together."""
+
+
+def part_name(degree: int) -> str:
+    """The name, in a row's ``part_errors``, of the part of a target that has this degree: ``degree2``."""
+    return f"degree{degree}"
+
+
+def part_degree(name: str) -> int | None:
+    """The degree of a part with that name, None for another part."""
+    found = re.fullmatch(r"degree(\d+)", name)
+    return int(found[1]) if found else None
 
 
 def harmonics_dimension(d: int, p: int) -> int:

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.targets.harmonics import degree_errors, zonal
+from bfc_bench.tasks.targets.harmonics import degree_errors, part_name, zonal
 
 POINTS = 2048
 """Leading test points on which errors per degree are estimated: the work is quadratic in it."""
@@ -78,4 +78,4 @@ class StaircaseTeacher(Teacher):
         """
         residual = (prediction - self(x))[:POINTS]
         errors = degree_errors(x[:POINTS], residual, len(self.directions))
-        return {f"degree{k}": float(errors[k - 1] / a**2) for k, a in enumerate(self.coefficients, 1) if a}
+        return {part_name(k): float(errors[k - 1] / a**2) for k, a in enumerate(self.coefficients, 1) if a}

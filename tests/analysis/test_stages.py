@@ -1,0 +1,62 @@
+"""What rows hold of each stage of training."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from bfc_bench.analysis.stages import Quantity, stage_errors
+from bfc_bench.store.row import Row
+
+
+def row(replicate=0, **values):
+    return Row(
+        cell=f"{replicate}", suite="s", suite_version=1, task="t", learner="l", label="a", options={}, d=10, n=100,
+        replicate=replicate, status="ok", nmse=0.1, **values,
+    )  # fmt: skip
+
+
+def values_of(rows):
+    return {(found.stage, found.quantity): found.values for found in stage_errors(rows)}
+
+
+def test_stages_come_in_order_of_training_and_end_with_the_final_predictor():
+    stages = {name: {"nmse": 0.5, "feature_errors": {"S2": 0.2}} for name in ("late", "early")}
+    found = stage_errors([row(r, stages=stages, feature_errors={"S2": 0.01, "S3": 0.02}) for r in range(2)])
+    names = [(e.stage, e.quantity.kind, e.quantity.part) for e in found]
+    assert names == [
+        ("late", "nmse", ""), ("late", "feature_errors", "S2"),
+        ("early", "nmse", ""), ("early", "feature_errors", "S2"),
+        ("final", "nmse", ""), ("final", "feature_errors", "S2"), ("final", "feature_errors", "S3"),
+    ]  # fmt: skip
+    assert found[-1].values == (0.02, 0.02)
+
+
+def test_what_was_not_measured_is_left_out():
+    broken = row(stages={"early": {"reason": "diverged"}}, feature_errors={"S2": math.nan, "S3": 0.0})
+    assert values_of([broken]) == {
+        ("final", Quantity("nmse")): (0.1,),
+        ("final", Quantity("feature_errors", "S3")): (1e-16,),
+    }
+    assert stage_errors([row()]) == []
+
+
+def test_other_measures_of_features_stand_beside_p():
+    measured = {"span_errors": {"S2": 1e-3}, "cka": {"S2": 0.75}}
+    found = values_of([row(feature_errors={"S2": 0.01}, chosen={"measured": measured}, stages={"early": measured})])
+    assert found["final", Quantity("feature_errors", "S2")] == (0.01,)
+    for stage in ("early", "final"):
+        assert found[stage, Quantity("span_errors", "S2")] == (1e-3,)
+        assert found[stage, Quantity("cka_distance", "S2")] == (0.25,)
+
+
+def test_errors_in_parts_of_the_target_are_averaged_as_they_are():
+    errors = (0.010, 0.020, -0.001, 0.015, 0.012)
+    (_, found) = stage_errors([row(r, part_errors={"degree2": error}) for r, error in enumerate(errors)])
+    expected = stats.ttest_1samp(errors, 0).confidence_interval(0.95)
+    assert found.values == errors
+    assert found.as_dict() == {
+        "task": "t", "d": 10, "n": 100, "label": "a", "stage": "final", "quantity": "part_errors", "part": "degree2",
+        "mean": pytest.approx(0.0112), "lo": pytest.approx(expected.low), "hi": pytest.approx(expected.high),
+        "replicates": 5,
+    }  # fmt: skip
