@@ -3,11 +3,12 @@
 import inspect
 import re
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
-from bfc_bench import hookspecs
+from bfc_bench import hookspecs, toolkit
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
 from bfc_bench.testing import check_learner
@@ -49,11 +50,18 @@ def test_every_method_of_the_contract_is_named(contract: type) -> None:
     assert [name for name in own if not re.search(rf"`{name}\b", TEXT)] == []
 
 
+@pytest.mark.parametrize("module", [module.name for module in iter_modules(toolkit.__path__)])
+def test_every_module_of_the_toolkit_is_described_and_shown(module: str) -> None:
+    (section,) = re.findall(r"\n## The toolkit\n(.*?)\n## ", TEXT, flags=re.DOTALL)
+    assert f"\n**`{module}`** " in section
+    assert f"from bfc_bench.toolkit.{module}" in section
+
+
 def test_the_first_learner_is_under_forty_lines() -> None:
     assert len(BLOCKS[0].splitlines()) < 40
 
 
-@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether", "Power"])
+@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether", "Power", "LaplaceRidge"])
 def test_the_learners_keep_the_contract(shown: dict[str, Any], name: str) -> None:
     check_learner(shown[name])
 

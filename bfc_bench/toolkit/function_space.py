@@ -145,9 +145,12 @@ def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[t
     One eigendecomposition per size, whatever the number of ridges. Directions in which phi^T phi + ridge I is zero up
     to rounding are left out.
     """
-    solved = {}
+    solved: dict[tuple[float, int], Tensor] = {}
+    every_size = sorted({n for sizes in wanted.values() for n in sizes})
+    if not every_size:  # then no D x D matrix is made
+        return solved
     gram, done = phi.new_zeros(phi.shape[1], phi.shape[1]), 0
-    for n in sorted({n for sizes in wanted.values() for n in sizes}):
+    for n in every_size:
         gram.addmm_(phi[done:n].T, phi[done:n])
         done = n
         target = phi[:n].T @ (y[:n] - _offset(y, n, center))
