@@ -180,7 +180,7 @@ class StoredSuite:
         groups: dict[str, list[Row]] = {}
         for row in self.rows():
             groups.setdefault(row.task, []).append(row)
-        return Records(curve for rows in groups.values() for curve in curves(rows, metric_of(rows, metric), stage))
+        return Curves(curve for rows in groups.values() for curve in curves(rows, metric_of(rows, metric), stage))
 
     def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
         """N*(level) of each curve; the suite's levels by default."""

@@ -18,6 +18,7 @@ from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.layout import Table, TableCell, estimate, listing
 from bfc_bench.report.style import assign
+from bfc_bench.store.origins import origin_remarks
 from bfc_bench.store.row import Row
 
 PROBLEMS = {
@@ -84,6 +85,7 @@ def write_report(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
         ),
         rows=rows,
+        origins=origin_remarks(rows),
         styles=styles,
         statuses={status: count for status in tables.STATUSES if (count := sum(row.status == status for row in rows))},
         cpu_seconds=sum(row.fit_cpu_seconds or 0.0 for row in rows),

@@ -163,6 +163,6 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     for arguments in (["results", path], ["claims", path], ["plan", path], ["report", path], ["doctor"]):
         assert run([*map(str, arguments), "--store", str(store)]) == 0
     assert open_files() == []
-    assert sorted(file.name for file in store.glob("results.sqlite*")) == ["results.sqlite"]
+    assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     with pytest.raises(StoreError, match="closed"):
         results["tiny"]
