@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bfc_bench.analysis import exponents
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import compare_exponents, decay, fit_exponent
+from bfc_bench.analysis.exponents import compare_exponents, decay, decays, fit_exponent
 from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 
 DIMS = (8, 12, 16, 24)
@@ -282,3 +284,30 @@ def test_decay_in_a_window_sees_only_it_and_skips_what_has_no_slope():
     interval = decay(curve([(n / 400) ** -2.0 * plateau, [nan, nan, nan, 0.1, nan]], n), window=(400, 1600))
     assert interval.mean == pytest.approx(3)
     assert interval.count == 1
+
+
+def test_a_regression_that_finds_no_maximum_gives_no_exponent_and_says_why(monkeypatch):
+    def tobit(*_):
+        raise np.linalg.LinAlgError("no maximum in 200 steps")
+
+    monkeypatch.setattr(exponents, "tobit", tobit)
+    found = fit_exponent(power_law("no maximum"))
+    assert found.refused == "no maximum in 200 steps"
+    assert math.isnan(found.value)
+    assert found.dims == DIMS
+
+
+def test_decays_are_flat_records_of_the_curves_that_have_one():
+    n = np.array([100, 200, 400])
+    (found,) = decays([curve([n**-1.0, 2.0 * n**-1.5], n), curve([[0.1, math.nan, math.nan]], n)])
+    expected = decay(curve([n**-1.0, 2.0 * n**-1.5], n))
+    record = found.as_dict()
+    assert (record["n_first"], record["n_last"], record["replicates"]) == (100, 400, 2)
+    assert (record["decay"], record["lo"], record["hi"]) == (expected.mean, expected.lo, expected.hi)
+
+
+def test_errors_that_may_be_negative_follow_no_power_of_n():
+    part = Curve("t", 10, "a", "a", "part_errors.degree2", np.array([100, 200]), (0,), np.array([[0.1, -0.01]]))
+    assert decays([part]) == []
+    with pytest.raises(UsageError, match="no logarithm"):
+        decay(part)

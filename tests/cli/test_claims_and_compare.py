@@ -1,6 +1,7 @@
 """The verbs ``claims`` and ``compare``, and where else verdicts appear: report, MLflow, Python."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -36,6 +37,7 @@ def held(suite_file, tmp_path):
                 cell=f"{name}-{label}-{n}-{r}", suite=name, suite_version=1, task="t", learner="kernel-ridge",
                 label=label, options={}, d=4, n=n, replicate=r, status="ok",
                 nmse=float(level * np.exp(stream("verbs", label, n, r).standard_normal() / 5)), finished_at=1.7e9 + n,
+                part_errors={"degree2": float(level + stream("parts", label, n, r).standard_normal() / 100)},
             )
             for label, level in labels.items() for n in (10, 20) for r in range(4)
         ]  # fmt: skip
@@ -173,6 +175,51 @@ def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(
     text = answer(capsys, "compare", "kernel", "twin", "--store", store)
     assert text.count("no difference shown") == 2
     assert "kernel / twin [95 %]" in text
+
+
+def test_compare_gives_the_difference_of_what_may_be_negative(held, capsys):
+    _, store = held()
+    found = json.loads(
+        answer(
+            capsys,
+            "compare",
+            "joint",
+            "kernel",
+            "--metric",
+            "part_errors.degree2",
+            "--store",
+            store,
+            "--format",
+            "json",
+        )
+    )
+    assert [(r["n"], r["pairs"], r["verdict"], r["ratio"]) for r in found] == [
+        (10, 4, "joint lower", None),
+        (20, 4, "joint lower", None),
+    ]
+    assert all(r["lo"] < r["difference"] < r["hi"] < 0 for r in found)
+    text = answer(capsys, "compare", "joint", "kernel", "--metric", "part_errors.degree2", "--store", store)
+    assert "joint - kernel [95 %]" in text
+    assert "Mean of the difference over replicates that both ran, below 0" in text
+
+
+def test_the_name_that_errors_by_degree_once_had_is_read_with_a_warning_on_stderr(held, capsys):
+    """What a user sees: the tests' own filters, which would make an error of it, are put aside."""
+    claim = {"id": "old", "kind": "reaches", "label": "joint", "task": "t", "at_most": 0.05}
+    path, store = held(claims=[{**claim, "metric": "feature_errors.degree2"}])
+    said = "bfc-bench: warning: the metric feature_errors.degree2 is called part_errors.degree2 now"
+    commands = (
+        ("claims", path, "--format", "json"),
+        ("compare", "joint", "kernel", "--metric", "feature_errors.degree2", "--format", "json"),
+    )
+    for command in commands:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            assert run([str(a) for a in (*command, "--store", store)]) == 0
+        out, err = capsys.readouterr()
+        assert err.count(said) == 1
+        (found, *_) = json.loads(out)
+        assert found.get("metric", "part_errors.degree2") == "part_errors.degree2"
 
 
 def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):
