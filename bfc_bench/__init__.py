@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bfc_bench.analysis.claims import Claim, PointClaim, Verdict
     from bfc_bench.api import (
         as_sklearn,
         judge_claims,
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
         run_suite,
     )
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
+    from bfc_bench.executors.base import Executor, Fault, Pool
     from bfc_bench.learner import (
         BatchLearner,
         Capabilities,
@@ -28,40 +30,67 @@ if TYPE_CHECKING:
         TaskFacts,
     )
     from bfc_bench.markers import hookimpl
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.store.row import Row
+    from bfc_bench.tasks.base import DataSet, Inputs, Labels, Law, Rule, Target, Teacher
+    from bfc_bench.tasks.metrics import Metric, Truth
 
 _HOMES = {
+    "bfc_bench.analysis.claims": ("Claim", "PointClaim", "Verdict"),
     "bfc_bench.api": (
         *("as_sklearn", "judge_claims", "load_learner", "load_suite", "open_store", "read_results", "run_suite"),
     ),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
+    "bfc_bench.executors.base": ("Executor", "Fault", "Pool"),
     "bfc_bench.learner": (
         *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
         *("Job", "Learner", "Outline", "Predictor", "TaskFacts"),
     ),
     "bfc_bench.markers": ("hookimpl",),
+    "bfc_bench.plugins": ("load_plugins",),
+    "bfc_bench.store.row": ("Row",),
+    "bfc_bench.tasks.base": ("DataSet", "Inputs", "Labels", "Law", "Rule", "Target", "Teacher"),
+    "bfc_bench.tasks.metrics": ("Metric", "Truth"),
 }
 
 __all__ = [
     "BatchLearner",
     "BenchError",
     "Capabilities",
+    "Claim",
     "Context",
     "Cost",
     "Data",
+    "DataSet",
     "Diverged",
+    "Executor",
     "Failure",
+    "Fault",
+    "Inputs",
     "Job",
+    "Labels",
+    "Law",
     "Learner",
+    "Metric",
     "Outline",
     "PluginError",
+    "PointClaim",
+    "Pool",
     "Predictor",
+    "Row",
+    "Rule",
     "StoreError",
+    "Target",
     "TaskFacts",
+    "Teacher",
+    "Truth",
     "UsageError",
+    "Verdict",
     "as_sklearn",
     "hookimpl",
     "judge_claims",
     "load_learner",
+    "load_plugins",
     "load_suite",
     "open_store",
     "read_results",

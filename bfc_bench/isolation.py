@@ -89,7 +89,13 @@ class _Guarded:
             if next(started, self) is self:
                 raise RuntimeError("a hook wrapper must yield once. It never yields")
             wrapper = started
-        result = yield
+        try:
+            result = yield
+        except BaseException:  # Ctrl-C, or what a listener of the session's own raised on purpose
+            if wrapper is not None:
+                with isolated(self._fail):
+                    wrapper.close()
+            raise
         if wrapper is None:
             return result
         with isolated(self._fail, self._passes):

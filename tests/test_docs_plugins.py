@@ -4,13 +4,16 @@ import inspect
 import re
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+import bfc_bench
 from bfc_bench import hookspecs, toolkit
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
+from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.testing import check_learner
 
 TEXT = (Path(__file__).parent.parent / "docs" / "plugins.md").read_text()
@@ -21,7 +24,8 @@ HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
     """The names that the code of the guide defines, read from top to bottom."""
-    names: dict[str, Any] = {"__name__": "the_guide"}
+    folder = Path(__file__).parent.parent / "plugins" / "example"  # where a first.toml is
+    names: dict[str, Any] = {"__name__": "the_guide", "__file__": str(folder / "the_guide.py")}
     for block in BLOCKS:
         exec(block, names)
     return names
@@ -83,3 +87,106 @@ def test_the_hook_registers_the_learner(shown: dict[str, Any]) -> None:
     registered: list[type[Learner]] = []
     shown["bfc_register_learners"](registered.append)
     assert registered == [shown["RidgeOnSquares"]]
+
+
+@pytest.fixture(scope="module")
+def plugins(shown: dict[str, Any]) -> Plugins:
+    """The guide's code as a plugin."""
+    guide = ModuleType("the_guide")
+    vars(guide).update(shown)
+    return load_plugins(extra=[guide])
+
+
+SUITE = {
+    "name": "guide",
+    "replicates": 4,
+    "test_size": 200,
+    "task": [
+        {
+            "name": "waves",
+            "inputs": {"kind": "laplace"},
+            "target": {"kind": "wave", "frequency": 0.5},
+            "labels": {"kind": "rounded", "step": 0.2},
+            "d": [3],
+            "n": [10, 14],
+        }
+    ],
+    "learner": [{"name": "ridge-on-squares", "tune": {}}],
+    "claim": [
+        {"id": "fits", "kind": "overfits", "label": "ridge-on-squares", "task": "waves"},
+        {"id": "near", "kind": "reaches", "label": "ridge-on-squares", "task": "waves", "at_most": 50.0}
+        | {"metric": "metrics.largest_error"},
+    ],
+}
+
+
+def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> None:
+    assert plugins.unavailable == []
+    found = {kind: [name for name in r if r.origin(name) == "the_guide"] for kind, r in plugins.registries.items()}
+    assert found == {
+        "learners": ["ridge-on-squares"],
+        "inputs": ["laplace"],
+        "targets": ["wave"],
+        "labels": ["rounded"],
+        "data": ["npz-file"],
+        "metrics": ["largest_error"],
+        "claims": ["overfits"],
+        "suites": ["first"],
+        "executors": ["futures"],
+        "plots": ["every cell"],
+    }
+
+
+def test_a_suite_of_the_guides_parts_runs_and_is_judged(
+    plugins: Plugins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bfc_bench.analysis.claims import judge, parse_claims
+    from bfc_bench.suite.model import Suite
+
+    suite = Suite.parse(SUITE, "guide")
+    session = bfc_bench.run_suite(suite, store=tmp_path, executor="serial", plugins=plugins)
+    assert session.statuses == {"ok": 8}
+    assert capsys.readouterr().out == "guide: {'ok': 8}\n"
+    rows = session.store.rows("guide", 1)
+    assert all(row.metrics["largest_error"] ** 2 >= row.nmse > 0 for row in rows)
+    fits, near = judge(parse_claims(suite, plugins.claims), rows)
+    assert (fits.kind, fits.verdict) == ("overfits", "supported")
+    assert near.statement == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
+    assert set(plugins.figures(rows)) == {"every-cell"}
+
+
+def test_the_executor_runs_units_and_survives_one_that_raises(plugins: Plugins) -> None:
+    pool = plugins.executor("futures", 1).open(abs)
+    for key, payload in enumerate((-3, "three")):
+        pool.submit(key, payload, 60.0)
+    found = dict(pool.outcomes())
+    pool.close()
+    assert found[0] == 3
+    assert found[1].reason.startswith("TypeError: bad operand type for abs")
+
+
+def test_the_data_set_loads(shown: dict[str, Any], tmp_path: Path) -> None:
+    import numpy as np
+
+    np.savez(tmp_path / "points.npz", x=np.zeros((4, 2)), y=np.ones(4))
+    x, y = shown["Npz"](path=str(tmp_path / "points.npz")).load()
+    assert (x.shape, y.shape) == ((4, 2), (4,))
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`bfc_bench\.([A-Z]\w+)", TEXT))))
+def test_the_names_that_the_guide_gives_are_public(name: str) -> None:
+    assert name in bfc_bench.__all__
+    assert getattr(bfc_bench, name).__name__ == name
+
+
+def test_all_public_names_can_be_imported() -> None:
+    assert [name for name in bfc_bench.__all__ if not hasattr(bfc_bench, name)] == []
+
+
+def test_the_helpers_of_claims_are_public() -> None:
+    from bfc_bench.analysis import claims
+
+    section = TEXT[TEXT.index("## A claim") : TEXT.index("## A suite")]
+    table = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    names = re.findall(r"`(\w+)", " ".join(table))
+    assert {"sample", "Region", "Bounded"} <= set(names) <= set(claims.__all__)

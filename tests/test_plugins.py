@@ -1,0 +1,414 @@
+"""What plugins register, what is said of a broken one, and that its code harms nothing else."""
+
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import ClassVar
+
+import pytest
+
+from bfc_bench import (
+    BenchError,
+    Context,
+    Data,
+    Executor,
+    Learner,
+    Metric,
+    PluginError,
+    Predictor,
+    Target,
+    UsageError,
+    hookimpl,
+    load_plugins,
+    read_results,
+    run_suite,
+)
+from bfc_bench.plugins import Plugins
+
+
+class Mean(Learner):
+    """Predicts the mean label."""
+
+    name: ClassVar[str] = "mean-of-labels"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        return Constant(float(train.y.mean()))
+
+
+class Constant(Predictor):
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def predict(self, x):
+        return self.value + 0 * x[:, 0]
+
+
+class Twin(Mean):
+    """Has a name of the framework's."""
+
+    name: ClassVar[str] = "kernel-ridge"
+
+
+class Nameless(Target):
+    """Has no kind."""
+
+    def draw(self, rng, law):
+        raise NotImplementedError
+
+
+class Abstract(Learner):
+    """Has no fit."""
+
+    name: ClassVar[str] = "abstract"
+
+
+def plugin(**hooks) -> SimpleNamespace:
+    """A plugin object with these hooks; a hook given as a tuple has options for ``hookimpl``."""
+    made = SimpleNamespace(__name__="faulty")
+    for name, hook in hooks.items():
+        function, options = hook if isinstance(hook, tuple) else (hook, {})
+        setattr(made, name, hookimpl(**options)(function))
+    return made
+
+
+def registers(kind: str, *what: object):
+    return plugin(**{f"bfc_register_{kind}": lambda register: register(*what)})
+
+
+def reasons(plugins: Plugins) -> list[str]:
+    return [str(item) for item in plugins.unavailable]
+
+
+def test_nothing_that_is_installed_here_is_unavailable():
+    assert reasons(load_plugins()) == []
+
+
+def test_the_frameworks_own_parts_come_through_the_hooks():
+    plugins = load_plugins()
+    for kind in ("inputs", "targets", "labels", "metrics", "claims", "executors"):
+        registry = plugins.registries[kind]
+        assert {registry.origin(name) for name in registry} == {"bfc_bench"}
+        callers = plugins.manager.get_hookcallers(plugins.manager.get_plugin("bfc_bench"))
+        assert f"bfc_register_{kind}" in {hook.name for hook in callers}
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "reason"),
+    [
+        ("learners", (Twin,), "learner test_plugins.Twin: the name 'kernel-ridge' is registered by two plugins: "),
+        ("learners", (Abstract,), "learner test_plugins.Abstract is abstract: it must define fit."),
+        ("learners", (Constant,), "learner test_plugins.Constant must be a subclass of bfc_bench.Learner."),
+        ("learners", (Mean(),), "must be a subclass of bfc_bench.Learner."),
+        ("targets", (Nameless,), "target test_plugins.Nameless must say what it is called: kind: ClassVar[str]"),
+        ("inputs", (Nameless,), "input distribution test_plugins.Nameless must be a subclass of bfc_bench.Inputs."),
+        ("labels", (None,), "labelling None must be a subclass of bfc_bench.Labels."),
+        ("data", (Nameless,), "data set test_plugins.Nameless must be a subclass of bfc_bench.DataSet."),
+        ("claims", (Nameless,), "claim kind test_plugins.Nameless must be a subclass of bfc_bench.Claim."),
+        ("metrics", (len,), "metric builtins.len must be a bfc_bench.Metric."),
+        ("metrics", (Metric("a.b", max),), "must have a name of letters, digits, - and _."),
+        ("metrics", (Metric("nmse", max),), "the name 'nmse' is registered by two plugins: 'bfc_bench', which keeps"),
+        ("suites", ("x", "x.toml"), "suite 'x.toml' must be a pathlib.Path, such as Path(__file__).with_name("),
+        ("suites", ("x", Path("/nowhere/x.toml")), "is not there; does the distribution contain it?"),
+        ("executors", ("x", 3), "executor 3 must be a function, or a class."),
+        ("executors", ("serial", max), "the name 'serial' is registered by two plugins: 'bfc_bench', which keeps it"),
+        ("plots", ("", max), "plot builtins.max must have a name, a non-empty string. Got ''."),
+        ("suites", ("x",), "bfc_register_suites raised TypeError: "),
+    ],
+)
+def test_a_wrong_registration_is_listed_with_its_reason_and_stops_nothing(kind, what, reason):
+    plugins = load_plugins([registers(kind, *what), registers("learners", Mean)])
+    [found] = reasons(plugins)
+    assert found.startswith("faulty: unavailable: ")
+    assert reason in found
+    assert plugins.learners.origin("kernel-ridge") == "bfc-bench:builtin"
+    assert plugins.executors.origin("serial") == "bfc_bench"
+    assert plugins.learner("mean-of-labels") is Mean
+
+
+def test_what_a_hook_registers_before_and_after_a_wrong_thing_is_kept():
+    def register_both(register):
+        register(Nameless)
+        register(Mean)
+        raise ValueError("and then it fails")
+
+    plugins = load_plugins([plugin(bfc_register_learners=register_both)])
+    assert plugins.learner("mean-of-labels") is Mean
+    assert reasons(plugins) == [
+        "faulty: unavailable: bfc_register_learners raised ValueError: and then it fails",
+        "faulty: unavailable: learner test_plugins.Nameless must be a subclass of bfc_bench.Learner.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, PluginError, StopIteration]
+)
+def test_a_registration_may_raise_anything(error):
+    def fails(register):
+        raise error("on purpose")
+
+    plugins = load_plugins([plugin(bfc_register_learners=fails), registers("learners", Mean)])
+    assert reasons(plugins) == [f"faulty: unavailable: bfc_register_learners raised {error.__name__}: on purpose"]
+    assert plugins.learner("mean-of-labels") is Mean
+
+
+def test_hooks_that_do_not_fit_are_named():
+    misspelt = plugin(bfc_register_lerners=lambda register: None, bfc_register_learners=lambda register: register(Mean))
+    plugins = load_plugins([misspelt, plugin(bfc_result=lambda row: None)])
+    missing, wrong = reasons(plugins)
+    assert missing.endswith("a hook 'bfc_register_lerners' that does not exist. Did you mean 'bfc_register_learners'?")
+    assert "does not fit the hooks" in wrong
+    assert "'row'" in wrong
+    assert plugins.learner("mean-of-labels") is Mean
+
+
+def test_an_unknown_name_is_explained_by_what_is_missing():
+    plugins = load_plugins([registers("executors", "threads", None), registers("suites", "x", "x.toml")])
+    with pytest.raises(
+        UsageError, match=r"unknown executor 'threads'.*\n.*'faulty' is unavailable: executor None must"
+    ):
+        plugins.executors.get("threads")
+    with pytest.raises(UsageError) as caught:
+        plugins.executors.get("other")
+    assert "unavailable" not in str(caught.value)
+
+
+def test_the_order_of_hooks_and_wrappers_are_pluggys():
+    said = []
+
+    def says(word):
+        return lambda session: said.append(word)
+
+    def around(session):
+        said.append("before")
+        result = yield
+        said.append("after")
+        return result
+
+    plugins = load_plugins(
+        [
+            plugin(bfc_run_started=says("first")),
+            plugin(bfc_run_started=(around, {"wrapper": True})),
+            plugin(bfc_run_started=(says("last"), {"trylast": True})),
+            plugin(bfc_run_started=says("second")),
+            plugin(bfc_run_started=(says("eager"), {"tryfirst": True})),
+        ]
+    )
+    plugins.manager.hook.bfc_run_started(session=None)
+    assert said == ["before", "eager", "second", "first", "last", "after"]
+
+
+def test_no_order_of_hooks_gives_away_a_name():
+    def register_twin(register):
+        register(Twin)
+
+    plugins = load_plugins([plugin(bfc_register_learners=(register_twin, {"tryfirst": True}))])
+    assert plugins.learner("kernel-ridge") is not Twin
+
+
+def wrapper(before=None, after=None, yields=1):
+    def around(result):
+        if before:
+            raise before
+        for _ in range(yields):
+            yield
+        if after:
+            raise after
+
+    return around
+
+
+@pytest.mark.parametrize("style", ["wrapper", "hookwrapper"])
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        (wrapper(before=ValueError("too early")), "ValueError: too early"),
+        (wrapper(after=SystemExit("too late")), "SystemExit: too late"),
+        (wrapper(yields=0), "must yield once. It never yields"),
+        (wrapper(yields=2), "must yield once. It yields twice"),
+    ],
+    ids=["before", "after", "never", "twice"],
+)
+def test_a_wrapper_that_fails_is_reported_and_the_others_are_called(style, hook, words, caplog):
+    heard = []
+    listener = plugin(bfc_result=lambda result: heard.append(result))
+    plugins = load_plugins([plugin(bfc_result=(hook, {style: True})), listener])
+    for row in (1, 2):
+        plugins.manager.hook.bfc_result(result=row)
+    assert heard == [1, 2]
+    [record] = caplog.records
+    assert record.getMessage().startswith("plugin faulty failed in bfc_result: ")
+    assert words in record.getMessage()
+
+
+@pytest.mark.parametrize("error", [RuntimeError, BenchError, SystemExit, GeneratorExit])
+def test_an_event_that_raises_is_reported_once_and_the_others_are_called(error, caplog):
+    def fails(result):
+        raise error("the event failed")
+
+    heard = []
+    plugins = load_plugins([plugin(bfc_result=lambda result: heard.append(result)), plugin(bfc_result=fails)])
+    for row in (1, 2, 3):
+        plugins.manager.hook.bfc_result(result=row)
+    assert heard == [1, 2, 3]
+    assert len(caplog.records) == 1
+    assert f"{error.__name__}: the event failed" in caplog.text
+
+
+def test_ctrl_c_in_an_event_still_interrupts():
+    def interrupted(result):
+        raise KeyboardInterrupt
+
+    around = []
+
+    def closes(result):
+        try:
+            yield
+        finally:
+            around.append("closed")
+
+    plugins = load_plugins([plugin(bfc_result=interrupted), plugin(bfc_result=(closes, {"wrapper": True}))])
+    with pytest.raises(KeyboardInterrupt):
+        plugins.manager.hook.bfc_result(result=None)
+    assert around == ["closed"]
+
+
+def test_the_sessions_own_listeners_may_stop_a_run_on_purpose():
+    def stops(result):
+        raise BenchError("the disk is full")
+
+    plugins = load_plugins()
+    with plugins.listening([plugin(bfc_result=stops)]), pytest.raises(BenchError, match="the disk is full"):
+        plugins.manager.hook.bfc_result(result=None)
+    plugins.manager.hook.bfc_result(result=None)
+
+
+def test_an_executor_that_cannot_be_made_names_its_plugin():
+    plugins = load_plugins([registers("executors", "broken", lambda jobs: 1 / 0), registers("executors", "odd", list)])
+    with pytest.raises(PluginError, match=r"executor 'broken' of plugin 'faulty': .*\(2\) raised ZeroDivisionError"):
+        plugins.executor("broken", 2)
+    with pytest.raises(PluginError, match=r"executor 'odd' of plugin 'faulty .*: builtins.list\(2\) raised TypeError"):
+        plugins.executor("odd", 2)
+    made: Executor = plugins.executor("serial", 2)
+    assert made.jobs == 1
+
+
+def test_a_plot_that_fails_leaves_the_others(caplog):
+    from matplotlib.figure import Figure
+
+    def good(rows):
+        return {"fine": Figure()}
+
+    def undrawable(rows):
+        figure = Figure()
+        figure.suptitle("$\\unknown$")
+        return {"undrawable": figure}
+
+    plots = {"a": lambda rows: 1 / 0, "b": good, "c": undrawable, "d": lambda rows: ["no mapping"], "e": sys.exit}
+    plugins = load_plugins([registers("plots", name, plot) for name, plot in plots.items()])
+    assert list(plugins.figures([])) == ["fine"]
+    assert [record.getMessage().split(" failed in ")[1][:8] for record in caplog.records] == [
+        f"plot '{name}'" for name in "acde"
+    ]
+
+
+# --- metrics ---
+
+
+def metrics_of(suite_file, tmp_path, *metrics, **suite):
+    module = plugin(bfc_register_metrics=lambda register: [register(metric) for metric in metrics])
+    path = suite_file(learner=[{"name": "kernel-ridge", "tune": {}}], **suite)
+    run_suite(path, store=tmp_path / "store", executor="serial", plugins=load_plugins([module]))
+    return read_results(path, store=tmp_path / "store")
+
+
+def test_metrics_are_measured_where_they_apply(suite_file, tmp_path):
+    rows = metrics_of(
+        suite_file,
+        tmp_path,
+        Metric("mean_square", lambda prediction, truth: ((prediction - truth.target) ** 2).mean()),
+        Metric("never_zero", lambda prediction, truth: 0.0, floor=1e-3),
+        Metric("signs", lambda prediction, truth: 1.0, labels=frozenset({"binary"})),
+    )
+    assert [set(row.metrics) for row in rows] == [{"mean_square", "never_zero"}] * 2
+    assert all(row.metrics["never_zero"] == 1e-3 for row in rows)
+    assert all(row.metrics["mean_square"] > 0 and row.reason == "" for row in rows)
+
+
+def test_a_metric_that_fails_is_named_and_changes_nothing_else(suite_file, tmp_path):
+    def spoils(prediction, truth):
+        prediction[:] = 0
+        return 1.0
+
+    plain = metrics_of(suite_file, tmp_path / "plain")
+    rows = metrics_of(
+        suite_file,
+        tmp_path / "faulty",
+        Metric("a_spoils", spoils),
+        Metric("exits", lambda prediction, truth: sys.exit("enough")),
+        Metric("negative", lambda prediction, truth: -1.0),
+        Metric("right", lambda prediction, truth: 1),
+    )
+    for row, same in zip(rows, plain, strict=True):
+        assert (row.status, row.nmse, row.nmse_trimmed) == ("ok", same.nmse, same.nmse_trimmed)
+        assert row.metrics == {"right": 1.0}
+        assert "metric 'a_spoils' raised ValueError: assignment destination is read-only" in row.reason
+        assert "metric 'exits' raised SystemExit: enough" in row.reason
+        assert "metric 'negative' raised ValueError: must give a finite number >= 0. Got -1.0" in row.reason
+
+
+# --- plugin objects and workers ---
+
+
+class Brings:
+    """A plugin object that pickles."""
+
+    @hookimpl
+    def bfc_register_learners(self, register):
+        register(Mean)
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+@pytest.mark.parametrize("how", ["object", "module"])
+def test_a_plugin_that_is_not_installed_reaches_the_workers(executor, how, suite_file, tmp_path):
+    extra = Brings() if how == "object" else sys.modules[__name__]
+    path = suite_file(learner=[{"name": "mean-of-labels"}])
+    session = run_suite(path, store=tmp_path / "store", executor=executor, jobs=1, plugins=load_plugins([extra]))
+    assert session.statuses == {"ok": 2}
+
+
+@hookimpl
+def bfc_register_learners(register):
+    register(Mean)
+
+
+def local_plugin():
+    class Local:
+        @hookimpl
+        def bfc_register_learners(self, register):
+            register(Mean)
+
+    return Local()
+
+
+def made_module():
+    made = ModuleType("made_up")
+    made.bfc_register_learners = bfc_register_learners
+    return made
+
+
+@pytest.mark.parametrize(("make", "words"), [(local_plugin, "Local"), (made_module, "'made_up'")])
+def test_a_plugin_that_cannot_be_sent_stops_before_anything_runs_except_in_serial(make, words, suite_file, tmp_path):
+    path, plugins = suite_file(learner=[{"name": "mean-of-labels"}]), load_plugins([make()])
+    with pytest.raises(UsageError, match="cannot be sent to a worker process") as caught:
+        run_suite(path, store=tmp_path / "store", jobs=1, plugins=plugins)
+    assert words in str(caught.value)
+    session = run_suite(path, store=tmp_path / "store", executor="serial", plugins=plugins)
+    assert session.statuses == {"ok": 2}
+
+
+def test_a_plugin_that_only_listens_stays_with_the_session(suite_file, tmp_path):
+    rows = []
+    listener = plugin(bfc_result=lambda result: rows.append(result))
+    path = suite_file(learner=[{"name": "mean-of-labels"}])
+    run_suite(path, store=tmp_path / "store", jobs=1, plugins=load_plugins([Brings(), listener]))
+    assert [row.status for row in rows] == ["ok", "ok"]
