@@ -31,20 +31,23 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
     sizes = sorted({float(n) for by_degree in curves.values() for curve in by_degree.values() for n in curve.n})
     log_axis(axes[0].xaxis, sizes, most=6, at=sizes, pad=0.04)
     axes[0].set_ylim(LEAST, 1.08)
+    # Degrees stand side by side at each n, so that their intervals stay visible.
+    step = 0.012 * np.log(sizes[-1] / sizes[0]) if sizes else 0.0
+    shifts = {degree: np.exp((i - (len(degrees) - 1) / 2) * step) for i, degree in enumerate(degrees)}
     for panel, ((d, label), by_degree) in zip(axes, curves.items(), strict=True):
         for degree, curve in by_degree.items():
-            style = styles[f"degree {degree}"]
+            style, n = styles[f"degree {degree}"], curve.n * shifts[degree]
             markers, r2 = Markers(panel, style.colour), np.maximum(1 - curve.values, LEAST)
             mean, lo, hi = (np.maximum(1 - error, LEAST) for error in (curve.mean, curve.hi, curve.lo))
-            panel.fill_between(curve.n, lo, hi, color=style.colour, alpha=0.13, linewidth=0)
-            markers(np.tile(curve.n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
-            markers(curve.n, mean, style.marker, linestyle=style.line, linewidth=1.5)
+            panel.vlines(n, lo, hi, color=style.colour, linewidth=1, alpha=0.6)
+            markers(np.tile(n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
+            markers(n, mean, style.marker, linestyle=style.line, linewidth=1.5)
             if sizes[0] <= harmonics_dimension(d, degree) <= sizes[-1]:
                 panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
         panel.set_title(f"{label}, d = {d}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "training points n", "R² of the degree")
     notes = [
-        "Line: mean of the replicates. Band: its 95 % t-interval. Dots: replicates. "
+        "Line: mean of the replicates. Bar: its 95 % t-interval. Dots: replicates. "
         "Dotted: n = B(d, k), the number of harmonics of degree k.",
         f"R² is an unbiased estimate, which may come out above 1; below {LEAST:g} it is drawn there.",
     ]
