@@ -115,7 +115,7 @@ class Curves(list["Curve"]):
 
     def frame(self) -> pd.DataFrame:
         """One line per point: task, d, label, metric, n, the mean over replicates with its interval."""
-        return Records(point for curve in self for point in curve.points()).frame()
+        return Records(point for curve in self for point in curve.points).frame()
 
     def _repr_html_(self) -> str:
         return str(self.frame()._repr_html_())  # type: ignore[operator]

@@ -147,7 +147,7 @@ def test_a_suite_of_the_guides_parts_runs_and_is_judged(
     session = bfc_bench.run_suite(suite, store=tmp_path, executor="serial", plugins=plugins)
     assert session.statuses == {"ok": 8}
     assert capsys.readouterr().out == "guide: {'ok': 8}\n"
-    rows = session.store.rows("guide", 1)
+    rows = bfc_bench.open_store(tmp_path, plugins=plugins)["guide"].rows()
     assert all(row.metrics["largest_error"] ** 2 >= row.nmse > 0 for row in rows)
     fits, near = judge(parse_claims(suite, plugins.claims), rows)
     assert (fits.kind, fits.verdict) == ("overfits", "supported")
@@ -189,4 +189,4 @@ def test_the_helpers_of_claims_are_public() -> None:
     section = TEXT[TEXT.index("## A claim") : TEXT.index("## A suite")]
     table = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     names = re.findall(r"`(\w+)", " ".join(table))
-    assert {"sample", "Region", "Bounded"} <= set(names) <= set(claims.__all__)
+    assert {"measure", "Region", "Bounded"} <= set(names) <= set(claims.__all__)
