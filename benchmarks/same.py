@@ -56,8 +56,10 @@ def _by_point(rows: list[Row]) -> dict[tuple[str, str, int, int, int], Row]:
 
 
 def _compared(row: Row) -> dict[str, Any]:
-    """The columns that must be equal; floats compare bit for bit, but that nan is equal to itself."""
-    return {name: json.dumps(getattr(row, name), sort_keys=True) for name in COLUMNS if name not in UNEQUAL}
+    """The columns that must be equal, as texts that keep every bit of a number; an empty table is as none."""
+    columns = {name: getattr(row, name) for name in COLUMNS if name not in UNEQUAL}
+    columns["stages"] = {name: {k: v for k, v in stage.items() if v != {}} for name, stage in row.stages.items()}
+    return {name: json.dumps(value, sort_keys=True) for name, value in columns.items()}
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from bfc_bench.cli.options import (
     SuiteArgument,
     TaskOption,
     UriOption,
+    console,
     redo_of,
 )
 
@@ -55,15 +56,13 @@ def run(
     tracking_uri: UriOption = None,
 ) -> None:
     """Run what is missing of a suite. The same command again continues; more learners, sizes or replicates extend."""
-    from rich.console import Console
-
     from bfc_bench.api import run_suite
     from bfc_bench.cli.display import Display
     from bfc_bench.plugins import load_plugins
 
-    console, plugins = Console(), load_plugins()
-    tracker = None if no_mlflow else _tracker(tracking_uri, console)
-    with Display(console) as display:
+    out, plugins = console(160), load_plugins()
+    tracker = None if no_mlflow else _tracker(tracking_uri, out)
+    with Display(out) as display:
         session = run_suite(
             suite,
             store=store,
@@ -77,24 +76,22 @@ def run(
             plugins=plugins,
             listeners=[display, tracker] if tracker else [display],
         )
-    _conclude(session, plugins, tracker, tracking_uri, console)
+    _conclude(session, plugins, tracker, tracking_uri, out)
     raise typer.Exit(session.exit_code)
 
 
-def _tracker(uri: str | None, console: Console) -> MlflowTracker:
+def _tracker(uri: str | None, out: Console) -> MlflowTracker:
     from bfc_bench.run.provenance import git_commit
     from bfc_bench.tracking.live import MlflowTracker
 
     return MlflowTracker(
         uri,
-        warn=lambda message: console.print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True),
+        warn=lambda message: out.print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True),
         git=git_commit(Path.cwd()),
     )
 
 
-def _conclude(
-    session: Session, plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, console: Console
-) -> None:
+def _conclude(session: Session, plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, out: Console) -> None:
     """The last words of a run: a table of errors, what was done, and where the report is."""
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import OpenStore
@@ -107,7 +104,7 @@ def _conclude(
             stored.report()
             if tracker is not None and not tracker.failed and not session.interrupted:
                 stored.log_report(uri)
-            print_summary(stored, console)
+            print_summary(stored, out)
     bad = sum(count for status, count in session.statuses.items() if status not in ("ok", "skipped")) + len(plan.failed)
     counts = ", ".join(f"{count} {status}" for status, count in sorted(session.statuses.items())) or "nothing to do"
     text = f"{session.suite}@{session.version}: {plan.cells} cells; this run: {counts}."
@@ -117,5 +114,5 @@ def _conclude(
         text += f" {bad} are not ok; `--redo failed` tries them again."
     if session.interrupted:
         text += " Interrupted; the same command continues."
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"Report: {stored.directory / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+    out.print(f"Report: {stored.directory / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
