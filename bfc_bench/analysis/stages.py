@@ -65,8 +65,8 @@ class StageErrors:
 def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]:
     """What rows hold of every stage, stages in order of training, the last ``FINAL``.
 
-    Of the predictors' errors ``metric`` is taken, where it is a column. Learners that show neither stages, nor features,
-    nor errors in parts of the target are left out.
+    Of the predictors' errors ``metric`` is taken, where it is a column. Learners that show neither stages, features nor
+    errors in parts of the target are left out.
     """
     values: dict[tuple[str, int, int, str, str, Quantity], list[float]] = defaultdict(list)
     for row in rows:
