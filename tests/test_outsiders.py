@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -173,20 +175,112 @@ def bfc_register_lerners(register):
     pass
 """
 
+REGISTERS_A_WRONG_CLASS = """
+from bfc_bench import hookimpl
 
-@pytest.mark.parametrize(
-    ("name", "code", "words"),
-    [
-        ("twin", REGISTERS_A_TAKEN_NAME, ["learner name 'nearest-neighbour'", GOOD, "outside-twin:twin"]),
-        ("misspelt", MISSPELLS_A_HOOK, ["outside-misspelt:misspelt", "'bfc_register_lerners'", "Did you mean"]),
-    ],
-    ids=["taken name", "misspelt hook"],
-)
-def test_a_plugin_that_breaks_the_contract_stops_with_its_name(
-    outside: Outside, tmp_path: Path, name: str, code: str, words: list[str]
+class Wrong:
+    pass
+
+@hookimpl
+def bfc_register_inputs(register):
+    register(Wrong)
+"""
+
+
+BROKEN = {
+    "twin": (
+        REGISTERS_A_TAKEN_NAME,
+        ["learner outside_twin.Twin: the name 'nearest-neighbour'", GOOD, "keeps it, and 'outside-twin:twin'"],
+    ),
+    "misspelt": (MISSPELLS_A_HOOK, ["'bfc_register_lerners'", "Did you mean 'bfc_register_learners'"]),
+    "wrong": (REGISTERS_A_WRONG_CLASS, ["outside_wrong.Wrong must be a subclass of bfc_bench.Inputs"]),
+    "exits": ("raise SystemExit('no licence')", ["SystemExit: no licence"]),
+    "interrupts": ("raise KeyboardInterrupt", ["KeyboardInterrupt"]),
+}
+"""A module's code, and what is said of it."""
+
+
+@pytest.fixture(scope="module")
+def broken(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a distribution for each way of breaking the contract is installed."""
+    folder = tmp_path_factory.mktemp("broken")
+    sources = [write_module(folder / name, name, code) for name, (code, _) in BROKEN.items()]
+    outside.install(*sources, target=folder / "installed")
+    return folder / "installed"
+
+
+@pytest.mark.parametrize(("verb", "exit_code"), [("list", 0), ("doctor", 1)])
+def test_plugins_that_break_the_contract_are_listed_with_the_reason_and_stop_nothing(
+    outside: Outside, broken: Path, tmp_path: Path, verb: str, exit_code: int
 ) -> None:
-    outside.install(write_module(tmp_path / name, name, code), target=tmp_path / "installed")
-    done = outside.bench("list", cwd=tmp_path, path=tmp_path / "installed")
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert all(word in done.stderr for word in words), done.stderr
+    done = outside.bench(verb, cwd=tmp_path, path=broken)
+    assert done.returncode == exit_code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+    for name, (_, words) in BROKEN.items():
+        [line] = [line for line in done.stdout.splitlines() if f"outside-{name}:{name}: unavailable: " in line]
+        assert all(word in line for word in words), line
+
+
+def test_a_suite_that_needs_what_is_broken_is_told_why(outside: Outside, broken: Path, tmp_path: Path) -> None:
+    done = outside.bench("plan", "smoke", cwd=tmp_path, path=broken)
+    assert done.returncode == 0, done.stderr
+    done = outside.bench("plan", "smoke", "--set", "task.teacher-L3.inputs.kind='wrong'", cwd=tmp_path, path=broken)
+    assert done.returncode == 2
+    assert "unknown input distribution 'wrong'" in done.stderr
+    assert "Plugin 'outside-exits:exits' is unavailable: SystemExit: no licence" in done.stderr
+    assert "Plugin 'outside-wrong:wrong' is unavailable: input distribution outside_wrong.Wrong must" in done.stderr
+    assert "Twin" not in done.stderr
+
+
+EVERYTHING = "outside-everything:everything"
+
+
+@pytest.fixture(scope="module")
+def everything(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a distribution is installed that adds one of each kind of part."""
+    folder = tmp_path_factory.mktemp("everything")
+    shutil.copytree(Path(__file__).parent / "everything", folder / "source")
+    outside.install(folder / "source", target=folder / "installed")
+    return folder / "installed"
+
+
+def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, everything: Path, tmp_path: Path) -> None:
+    done = outside.bench("list", cwd=tmp_path, path=everything)
+    assert done.returncode == 0, done.stderr
+    listed = dict(re.split(r"  +", line)[:2] for line in done.stdout.splitlines() if EVERYTHING in line)
+    assert listed == {
+        "learner": "outside-plane",
+        "input distribution": "outside-cube",
+        "target": "outside-bump",
+        "labelling": "outside-shifted",
+        "data set": "outside-points",
+        "metric": "outside_largest",
+        "claim kind": "outside-within",
+        "suite": "everything",
+        "executor": "outside-futures",
+        "plot": "outside-sizes",
+    }
+
+
+def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
+    outside: Outside, everything: Path, tmp_path: Path
+) -> None:
+    def bench(verb: str, *arguments: str) -> str:
+        store = ("--store", str(tmp_path / "store"))
+        done = outside.bench(verb, "everything", *store, *arguments, cwd=tmp_path, path=everything)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    bench("run", "--no-mlflow", "--jobs", "2", "--executor", "outside-futures")
+    rows = json.loads(bench("results", "--format", "json"))
+    assert [row["status"] for row in rows] == ["ok"] * 6
+    assert all(row["metrics"]["outside_largest"] ** 2 > row["nmse"] > 0 for row in rows)
+    assert (tmp_path / "store" / "heard.txt").read_text() == "everything: {'ok': 6}"
+    [verdict] = json.loads(bench("claims", "--format", "json"))
+    assert (verdict["kind"], verdict["verdict"]) == ("outside-within", "supported")
+    assert verdict["statement"] == "outside-plane stays within 100 (bumps, d = 3, n = 40)."
+    bench("report", "--output", str(tmp_path / "report"))
+    assert (tmp_path / "report" / "figures" / "outside-sizes.svg").exists()
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "outside-sizes" in page
+    assert "outside-plane stays within 100" in page

@@ -75,6 +75,13 @@ def registers(kind: str, *what: object):
     return plugin(**{f"bfc_register_{kind}": lambda register: register(*what)})
 
 
+def listener(heard: list):
+    def hears(result):
+        heard.append(result)
+
+    return plugin(bfc_result=hears)
+
+
 def reasons(plugins: Plugins) -> list[str]:
     return [str(item) for item in plugins.unavailable]
 
@@ -230,8 +237,7 @@ def wrapper(before=None, after=None, yields=1):
 )
 def test_a_wrapper_that_fails_is_reported_and_the_others_are_called(style, hook, words, caplog):
     heard = []
-    listener = plugin(bfc_result=lambda result: heard.append(result))
-    plugins = load_plugins([plugin(bfc_result=(hook, {style: True})), listener])
+    plugins = load_plugins([plugin(bfc_result=(hook, {style: True})), listener(heard)])
     for row in (1, 2):
         plugins.manager.hook.bfc_result(result=row)
     assert heard == [1, 2]
@@ -246,7 +252,7 @@ def test_an_event_that_raises_is_reported_once_and_the_others_are_called(error, 
         raise error("the event failed")
 
     heard = []
-    plugins = load_plugins([plugin(bfc_result=lambda result: heard.append(result)), plugin(bfc_result=fails)])
+    plugins = load_plugins([listener(heard), plugin(bfc_result=fails)])
     for row in (1, 2, 3):
         plugins.manager.hook.bfc_result(result=row)
     assert heard == [1, 2, 3]
@@ -408,7 +414,6 @@ def test_a_plugin_that_cannot_be_sent_stops_before_anything_runs_except_in_seria
 
 def test_a_plugin_that_only_listens_stays_with_the_session(suite_file, tmp_path):
     rows = []
-    listener = plugin(bfc_result=lambda result: rows.append(result))
     path = suite_file(learner=[{"name": "mean-of-labels"}])
-    run_suite(path, store=tmp_path / "store", jobs=1, plugins=load_plugins([Brings(), listener]))
+    run_suite(path, store=tmp_path / "store", jobs=1, plugins=load_plugins([Brings(), listener(rows)]))
     assert [row.status for row in rows] == ["ok", "ok"]

@@ -1,0 +1,219 @@
+"""One of everything that a plugin can add."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import PositiveFloat
+
+from bfc_bench import (
+    Context,
+    Data,
+    DataSet,
+    Fault,
+    Inputs,
+    Labels,
+    Law,
+    Learner,
+    Metric,
+    PointClaim,
+    Predictor,
+    Row,
+    Rule,
+    Target,
+    Teacher,
+    Truth,
+    Verdict,
+    hookimpl,
+)
+from bfc_bench.analysis.claims import Region, mean_of, sample
+
+
+class Plane(Learner):
+    """Least squares on (1, x)."""
+
+    name: ClassVar[str] = "outside-plane"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        return FittedPlane(np.linalg.lstsq(with_one(train.x), train.y, rcond=None)[0])
+
+
+class FittedPlane(Predictor):
+    def __init__(self, weights: np.ndarray) -> None:
+        self.weights = weights
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return with_one(x) @ self.weights
+
+
+def with_one(x: np.ndarray) -> np.ndarray:
+    return np.hstack([np.ones((len(x), 1)), x])
+
+
+class Cube(Inputs):
+    """x uniform on [0, 1]^d."""
+
+    kind: ClassVar[str] = "outside-cube"
+
+    def sample(self, rng: np.random.Generator, m: int, law: Law) -> np.ndarray:
+        return rng.random((m, law.d))
+
+    def square_mean(self, law: Law) -> np.ndarray:
+        return np.full(law.d, 1 / 3)
+
+
+class Bump(Target):
+    """G*(x) = exp(-|x - c|^2), c = ``centre`` in every coordinate, plus the first coordinate."""
+
+    kind: ClassVar[str] = "outside-bump"
+    centre: float = 0.0
+
+    def draw(self, rng: np.random.Generator, law: Law) -> Teacher:
+        return OneBump(self.centre)
+
+
+class OneBump(Teacher):
+    def __init__(self, centre: float) -> None:
+        self.centre = centre
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return np.exp(-((x - self.centre) ** 2).sum(1)) + x[:, 0]
+
+
+class Shifted(Labels):
+    """y = G*(x) + ``by`` standard deviations."""
+
+    kind: ClassVar[str] = "outside-shifted"
+    by: float = 0.01
+
+    def label(self, rng: np.random.Generator, seen: np.ndarray, values: np.ndarray, rule: Rule) -> np.ndarray:
+        return values + self.by * rule.deviation
+
+
+class Points(DataSet):
+    """Three points on a line."""
+
+    kind: ClassVar[str] = "outside-points"
+
+    def load(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(3.0)[:, None], np.arange(3.0)
+
+
+def largest(prediction: np.ndarray, truth: Truth) -> float:
+    """The largest error over the target's standard deviation."""
+    return float(np.max(np.abs(prediction - truth.target)) / np.std(truth.target))
+
+
+class Within(PointClaim):
+    """The geometric mean of the metric is at most ``bound``."""
+
+    kind: ClassVar[str] = "outside-within"
+    label: str
+    bound: PositiveFloat
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        return (self.label,)
+
+    def judge(self, rows: Sequence[Row]) -> Verdict:
+        at = self.at(rows)
+        statement = f"{self.label} stays within {self.bound:g} ({at})."
+        found = mean_of(sample(rows, self.label, self.metric, at))
+        return self.verdict(statement, Region(hi=self.bound), found, log=True)
+
+
+class Futures:
+    """Runs units in a process pool of the standard library."""
+
+    enforces_limits = False
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+
+    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> "FuturesPool":
+        return FuturesPool(call, ProcessPoolExecutor(self.jobs, get_context("spawn"), prepare))
+
+
+class FuturesPool:
+    def __init__(self, call: Callable[[Any], Any], pool: ProcessPoolExecutor) -> None:
+        self.call, self.pool = call, pool
+        self.keys: dict[Future[Any], int] = {}
+
+    def submit(self, key: int, payload: Any, seconds: float) -> None:
+        self.keys[self.pool.submit(self.call, payload)] = key
+
+    def outcomes(self) -> Iterator[tuple[int, Any]]:
+        while self.keys:
+            for future in wait(self.keys, return_when=FIRST_COMPLETED).done:
+                key, error = self.keys.pop(future), future.exception()
+                yield key, Fault("raised", f"{type(error).__name__}: {error}") if error else future.result()
+
+    def close(self, now: bool = False) -> None:
+        self.pool.shutdown(cancel_futures=now)
+
+
+def sizes(rows: Sequence[Row]) -> dict[str, Any]:
+    """The sizes of all cells."""
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.subplots().hist([row.n for row in rows])
+    return {"outside-sizes": figure}
+
+
+@hookimpl
+def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+    register(Plane)
+
+
+@hookimpl
+def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
+    register(Cube)
+
+
+@hookimpl
+def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
+    register(Bump)
+
+
+@hookimpl
+def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
+    register(Shifted)
+
+
+@hookimpl
+def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
+    register(Points)
+
+
+@hookimpl
+def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
+    register(Metric("outside_largest", largest))
+
+
+@hookimpl
+def bfc_register_claims(register: Callable[[type[PointClaim]], None]) -> None:
+    register(Within)
+
+
+@hookimpl
+def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
+    register("everything", Path(__file__).with_name("everything.toml"))
+
+
+@hookimpl
+def bfc_register_executors(register: Callable[[str, Callable[[int], Futures]], None]) -> None:
+    register("outside-futures", Futures)
+
+
+@hookimpl
+def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], dict[str, Any]]], None]) -> None:
+    register("outside-sizes", sizes)
+
+
+@hookimpl
+def bfc_run_finished(session: Any) -> None:
+    (Path(session.store.directory) / "heard.txt").write_text(f"{session.suite}: {dict(session.statuses)}")
