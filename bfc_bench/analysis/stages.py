@@ -65,14 +65,14 @@ class StageErrors:
 def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]:
     """What rows hold of every stage, stages in order of training, the last ``FINAL``.
 
-    Of the predictors' errors ``metric`` is taken. Learners that show neither stages, nor features, nor errors in parts
-    of the target are left out.
+    Of the predictors' errors ``metric`` is taken, where it is a column. Learners that show neither stages, features nor
+    errors in parts of the target are left out.
     """
     values: dict[tuple[str, int, int, str, str, Quantity], list[float]] = defaultdict(list)
     for row in rows:
         if row.status == "ok" and (row.stages or row.feature_errors or row.part_errors):
-            final = {metric: getattr(row, metric), "feature_errors": row.feature_errors, "part_errors": row.part_errors}
-            final |= row.chosen.get("measured") or {}
+            final = {metric: getattr(row, metric, None), **(row.chosen.get("measured") or {})}
+            final |= {"feature_errors": row.feature_errors, "part_errors": row.part_errors}
             for stage, measured in [*row.stages.items(), (FINAL, final)]:
                 for quantity, value in _quantities(measured, metric):
                     if isinstance(value, int | float) and math.isfinite(value):

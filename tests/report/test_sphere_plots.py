@@ -112,3 +112,9 @@ def test_the_report_shows_the_arithmetic_mean_of_errors_in_parts_of_the_target(t
     by_degree = {(20, "joint"): {2: curves(rows, "part_errors.degree2")[0]}}
     (panel,) = sphere_plots.degree_curves(by_degree).axes
     assert [list(line.get_ydata()) for line in panel.get_lines()][-1] == [pytest.approx(1 - 0.0112)]
+
+
+def test_a_report_on_errors_in_a_part_of_the_target_takes_no_logarithm(tmp_path):
+    page = write_report(tmp_path, suite={"name": "s"}, rows=cells("stairs"), metric="part_errors.degree2").read_text()
+    assert "Mean of 3 replicates, unless R says otherwise" in page
+    assert "Decay: exponent" not in page
