@@ -10,7 +10,6 @@ if TYPE_CHECKING:
         judge_claims,
         load_learner,
         load_suite,
-        open_store,
         read_results,
         run_suite,
     )
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
     from bfc_bench.markers import hookimpl
     from bfc_bench.plugins import load_plugins
     from bfc_bench.store.row import Row
+    from bfc_bench.stored_suite import StoredSuite, open_store
     from bfc_bench.tasks.base import DataSet, Inputs, Labels, Law, Rule, Target, Teacher
     from bfc_bench.tasks.metrics import Metric, Truth
 
 _HOMES = {
     "bfc_bench.analysis.claims": ("Claim", "PointClaim", "Verdict"),
-    "bfc_bench.api": (
-        *("as_sklearn", "judge_claims", "load_learner", "load_suite", "open_store", "read_results", "run_suite"),
-    ),
+    "bfc_bench.api": ("as_sklearn", "judge_claims", "load_learner", "load_suite", "read_results", "run_suite"),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
     "bfc_bench.executors.base": ("Executor", "Fault", "Pool"),
     "bfc_bench.learner": (
@@ -49,6 +47,7 @@ _HOMES = {
     "bfc_bench.markers": ("hookimpl",),
     "bfc_bench.plugins": ("load_plugins",),
     "bfc_bench.store.row": ("Row",),
+    "bfc_bench.stored_suite": ("StoredSuite", "open_store"),
     "bfc_bench.tasks.base": ("DataSet", "Inputs", "Labels", "Law", "Rule", "Target", "Teacher"),
     "bfc_bench.tasks.metrics": ("Metric", "Truth"),
 }
@@ -80,6 +79,7 @@ __all__ = [
     "Row",
     "Rule",
     "StoreError",
+    "StoredSuite",
     "Target",
     "TaskFacts",
     "Teacher",

@@ -107,7 +107,7 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         import pandas as pd
 
         suites = [(name, len(suite.rows()), len(suite.sessions)) for name, suite in self.items()]
-        return str(pd.DataFrame(suites, columns=["suite", "cells", "runs"])._repr_html_())  # type: ignore[operator]
+        return str(pd.DataFrame(suites, columns=["suite", "cells", "runs"])._repr_html_())
 
 
 class Curves(list["Curve"]):
@@ -118,7 +118,7 @@ class Curves(list["Curve"]):
         return Records(point for curve in self for point in curve.points).frame()
 
     def _repr_html_(self) -> str:
-        return str(self.frame()._repr_html_())  # type: ignore[operator]
+        return str(self.frame()._repr_html_())
 
 
 @dataclass(frozen=True)
@@ -282,4 +282,4 @@ class StoredSuite:
         from bfc_bench.report.tables import summary_table
 
         table = pd.DataFrame(summary_table(self.rows(), self.levels))
-        return f"<b>{self.name}@{self.version}</b> in {self.store.directory}{table._repr_html_()}"  # type: ignore[operator]
+        return f"<b>{self.name}@{self.version}</b> in {self.store.directory}{table._repr_html_()}"

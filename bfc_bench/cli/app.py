@@ -40,7 +40,7 @@ class Verbs(TyperGroup):
         app = typer.Typer()
         app.callback()(lambda: None)
         import_module(f"bfc_bench.cli.{cmd_name}").add_to(app)
-        return typer.main.get_group(app).commands[cmd_name]  # type: ignore[attr-defined]
+        return typer.main.get_group(app).commands[cmd_name]
 
 
 app = typer.Typer(

@@ -34,7 +34,7 @@ class Records(list[R]):
         return pd.DataFrame([record.as_dict() for record in self])
 
     def _repr_html_(self) -> str:
-        return str(self.frame()._repr_html_())  # type: ignore[operator]
+        return str(self.frame()._repr_html_())
 
 
 def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:

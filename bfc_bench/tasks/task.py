@@ -55,6 +55,7 @@ class Task:
 
     def identity(self) -> dict[str, Any]:
         """What of the definition tells this task from others: options that have their defaults are left out."""
+        parts: dict[str, Inputs | Target | Labels]
         parts = {"inputs": self.inputs, "target": self.target, "labels": self.labels}
         named = {part: {"kind": value.kind, **value.changed()} for part, value in parts.items()}
         return {"name": self.name, **named, **({"unlabeled": self.unlabeled} if self.unlabeled else {})}
