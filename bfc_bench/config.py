@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
 def _ordered(value: Any, plain: Any) -> Any:
     """``plain``, the plain form of ``value``, with whatever is a set in ``value`` sorted."""
     if isinstance(value, set | frozenset):
-        return sorted((_ordered(item, to_jsonable_python(item)) for item in value), key=_rank)
+        return sorted((_ordered(item, to_jsonable_python(item)) for item in value), key=rank)
     if isinstance(value, BaseModel):
         return {name: _ordered(getattr(value, name, None), item) for name, item in plain.items()}
     if isinstance(value, Mapping) and isinstance(plain, dict):
@@ -65,8 +65,8 @@ def _ordered(value: Any, plain: Any) -> Any:
     return plain
 
 
-def _rank(plain: Any) -> tuple[float, str]:
-    """Numbers by size, then everything else by its text."""
+def rank(plain: Any) -> tuple[float, str]:
+    """Puts plain values of a set in order: numbers by size, then everything else by its text."""
     return (plain, "") if isinstance(plain, int | float) else (inf, canonical_json(plain))
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bfc_bench.config import rank
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.run.fitting import Choice, Outcome, attempt, check_prediction, fit, predict, tune
@@ -153,10 +154,12 @@ def _chosen(item: Work, choice: Choice | Failure, outcome: Outcome) -> dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and NumPy scalars as lists and numbers; values that are not finite as None; anything else as text."""
+    """Arrays and NumPy scalars as lists and numbers, sets in order; what is not finite as None; the rest as text."""
     if isinstance(value, dict) or hasattr(value, "items"):
         return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(v) for v in value), key=rank)
+    if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, bool | int | str) or value is None:
         return value

@@ -132,3 +132,9 @@ def test_sets_inside_other_values_are_sorted():
     made = Nested(groups=(frozenset({30, 1, 200}),), named={"x": frozenset("qwertz")})
     assert made.plain() == {"groups": [[1, 30, 200]], "named": {"x": sorted("qwertz")}, "limit": 0}
     assert made.changed() == {"groups": [[1, 30, 200]], "named": {"x": sorted("qwertz")}}
+
+
+def test_sets_among_the_facts_of_a_fit_are_sorted_too():
+    from bfc_bench.run.cell import _plain
+
+    assert _plain({"used": {30, 1, 200}, "names": frozenset("cab")}) == {"used": [1, 30, 200], "names": ["a", "b", "c"]}

@@ -1,0 +1,45 @@
+"""What the README shows works as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TEXT = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+def test_the_python_section_is_a_script_that_runs(faulty, suite_file, tmp_path):
+    """Run as a file, with workers, on a small suite in the place of ``smoke``, its learners under the same labels."""
+    [script] = [block for block in BLOCKS if "open_store" in block]
+    learners = [{"name": "mean", "label": "quad-densenet"}, {"name": "linear-ridge", "label": "layerwise-sum"}]
+    path = suite_file(learner=learners, replicates=3, levels=[0.9])
+    assert script.count('"smoke"') == 2
+    file = tmp_path / "script.py"
+    file.write_text(script.replace('"smoke"', repr(str(path))))
+    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(file)],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "layerwise-sum" in done.stdout
+    assert (tmp_path / "report" / "report.html").exists()
+    assert (tmp_path / "results" / "mlflow.db").exists()
+
+
+def test_every_verb_of_the_table_exists_and_none_is_missing():
+    from bfc_bench.cli.app import VERBS
+
+    named = re.findall(r"^\| `bfc-bench (\w+)", TEXT, flags=re.MULTILINE)
+    assert sorted(named) == sorted(VERBS)
+
+
+def test_the_learner_that_the_readme_shows_keeps_the_contract():
+    from bfc_bench.testing import check_learner
+
+    [code] = [block for block in BLOCKS if "class RidgeOnSquares" in block]
+    names: dict[str, object] = {"__name__": "the_readme"}
+    exec(code, names)
+    check_learner(names["RidgeOnSquares"])
