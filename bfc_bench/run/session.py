@@ -79,16 +79,14 @@ def run(
     ``listeners`` are plugin objects that take part in this run only. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
-    plugins.executors.get(executor)
-    extra = Extra.of(plugins)
+    opened, extra = plugins.executor(executor, jobs), Extra.of(plugins)
+    if not getattr(opened, "in_process", False):
+        extra.check()
     suite = grid.suite
     store = Store(directory, write=True)
     with store.lock(), plugins.listening(listeners):
         id = secrets.token_hex(6)
         plan = plan_for(grid, store, device, session=id, retry_failed=retry_failed)
-        opened = plugins.executor(executor, jobs)
-        if not getattr(opened, "in_process", False):
-            extra.check()
         facts = provenance(device, executor, opened.jobs)
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
