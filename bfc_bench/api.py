@@ -11,7 +11,6 @@ from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
 from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Suite, read_suite
@@ -77,18 +76,16 @@ def run_suite(
     where = "suite" if isinstance(suite, Suite) else str(suite_path(suite, plugins.suites))
     model = suite if isinstance(suite, Suite) else read_suite(Path(where), changes)
     grid = resolve(model, plugins, where, learners, tasks)
-    plugins.executors.get(executor, "executor")
-    with Store(Path(store), write=True) as opened:
-        return run(
-            grid,
-            plugins,
-            opened,
-            device=resolve_device(device),
-            executor=executor,
-            jobs=jobs or usable_cores(),
-            redo=redo,
-            listeners=listeners,
-        )
+    return run(
+        grid,
+        plugins,
+        Path(store),
+        device=resolve_device(device),
+        executor=executor,
+        jobs=jobs or usable_cores(),
+        redo=redo,
+        listeners=listeners,
+    )
 
 
 def usable_cores() -> int:

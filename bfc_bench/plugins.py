@@ -87,7 +87,7 @@ class Plugins:
         who = f"executor {name!r} of plugin {self.executors.origin(name)!r}"
         try:
             executor = factory(jobs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PluginError(f"{who}: {described(factory)}({jobs}) raised {_words(error)}.") from error
         lacking = [wanted for wanted in ("jobs", "enforces_limits", "open") if not hasattr(executor, wanted)]
         if lacking:
@@ -100,6 +100,8 @@ class Plugins:
         for name in self.plots:
             with isolated(partial(self._failed, self.plots.origin(name), f"plot {name!r}")):
                 drawn = {str(stem): figure for stem, figure in self.plots.get(name)(rows).items()}
+                if taken := sorted(drawn.keys() & figures.keys()):
+                    raise ValueError(f"the file stem {taken[0]!r} is another plot's")
                 for figure in drawn.values():
                     figure.draw_without_rendering()  # what is wrong with a figure often shows only here
                 figures |= drawn
@@ -122,7 +124,8 @@ class Plugins:
         with isolated(lambda error: self._miss(name, _unfit(error)), passes=()):
             self.manager.register(plugin, name)
         for hook in self.manager.get_hookcallers(plugin) or ():
-            if not hook.has_spec():
+            mine = [impl for impl in hook.get_hookimpls() if impl.plugin is plugin]
+            if not hook.has_spec() and not all(impl.optionalhook for impl in mine):
                 known = [spec for spec in vars(hookspecs) if spec.startswith("bfc_")]
                 self._miss(name, f"implements a hook {hook.name!r} that does not exist.{suggest(hook.name, known)}")
 

@@ -15,6 +15,7 @@ from bfc_bench import (
     Learner,
     Metric,
     PluginError,
+    PointClaim,
     Predictor,
     Target,
     UsageError,
@@ -23,7 +24,9 @@ from bfc_bench import (
     read_results,
     run_suite,
 )
+from bfc_bench.analysis.claims import judge, parse_claims
 from bfc_bench.plugins import Plugins
+from bfc_bench.suite.model import read_suite
 
 
 class Mean(Learner):
@@ -309,12 +312,58 @@ def test_a_plot_that_fails_leaves_the_others(caplog):
         figure.suptitle("$\\unknown$")
         return {"undrawable": figure}
 
-    plots = {"a": lambda rows: 1 / 0, "b": good, "c": undrawable, "d": lambda rows: ["no mapping"], "e": sys.exit}
+    plots = {
+        "a": lambda rows: 1 / 0,
+        "b": good,
+        "c": undrawable,
+        "d": lambda rows: ["no mapping"],
+        "e": sys.exit,
+        "f": good,
+    }
     plugins = load_plugins([registers("plots", name, plot) for name, plot in plots.items()])
     assert list(plugins.figures([])) == ["fine"]
     assert [record.getMessage().split(" failed in ")[1][:8] for record in caplog.records] == [
-        f"plot '{name}'" for name in "acde"
+        f"plot '{name}'" for name in "acdef"
     ]
+
+
+def faulty_claim(**methods):
+    """A kind of claim that raises where it is told to."""
+
+    class Faulty(PointClaim):
+        kind: ClassVar[str] = "faulty"
+        predictors = property(methods.get("predictors", lambda self: ("kernel-ridge",)))
+
+        def judge(self, rows):
+            return methods["judge"]()
+
+    return Faulty
+
+
+def claims_of(suite_file, kind):
+    claims = [{"id": "c", "kind": "faulty", "task": "t"}]
+    suite = read_suite(suite_file(learner=[{"name": "kernel-ridge"}], claim=claims))
+    return parse_claims(suite, load_plugins([registers("claims", kind)]).claims)
+
+
+@pytest.mark.parametrize(
+    ("judge_it", "words"),
+    [
+        (lambda: 1 / 0, "Faulty raised ZeroDivisionError: division by zero"),
+        (sys.exit, "Faulty raised SystemExit"),
+        (lambda: True, "Faulty raised TypeError: judge must return a Verdict. Got True"),
+    ],
+    ids=["raises", "exits", "no verdict"],
+)
+def test_a_claim_that_cannot_be_judged_is_undecided_and_says_why(judge_it, words, suite_file):
+    [verdict] = judge(claims_of(suite_file, faulty_claim(judge=judge_it)), [])
+    assert (verdict.id, verdict.verdict) == ("c", "undecided")
+    assert words in verdict.note
+
+
+def test_a_claim_that_cannot_be_read_names_its_plugin(suite_file):
+    with pytest.raises(PluginError, match="claim 'c': kind 'faulty' of plugin 'faulty' raised KeyError: 'label'"):
+        claims_of(suite_file, faulty_claim(predictors=lambda self: {}["label"]))
 
 
 # --- metrics ---

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any
 
 from bfc_bench.executors.base import Executor, Fault, Pool
@@ -76,7 +77,7 @@ def _without(versions: Counter[int], present: int) -> Counter[int]:
 def run(
     grid: Grid,
     plugins: Plugins,
-    store: Store,
+    directory: Path,
     *,
     device: str = "cpu",
     executor: str = "processes",
@@ -84,20 +85,18 @@ def run(
     redo: Collection[Redo] = (),
     listeners: Sequence[object] = (),
 ) -> Session:
-    """Run what is missing of a grid into a store open for writing, and return the ended session.
+    """Run what is missing of a grid into the store in ``directory``, and return the ended session, its store closed.
 
     ``listeners`` are plugin objects that take part in this run only. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
-    plugins.executors.get(executor)
-    extra = Extra.of(plugins)
+    opened, extra = plugins.executor(executor, jobs), Extra.of(plugins)
+    if not getattr(opened, "in_process", False):
+        extra.check()
     suite = grid.suite
-    with store.lock(), plugins.listening(listeners):
+    with Store(directory, write=True) as store, store.lock(), plugins.listening(listeners):
         id = secrets.token_hex(6)
         plan = plan_for(grid, store, device, session=id, redo=redo)
-        opened = plugins.executor(executor, jobs)
-        if not getattr(opened, "in_process", False):
-            extra.check()
         facts = provenance(device, executor, opened.jobs)
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)

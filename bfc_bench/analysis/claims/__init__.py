@@ -21,7 +21,7 @@ from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.unchanged import Unchanged
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing
 from bfc_bench.analysis.compare import holm
-from bfc_bench.errors import UsageError, suggest
+from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import ClaimEntry, Suite
@@ -89,8 +89,8 @@ def _judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
         if not isinstance(verdict, Verdict):
             raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
         return verdict
-    except Exception as error:
-        if type(claim) in KINDS.values():
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS.values():
             raise
         note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
         none = math.nan
@@ -99,7 +99,18 @@ def _judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
 
 def _parse(entry: ClaimEntry, suite: Suite, kinds: Registry[type[Claim]], where: str) -> Claim:
     kind = kinds.get(entry.kind, where)
-    claim = kind.parse({"id": entry.id, "source": entry.source, **(entry.model_extra or {})}, where)
+    try:
+        claim = kind.parse({"id": entry.id, "source": entry.source, **(entry.model_extra or {})}, where)
+        _check_names(claim, suite, where)
+    except UsageError:
+        raise
+    except Exception as error:
+        who = f"kind {entry.kind!r} of plugin {kinds.origin(entry.kind)!r}"
+        raise PluginError(f"{where}: {who} raised {type(error).__name__}: {error}") from error
+    return claim
+
+
+def _check_names(claim: Claim, suite: Suite, where: str) -> None:
     tasks, learners = {task.name for task in suite.task}, {learner.label: learner for learner in suite.learner}
     for task in claim.tasks:
         if task not in tasks:
@@ -111,4 +122,3 @@ def _parse(entry: ClaimEntry, suite: Suite, kinds: Registry[type[Claim]], where:
         for task in claim.tasks:
             if its is not None and task not in its:
                 raise UsageError(f"{where}: {label!r} does not run on task {task!r}; its tasks are {', '.join(its)}.")
-    return claim
