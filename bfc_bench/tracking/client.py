@@ -27,7 +27,7 @@ _SETTINGS = {
 _EXPERIMENT_NOTE = """\
 **step = n**, the number of training points. One run per curve: suite, task, d, label, replicate.
 
-- `nmse`, `error_rate`, `feature_error/*`, `part_error/*`, `stage/*`: errors on fresh test points against n. Those in \
+- `nmse`, `error_rate`, `metric/*` (of plugins), `feature_error/*`, `part_error/*`, `stage/*`: errors on fresh test points against n. Those in \
 parts of the target (`part_error/*`) are unbiased estimates, which may be negative.
 - `span_error/*`, `cka/*`: other measures of the hidden features; `weight_correlation/*`, `weight_alignment/*`: \
 initial weights against the final ones.

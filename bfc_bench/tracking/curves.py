@@ -106,6 +106,7 @@ def replicate_curves(rows: Iterable[Row]) -> list[ReplicateCurve]:
 def metrics(row: Row) -> dict[str, float]:
     """The row's finite metrics by MLflow name."""
     values: dict[str, Any] = {name: getattr(row, name) for name in _ERRORS}
+    values |= {f"metric/{name}": error for name, error in row.metrics.items()}
     values |= {f"feature_error/{layer}": error for layer, error in row.feature_errors.items()}
     values |= {f"{PART_ERROR}{part}": error for part, error in row.part_errors.items()}
     measured = row.chosen.get("measured") or {}

@@ -151,7 +151,7 @@ def view_state(rows: Iterable[Row], clause: str) -> dict[str, Any]:
 
 
 _SECTIONS = (
-    ("Error against n", True, 1, ("nmse", "error_rate")),
+    ("Error against n", True, 1, ("nmse", "error_rate", "metric/")),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
     ("N* at NMSE 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),

@@ -92,3 +92,7 @@ def test_of_two_rows_of_one_point_the_newer_counts(row):
     for pair in ([old, new], [new, old]):
         (curve,) = replicate_curves(pair)
         assert curve.rows == (new,)
+
+
+def test_errors_that_plugins_measure_are_logged_by_name(row):
+    assert metrics(row("net", metrics={"largest_error": 0.5}))["metric/largest_error"] == 0.5
