@@ -27,8 +27,8 @@ _SETTINGS = {
 _EXPERIMENT_NOTE = """\
 **step = n**, the number of training points. One run per curve: suite, task, d, label, replicate.
 
-- `nmse`, `error_rate`, `metric/*` (of plugins), `feature_error/*`, `part_error/*`, `stage/*`: errors on fresh test points against n. Those in \
-parts of the target (`part_error/*`) are unbiased estimates, which may be negative.
+- `nmse`, `error_rate`, `metric/*` (of plugins), `feature_error/*`, `part_error/*`, `stage/*`: errors on fresh test \
+points against n. Those in parts of the target (`part_error/*`) are unbiased estimates, which may be negative.
 - `span_error/*`, `cka/*`: other measures of the hidden features; `weight_correlation/*`, `weight_alignment/*`: \
 initial weights against the final ones.
 - `nstar/0.1`, `nstar/0.01` (step 0): the n at which this replicate's NMSE reaches the level, where it does within the \
