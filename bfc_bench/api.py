@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,7 @@ def run_suite(
     executor: str = "processes",
     jobs: int | None = None,
     redo: Collection[Redo] = (),
+    retry_failed: bool = False,
     plugins: Plugins | None = None,
     listeners: Sequence[object] = (),
 ) -> Session:
@@ -67,11 +69,15 @@ def run_suite(
     ``jobs`` is the number of workers, by default one per core. ``redo`` names cells that have a row and are made again:
     ``failed``, ``stale`` (made by another release, or on another device), ``all``. ``listeners`` are plugin objects
     that take part in this run only. MLflow is not touched; ``sync`` of the stored suite brings it up to date.
+    ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run
     from bfc_bench.toolkit.precision import resolve_device
 
+    if retry_failed:
+        warnings.warn("run_suite: retry_failed=True is now redo=['failed'].", FutureWarning, stacklevel=2)
+        redo = {*redo, "failed"}
     plugins = plugins or load_plugins()
     where = "suite" if isinstance(suite, Suite) else str(suite_path(suite, plugins.suites))
     model = suite if isinstance(suite, Suite) else read_suite(Path(where), changes)

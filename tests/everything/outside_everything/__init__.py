@@ -29,7 +29,7 @@ from bfc_bench import (
     Verdict,
     hookimpl,
 )
-from bfc_bench.analysis.claims import Region, mean_of, sample
+from bfc_bench.analysis.claims import Region, mean_of, measure
 
 
 class Plane(Learner):
@@ -121,7 +121,7 @@ class Within(PointClaim):
     def judge(self, rows: Sequence[Row]) -> Verdict:
         at = self.at(rows)
         statement = f"{self.label} stays within {self.bound:g} ({at})."
-        found = mean_of(sample(rows, self.label, self.metric, at))
+        found = mean_of(measure(rows, self.label, self.metric, at))
         return self.verdict(statement, Region(hi=self.bound), found, log=True)
 
 
