@@ -24,6 +24,10 @@ class StoreError(BenchError):
     """The results store cannot be read or written."""
 
 
+class OutputError(BenchError):
+    """A file that was asked for, a report for example, cannot be written."""
+
+
 class TrackingError(BenchError):
     """MLflow cannot be reached, read or written; the results in the store are not touched by it."""
 

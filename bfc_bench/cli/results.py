@@ -36,6 +36,7 @@ def results(
 ) -> None:
     """Print the rows of a suite."""
     from bfc_bench.errors import UsageError
+    from bfc_bench.files import write_file
     from bfc_bench.store.export import csv_bytes, json_bytes, parquet_bytes
     from bfc_bench.stored_suite import open_store
 
@@ -54,7 +55,7 @@ def results(
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        output.write_bytes(data)
+        write_file(output, data)
 
 
 def _print_table(rows: Sequence[Row]) -> None:

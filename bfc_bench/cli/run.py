@@ -97,10 +97,9 @@ def _conclude(session: Session, plugins: Plugins, tracker: MlflowTracker | None,
     from bfc_bench.stored_suite import OpenStore
 
     plan = session.plan
-    ran = sum(session.statuses.values())
     with OpenStore(session.store.directory, plugins) as held:
         stored = held.of(plan.grid.suite)
-        if ran or not (stored.directory / "report.html").exists():
+        if not stored.reported:
             stored.report()
             if tracker is not None and not tracker.failed and not session.interrupted:
                 stored.log_report(uri)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bfc_bench.config import canonical_json
+from bfc_bench.config import canonical_json, digest_text
 from bfc_bench.errors import StoreError
 from bfc_bench.store.row import Origin, Row
 
@@ -41,6 +41,15 @@ UPDATE rows SET device = json_extract(row, '$.device');
 """
 }
 """What takes a file from a schema to the next one."""
+
+_CURRENT = (
+    " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
+    " AND t.kind = 'task' AND t.name = r.task AND t.digest = r.task_digest)"
+    " AND EXISTS (SELECT 1 FROM definitions l WHERE l.suite = r.suite AND l.version = r.version"
+    " AND l.kind = 'learner' AND l.name = r.label AND l.digest = r.learner_digest)"
+)
+_ORDER = " ORDER BY task, label, d, n, replicate, rowid"
+"""Of two rows of one point the one that was committed later comes last, whatever the clock said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,16 +222,13 @@ class Store:
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
-        query = "SELECT row FROM rows r WHERE suite = ? AND version = ?"
-        if not every:
-            query += (
-                " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
-                " AND t.kind = 'task' AND t.name = r.task AND t.digest = r.task_digest)"
-                " AND EXISTS (SELECT 1 FROM definitions l WHERE l.suite = r.suite AND l.version = r.version"
-                " AND l.kind = 'learner' AND l.name = r.label AND l.digest = r.learner_digest)"
-            )
-        query += " ORDER BY task, label, d, n, replicate"
+        query = f"SELECT row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         return [Row.read(json.loads(text)) for (text,) in self._read(query, (suite, version))]
+
+    def digest(self, suite: str, version: int) -> str:
+        """A hash of the current rows of a suite, without reading what they say."""
+        query = f"SELECT row FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
+        return digest_text("\n".join(text for (text,) in self._read(query, (suite, version))))
 
     def held(self, suite: str, version: int) -> dict[str, Held]:
         """Status and origin by cell, without reading the rows."""

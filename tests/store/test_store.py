@@ -22,20 +22,6 @@ def fill(store: Store, cells: int, padding: str = "") -> None:
         store.put([(replace(ROW, cell=f"c{i}", n=i + 1, reason=padding), "td", "ld", "")])
 
 
-@pytest.fixture
-def tmpfs(tmp_path: Path):
-    """A file system of 600 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.skip(f"cannot mount a small file system here: {made.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=False)
-
-
 def test_rows_come_back_as_they_were(tmp_path):
     store = Store(tmp_path, write=True)
     store.define("s", 1, {"t": "td"}, {"l": "ld"})
