@@ -21,7 +21,15 @@ class PluginError(UsageError):
 
 
 class StoreError(BenchError):
-    """The results store cannot be read or written."""
+    """The results store is missing, or cannot be used: it is held by another process, read-only or foreign."""
+
+    exit_code = 2
+
+
+class StoreFailure(StoreError):
+    """The results store failed in the middle of a run, for want of room perhaps; what was committed is kept."""
+
+    exit_code = 1
 
 
 class OutputError(BenchError):

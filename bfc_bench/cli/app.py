@@ -56,7 +56,7 @@ app.callback()(lambda: None)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage or bad suite, 130 interrupted."""
+    """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage, suite or store, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with warnings.catch_warnings():

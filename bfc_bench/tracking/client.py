@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from bfc_bench.errors import TrackingError
 
@@ -47,7 +48,17 @@ def default_uri(store_dir: Path, uri: str | None = None) -> str:
 
 def database_uri(store_dir: Path) -> str:
     """The SQLite database of a store directory."""
-    return f"sqlite:///{store_dir.resolve() / 'mlflow.db'}"
+    path = str(store_dir.resolve() / "mlflow.db")
+    quoted = path.replace("%", "%25").replace("?", "%3F")
+    # MLflow makes the folder that it reads from an address without a driver, quotation marks and all.
+    return f"sqlite:///{path}" if quoted == path else f"sqlite+pysqlite:///{quoted}"
+
+
+def database_file(uri: str) -> Path | None:
+    """The file of a SQLite address; None for any other address."""
+    scheme, _, rest = uri.partition(":///")
+    path = unquote(rest.partition("?")[0])
+    return Path(path) if scheme.partition("+")[0] == "sqlite" and path else None
 
 
 def artifact_root(store_dir: Path) -> str:

@@ -92,10 +92,11 @@ class ReplicateCurve:
 
 
 def replicate_curves(rows: Iterable[Row]) -> list[ReplicateCurve]:
-    """Rows grouped to curves, sorted by task, d, label and replicate; of two rows of one point the newer counts."""
-    points: dict[tuple[str, int, str, int, int], Row] = {}
-    for row in sorted(rows, key=milliseconds):
-        points[row.task, row.d, row.label, row.replicate, row.n] = row
+    """Rows grouped to curves, sorted by task, d, label and replicate; of two rows of one point the last one counts.
+
+    That is the one the store committed later: clocks are set back.
+    """
+    points = {(row.task, row.d, row.label, row.replicate, row.n): row for row in rows}
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for point in sorted(points):
         row = points[point]

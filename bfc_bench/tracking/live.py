@@ -78,7 +78,8 @@ class MlflowTracker:
     def bfc_result(self, result: Row) -> None:
         """Hand the row to the thread."""
         with self._lock:
-            self._rows[result.cell] = result
+            self._rows.pop(result.cell, None)
+            self._rows[result.cell] = result  # the last one, as in the store
             self._changed = self._behind = True
         self._report()
 
