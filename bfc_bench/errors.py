@@ -40,6 +40,12 @@ class TrackingError(BenchError):
     """MLflow cannot be reached, read or written; the results in the store are not touched by it."""
 
 
+class TrackingAddressError(TrackingError):
+    """MLflow can do nothing with the address it was given."""
+
+    exit_code = 2
+
+
 class Diverged(BenchError):
     """Raised by a learner whose training produced values that are not finite; the cell is marked ``diverged``."""
 

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from bfc_bench.errors import BenchError
+from bfc_bench.masking import masked
 
 VERBS = (
     *("list", "plan", "run", "results", "report", "claims"),
@@ -79,7 +80,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"bfc-bench: {message}", file=sys.stderr)
+    print(f"bfc-bench: {masked(message)}", file=sys.stderr)
     return code
 
 
@@ -91,7 +92,7 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    print(f"bfc-bench: warning: {message}", file=sys.stderr)
+    print(f"bfc-bench: warning: {masked(str(message))}", file=sys.stderr)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

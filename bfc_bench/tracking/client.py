@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from bfc_bench.errors import TrackingError
+from bfc_bench.errors import TrackingAddressError, TrackingError
+from bfc_bench.masking import masked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -71,23 +72,40 @@ def connection(uri: str) -> Iterator[MlflowClient]:
     """An MLflow client that is quiet and gives up soon, for the length of the block.
 
     MLflow reads its limits from environment variables at each request: those that the user has not set are set for the
-    block and taken back after it. Raises ``TrackingError`` for any error of MLflow inside the block.
+    block and taken back after it. Raises ``TrackingError`` for any error of MLflow inside the block, its credentials
+    hidden, and ``TrackingAddressError`` for an address that MLflow can do nothing with.
     """
     added = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
     os.environ.update(added)
     try:
-        from mlflow import MlflowClient
-
         with _quiet("mlflow", "alembic"):
-            yield MlflowClient(tracking_uri=uri)
+            yield _open(uri)
     except TrackingError:
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise TrackingError(f"MLflow at {uri}: {reason}") from error
+        raise _translated(error, uri) from None  # its traceback would quote the address
     finally:
         for name in added:
             os.environ.pop(name, None)
+
+
+def _open(uri: str) -> MlflowClient:
+    from mlflow import MlflowClient
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        return MlflowClient(tracking_uri=uri)
+    except DBAPIError:
+        raise
+    except Exception as error:
+        raise _translated(error, uri, TrackingAddressError) from None
+
+
+def _translated(error: Exception, uri: str, kind: type[TrackingError] = TrackingError) -> TrackingError:
+    if type(error).__name__ == "InvalidUrlException":
+        kind = TrackingAddressError
+    reason = masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
+    return kind(f"MLflow at {masked(uri)}: {reason}")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.markers import hookimpl
+from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import default_uri
 from bfc_bench.tracking.synced import holds
@@ -92,7 +93,7 @@ class MlflowTracker:
         self._thread.join(self._patience)
         if self._thread.is_alive() and self._error is None:
             self._error = TimeoutError(
-                f"MLflow at {self._uri}: not up to date {self._patience:g} s after the end of the run"
+                f"MLflow at {masked(self._uri)}: not up to date {self._patience:g} s after the end of the run"
             )
         self._report()
 

@@ -15,6 +15,7 @@ from typing import Any
 from bfc_bench.config import digest
 from bfc_bench.errors import OutputError
 from bfc_bench.files import make_folder, write_file
+from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import database_file
 
@@ -41,7 +42,7 @@ def note(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row
 
 def _note(uri: str, rows: Sequence[Row]) -> dict[str, str]:
     made = sorted((row.cell, row.finished_at) for row in rows)
-    return {"uri": uri, "rows": digest([installed("bfc-bench"), made])}
+    return {"uri": masked(uri), "rows": digest([installed("bfc-bench"), made])}
 
 
 def _notes(store_dir: Path) -> dict[str, Any]:
