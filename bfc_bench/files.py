@@ -46,6 +46,13 @@ def put_in_place(aside: Path, path: Path) -> None:
         os.close(folder)
 
 
+def put_database_in_place(aside: Path, path: Path) -> None:
+    """The same for a SQLite file: logs that a former one left beside ``path`` would be played into the new one."""
+    for log in ("-journal", "-wal", "-shm"):
+        path.with_name(path.name + log).unlink(missing_ok=True)
+    put_in_place(aside, path)
+
+
 def make_folder(path: Path, *, private: bool = False) -> None:
     """Make a folder and its parents; one that exists is left as it is. A ``private`` one is its owner's alone.
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from bfc_bench.config import canonical_json, digest_text
 from bfc_bench.errors import StoreError, StoreFailure
-from bfc_bench.files import put_in_place
+from bfc_bench.files import put_database_in_place
 from bfc_bench.store.row import Origin, Row
 
 SCHEMA = 2
@@ -105,12 +105,12 @@ class Store:
     def _create(self) -> None:
         """Make the file aside, so that who reads meets none or a whole one."""
         aside = self.path.with_name(f".{self.path.name}.new")
-        for left in (aside, *_beside(aside), *_beside(self.path)):  # by one who was killed here, or by a file now gone
-            left.unlink(missing_ok=True)
+        for left in self.directory.glob(f"{aside.name}*"):  # by one who was killed here
+            left.unlink()
         os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # its log is made with the same mode
         with closing(_connect(aside, "rw")) as db:
             db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT; PRAGMA journal_mode = WAL;")
-        put_in_place(aside, self.path)
+        put_database_in_place(aside, self.path)
 
     def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
         if not self.path.exists():
@@ -126,7 +126,7 @@ class Store:
             # A read-only directory has no room for the index of the log.
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
-        log, _ = _beside(self.path)
+        log = self.path.with_name(f"{self.path.name}-wal")
         if not log.exists() or log.stat().st_size == 0:
             return _connect(self.path, "ro", "&immutable=1")
         return _connect_to_copy(self.path, log)
@@ -321,11 +321,6 @@ def _connect_to_copy(path: Path, log: Path) -> sqlite3.Connection:
         db = _connect(copies[0], "rw")
         db.execute("PRAGMA journal_mode = DELETE").fetchone()
         return db
-
-
-def _beside(path: Path) -> tuple[Path, Path]:
-    """The log of a file, and the index of the log."""
-    return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
 
 
 def _state(*files: Path) -> list[tuple[int, int]]:

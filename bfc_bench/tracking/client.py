@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from bfc_bench.errors import TrackingAddressError, TrackingError
+from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
 from bfc_bench.masking import masked
+from bfc_bench.tracking.database import database_file, database_uri, make_database
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -47,21 +48,6 @@ def default_uri(store_dir: Path, uri: str | None = None) -> str:
     return uri or os.environ.get("MLFLOW_TRACKING_URI") or database_uri(store_dir)
 
 
-def database_uri(store_dir: Path) -> str:
-    """The SQLite database of a store directory."""
-    path = str(store_dir.resolve() / "mlflow.db")
-    quoted = path.replace("%", "%25").replace("?", "%3F")
-    # MLflow makes the folder that it reads from an address without a driver, quotation marks and all.
-    return f"sqlite:///{path}" if quoted == path else f"sqlite+pysqlite:///{quoted}"
-
-
-def database_file(uri: str) -> Path | None:
-    """The file of a SQLite address; None for any other address."""
-    scheme, _, rest = uri.partition(":///")
-    path = unquote(rest.partition("?")[0])
-    return Path(path) if scheme.partition("+")[0] == "sqlite" and path else None
-
-
 def artifact_root(store_dir: Path) -> str:
     """Where the artifacts of a store directory's database lie."""
     return (store_dir.resolve() / "mlflow-artifacts").as_uri()
@@ -94,8 +80,10 @@ def _open(uri: str) -> MlflowClient:
     from sqlalchemy.exc import DBAPIError
 
     try:
+        if (file := database_file(uri)) is not None:
+            make_database(file)
         return MlflowClient(tracking_uri=uri)
-    except DBAPIError:
+    except (DBAPIError, sqlite3.Error, OSError, OutputError):
         raise
     except Exception as error:
         raise _translated(error, uri, TrackingAddressError) from None

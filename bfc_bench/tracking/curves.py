@@ -16,6 +16,7 @@ from bfc_bench.store.row import Row
 PARAM_LENGTH = 500
 """Longest parameter value that every MLflow server takes."""
 TAG_LENGTH = 5000
+NAME_LENGTH = 250
 
 PART_ERROR = "part_error/"
 """In the name of a metric that may be negative: an error in a part of the target."""
@@ -139,8 +140,9 @@ def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _name(text: str) -> str:
-    """MLflow allows letters, digits, ``_ - . : /`` and space in names."""
-    return re.sub(r"[^\w\-. :/]", "_", text)[:250]
+    """MLflow allows letters, digits, ``_ - . : /`` and space in names, taken for paths in their plainest form."""
+    parts = re.sub(r"[^\w\-. :/]", "_", text)[:NAME_LENGTH].split("/")
+    return "/".join(f"_{part}" if part in ("", ".", "..") else part for part in parts)[:NAME_LENGTH].rstrip("/")
 
 
 def _cut(value: Any) -> str:

@@ -17,7 +17,7 @@ from bfc_bench.errors import OutputError
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
-from bfc_bench.tracking.client import database_file
+from bfc_bench.tracking.database import database_file
 
 FILE = "mlflow-synced.json"
 

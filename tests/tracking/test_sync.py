@@ -4,8 +4,9 @@ import time
 import pytest
 
 from bfc_bench.errors import TrackingError
-from bfc_bench.tracking.client import database_uri, default_uri
+from bfc_bench.tracking.client import default_uri
 from bfc_bench.tracking.curves import metrics
+from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
 from bfc_bench.tracking.synced import holds
