@@ -32,7 +32,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
         cells = 1000 if quick else 10_000
         with TemporaryDirectory() as folder:
-            starts, totals, logged = [], [], []
+            starts, totals, logged, tables = [], [], [], []
             few, many = (_done(Path(folder, str(n)), plugins, n) for n in (1, cells))
             for again in (few, many, few[:-1]):
                 command_cpu(*again, environment=_path(site))  # the first one writes the report, or logs to MLflow
@@ -40,6 +40,11 @@ def measure(quick: bool) -> Iterator[Measurement]:
                 starts.append(command_cpu(*few, environment=_path(site)))
                 totals.append(command_cpu(*many, environment=_path(site)))
                 logged.append(command_cpu(*few[:-1], environment=_path(site)))
+                table = [*many[:2], "results", *many[3:6]]
+                tables.append(command_cpu(*table, environment=_path(site)))
+    yield Measurement(
+        f"results of {cells} cells as a table", "s", Spread.of(tables), repetitions, goal=0.5 + cells / 20_000
+    )
     yield Measurement("run, all done, 1 cell: the start", "s", Spread.of(starts), repetitions, goal=0.4)
     yield Measurement("the same with MLflow", "s", Spread.of(logged), repetitions)
     costs = [1e3 * (total - start) / (cells - 1) for total, start in zip(totals, starts, strict=True)]

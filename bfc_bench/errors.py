@@ -21,11 +21,29 @@ class PluginError(UsageError):
 
 
 class StoreError(BenchError):
-    """The results store cannot be read or written."""
+    """The results store is missing, or cannot be used: it is held by another process, read-only or foreign."""
+
+    exit_code = 2
+
+
+class StoreFailure(StoreError):
+    """The results store failed in the middle of a run, for want of room perhaps; what was committed is kept."""
+
+    exit_code = 1
+
+
+class OutputError(BenchError):
+    """A file that was asked for, a report for example, cannot be written."""
 
 
 class TrackingError(BenchError):
     """MLflow cannot be reached, read or written; the results in the store are not touched by it."""
+
+
+class TrackingAddressError(TrackingError):
+    """MLflow can do nothing with the address it was given."""
+
+    exit_code = 2
 
 
 class Diverged(BenchError):

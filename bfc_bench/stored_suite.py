@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from bfc_bench.config import digest
 from bfc_bench.errors import StoreError
+from bfc_bench.files import make_folder, write_file
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.export import Records, parquet_bytes, rows_frame
@@ -216,13 +219,18 @@ class StoredSuite:
         return Records(compare_labels(self.rows(), a, b, metric))
 
     def report(self, directory: str | Path | None = None) -> Path:
-        """Write the report page with its figures and rows, by default into the store; the path of the page."""
-        return self._write(Path(directory or self.directory), self.rows())
+        """Write the report page with its figures and rows, by default into the store; the path of the page.
 
-    def _write(self, directory: Path, rows: Sequence[Row]) -> Path:
+        Raises ``OutputError`` where it cannot be written; the page that was there before stays.
+        """
         from bfc_bench.report.html import write_report
 
-        page = write_report(
+        directory = Path(directory or self.directory)
+        key = self._key  # before the rows: those that come meanwhile make the page an old one
+        rows = self.rows()
+        make_folder(directory, private=directory == self.directory)
+        write_file(directory / "rows.parquet", parquet_bytes(rows))
+        return write_report(
             directory,
             suite=self.definition,
             rows=rows,
@@ -230,9 +238,21 @@ class StoredSuite:
             levels=self.levels,
             extra_figures=self.plugins.figures(rows),
             verdicts=self._judged(rows),
+            key=key,
         )
-        (directory / "rows.parquet").write_bytes(parquet_bytes(rows))
-        return page
+
+    @property
+    def reported(self) -> bool:
+        """Whether the report in the store shows what the store holds now."""
+        from bfc_bench.report.key import key_of
+
+        return key_of(self.directory) == self._key
+
+    @property
+    def _key(self) -> str:
+        """A digest of what a report shows: the rows, the suite as it was run and as its file is now, the release."""
+        rows = self.store.digest(self.name, self.version)
+        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows])
 
     def sync(self, uri: str | None = None) -> SyncReport:
         """Log to MLflow what the store has and MLflow lacks, the report included where one was written.
@@ -247,6 +267,8 @@ class StoredSuite:
         uri = default_uri(directory, uri)
         done = sync(rows, uri, suite=self.name, version=self.version, store_dir=directory, git=git_commit(Path.cwd()))
         if (self.directory / "report.html").exists():
+            if not self.reported:
+                self.report()
             self.log_report(uri)
         return done
 

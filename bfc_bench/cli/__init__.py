@@ -3,6 +3,6 @@
 
 def main() -> None:
     """Run ``bfc-bench`` and end the process with its exit code."""
-    from bfc_bench.cli.app import run
+    from bfc_bench.cli.app import leave, run
 
-    raise SystemExit(run())
+    leave(run())

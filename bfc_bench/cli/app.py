@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any, TextIO
@@ -15,6 +17,8 @@ import typer
 from typer.core import TyperGroup
 
 from bfc_bench.errors import BenchError
+from bfc_bench.masking import masked
+from bfc_bench.tracking import THREAD
 
 VERBS = (
     *("list", "plan", "run", "results", "report", "claims"),
@@ -56,7 +60,7 @@ app.callback()(lambda: None)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage or bad suite, 130 interrupted."""
+    """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage, suite or store, 130 interrupted."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with warnings.catch_warnings():
@@ -78,8 +82,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def leave(code: int) -> None:
+    """End the process; at once where a request to MLflow hangs, whose libraries would have the interpreter wait."""
+    if any(thread.name == THREAD for thread in threading.enumerate()):
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
+
+
 def _complain(message: str, code: int) -> int:
-    print(f"bfc-bench: {message}", file=sys.stderr)
+    print(f"bfc-bench: {masked(message)}", file=sys.stderr)
     return code
 
 
@@ -91,7 +105,7 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    print(f"bfc-bench: warning: {message}", file=sys.stderr)
+    print(f"bfc-bench: warning: {masked(str(message))}", file=sys.stderr)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -12,7 +12,14 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bfc_bench.store.row import Row
+
+FITTED_ROWS = 300
+"""Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
+WIDEST = 60
+"""Characters to which the columns of a longer table are filled."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,6 +43,7 @@ def results(
 ) -> None:
     """Print the rows of a suite."""
     from bfc_bench.errors import UsageError
+    from bfc_bench.files import write_file
     from bfc_bench.store.export import csv_bytes, json_bytes, parquet_bytes
     from bfc_bench.stored_suite import open_store
 
@@ -54,29 +62,48 @@ def results(
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        output.write_bytes(data)
+        write_file(output, data)
 
 
 def _print_table(rows: Sequence[Row]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     from bfc_bench.store.origins import origin_remarks
 
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:.3g}"
 
     several = len({row.origin for row in rows if row.status != "skipped"}) > 1
-    named = ("task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason")
-    table = Table(*named, *(["made by"] if several else []), box=None, header_style="bold")
-    for row in rows:
-        table.add_row(
+    header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
+    header += ["made by"] if several else []
+    lines = [
+        [
             *map(str, (row.task, row.label, row.d, row.n, row.replicate, row.status)),
             *map(number, (row.nmse, row.nmse_trimmed, row.train_nmse, row.fit_cpu_seconds)),
-            escape(row.reason.split("\n")[0]),
+            row.reason.split("\n")[0],
             *([str(row.origin)] if several else []),
-        )
+        ]
+        for row in rows
+    ]
     out = console()
-    out.print(table)
+    if len(lines) > FITTED_ROWS:
+        _print_columns([header, *lines])
+    else:
+        _print_fitted(header, lines, out)
     for remark in origin_remarks(rows):
         out.print(remark, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_fitted(header: Sequence[str], lines: Sequence[Sequence[str]], out: Console) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*header, box=None, header_style="bold")
+    for line in lines:
+        table.add_row(*map(escape, line))
+    out.print(table)
+
+
+def _print_columns(lines: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    form = "".join(f" {{:{min(width, WIDEST)}}} " for width in widths).format
+    for line in lines:
+        print(form(*line).rstrip())

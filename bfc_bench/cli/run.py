@@ -97,13 +97,12 @@ def _conclude(session: Session, plugins: Plugins, tracker: MlflowTracker | None,
     from bfc_bench.stored_suite import OpenStore
 
     plan = session.plan
-    ran = sum(session.statuses.values())
     with OpenStore(session.store.directory, plugins) as held:
         stored = held.of(plan.grid.suite)
-        if ran or not (stored.directory / "report.html").exists():
+        if not stored.reported:
             stored.report()
-            if tracker is not None and not tracker.failed and not session.interrupted:
-                stored.log_report(uri)
+            if tracker is not None and not session.interrupted:
+                tracker.attempt(lambda: stored.log_report(uri))
             print_summary(stored, out)
     bad = sum(count for status, count in session.statuses.items() if status not in ("ok", "skipped")) + len(plan.failed)
     counts = ", ".join(f"{count} {status}" for status, count in sorted(session.statuses.items())) or "nothing to do"

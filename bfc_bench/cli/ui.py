@@ -22,7 +22,7 @@ def ui(
 ) -> None:
     """Serve the store's MLflow pages on this machine until Ctrl-C, and print the addresses of the saved views."""
     from bfc_bench.store.store import Store
-    from bfc_bench.tracking.client import database_uri
+    from bfc_bench.tracking.database import database_uri
     from bfc_bench.tracking.server import serve
     from bfc_bench.tracking.views import saved_views
 

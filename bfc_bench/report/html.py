@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
+from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.layout import Table, TableCell, estimate, listing
@@ -53,14 +54,16 @@ def write_report(
     metric: str = "nmse",
     extra_figures: Mapping[str, Figure] | None = None,
     verdicts: Sequence[Verdict] = (),
+    key: str = "",
 ) -> Path:
     """Write ``report.html``, ``figures/*.png`` and ``figures/*.svg`` into ``directory``; returns the path of the page.
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
-    are those on the suite's claims. The page loads nothing: drawings and style are inside.
+    are those on the suite's claims; ``key`` is what ``report.key.key_of`` finds in it. The page loads nothing: drawings
+    and style are inside. It is written last, so that a page is never newer than its figures. Raises ``OutputError``.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    make_folder(directory)
     gallery = Gallery(directory)
     measured = {row.label for row in rows}
     styles = assign([*(label for label in _labels(suite) if label in measured), *(row.label for row in rows)])
@@ -80,6 +83,7 @@ def write_report(
         for name in dict.fromkeys([*(name for name in definitions if name in by_task), *by_task])
     ]
     page = _template().render(
+        key=key,
         suite=suite,
         setup=flat(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
@@ -101,7 +105,7 @@ def write_report(
         sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
     )
     path = directory / "report.html"
-    path.write_text(page, encoding="utf-8")
+    write_file(path, page.encode())
     return path
 
 

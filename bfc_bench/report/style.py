@@ -10,6 +10,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +24,8 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import Affine2D
+
+from bfc_bench.files import make_folder, write_file
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#888888")
 """Okabe and Ito's colours, told apart by colour-blind readers, with grey for the yellow that white paper swallows."""
@@ -159,10 +162,13 @@ def tick_text(value: float, plain: bool = True) -> str:
 
 def save(figure: Figure, directory: Path, stem: str) -> tuple[Path, Path]:
     """Write ``stem.png`` at 150 dots per inch and ``stem.svg`` with text as text; equal figures give equal files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    png, svg = directory / f"{stem}.png", directory / f"{stem}.svg"
+    make_folder(directory)
+    png, svg = BytesIO(), BytesIO()
     figure.savefig(png, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
     figure.set_layout_engine("none")  # the layout is solved: the second file need not solve it again
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem}):
         figure.savefig(svg, format="svg", facecolor="white", metadata={"Date": None})
-    return png, svg
+    paths = directory / f"{stem}.png", directory / f"{stem}.svg"
+    for path, drawn in zip(paths, (png, svg), strict=True):
+        write_file(path, drawn.getvalue())
+    return paths

@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bfc_bench.masking import masked
+
 PACKAGES = (
     "bfc-bench",
     "torch",
@@ -29,7 +31,7 @@ PACKAGES = (
 def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
     """Everything about this session that a reader may need to judge or repeat its results, as plain data."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([Path(sys.argv[0]).name, *map(masked, sys.argv[1:])]),
         "packages": package_versions(),
         "python": platform.python_version(),
         "platform": platform.platform(),

@@ -94,7 +94,7 @@ def run(
     if not getattr(opened, "in_process", False):
         extra.check()
     suite = grid.suite
-    with Store(directory, write=True) as store, store.lock(), plugins.listening(listeners):
+    with Store(directory, write=True) as store, plugins.listening(listeners):
         id = secrets.token_hex(6)
         plan = plan_for(grid, store, device, session=id, redo=redo)
         facts = provenance(device, executor, opened.jobs)

@@ -96,7 +96,7 @@ class Row:
         Columns that this release does not know are left out. Errors by degree, which releases without the column
         ``part_errors`` kept among the feature errors, are put where they belong.
         """
-        known = {name: value for name, value in values.items() if name in COLUMNS}
+        known = {name: value for name, value in values.items() if name in _KNOWN}
         if "part_errors" not in values:
             stages = {name: _with_parts(measured) for name, measured in values.get("stages", {}).items()}
             known = _with_parts(known) | {"stages": stages}
@@ -118,3 +118,4 @@ def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
+_KNOWN = frozenset(COLUMNS)

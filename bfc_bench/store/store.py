@@ -5,18 +5,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
-from bfc_bench.config import canonical_json
-from bfc_bench.errors import StoreError
+from bfc_bench.config import canonical_json, digest_text
+from bfc_bench.errors import StoreError, StoreFailure
+from bfc_bench.files import put_database_in_place
 from bfc_bench.store.row import Origin, Row
 
 SCHEMA = 2
@@ -42,6 +45,15 @@ UPDATE rows SET device = json_extract(row, '$.device');
 }
 """What takes a file from a schema to the next one."""
 
+_CURRENT = (
+    " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
+    " AND t.kind = 'task' AND t.name = r.task AND t.digest = r.task_digest)"
+    " AND EXISTS (SELECT 1 FROM definitions l WHERE l.suite = r.suite AND l.version = r.version"
+    " AND l.kind = 'learner' AND l.name = r.label AND l.digest = r.learner_digest)"
+)
+_ORDER = " ORDER BY task, label, d, n, replicate, rowid"
+"""Of two rows of one point the one that was committed later comes last, whatever the clock said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -59,50 +71,78 @@ class Store:
     """
 
     def __init__(self, directory: Path, *, write: bool = False) -> None:
-        """Open, and with ``write`` create if need be. Raises ``StoreError`` when that is not possible."""
+        """Open; with ``write`` create if need be, and hold the store until it is closed.
+
+        Raises ``StoreError`` when that is not possible, and at once when another process holds the store for writing.
+        """
         self.directory = Path(directory)
         self.path = self.directory / "results.sqlite"
-        self._db = self._open(write)
-
-    def _open(self, write: bool) -> sqlite3.Connection:
+        self._opened = ExitStack()
         try:
-            if write:
-                self.directory.mkdir(parents=True, exist_ok=True)
-            elif not self.path.exists():
-                raise StoreError(
-                    f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
-                )
-            db = self._connect("rwc") if write else self._connect_to_read()
-            found = db.execute("PRAGMA user_version").fetchone()[0]
-            if found > SCHEMA:
-                raise StoreError(
-                    f"{self.path} was written with schema {found}; this bfc-bench knows schemas up to {SCHEMA}. "
-                    "Upgrade bfc-bench or use another --store."
-                )
-            if write and found < SCHEMA:
-                db.execute("PRAGMA journal_mode = WAL")
-                steps = [_UPGRADES[schema] for schema in range(found, SCHEMA)] if found else [_TABLES]
-                db.executescript(f"BEGIN; {' '.join(steps)} PRAGMA user_version = {SCHEMA}; COMMIT;")
-            self._notes_origins = write or found >= 2
-            return db
+            with ExitStack() as opening:
+                self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
+                self._notes_origins = self._schema(self._db) >= 2
+                self._opened = opening.pop_all()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
-                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {error}."
+                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {_reason(error)}."
             ) from None
 
-    def _connect(self, mode: str, extra: str = "") -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}{extra}"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
-        db.execute("PRAGMA synchronous = NORMAL")
+    def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opening.enter_context(_held(self.directory))  # before the file is made: of several that start, one makes it
+        if not self.path.exists() or self.path.stat().st_size == 0:
+            self._create()
+        db = opening.enter_context(closing(_connect(self.path, "rw")))
+        found = self._schema(db)
+        if found < SCHEMA:
+            steps = " ".join(_UPGRADES[schema] for schema in range(found, SCHEMA))
+            db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA}; COMMIT;")
+        db.execute("BEGIN IMMEDIATE")  # says now, not after the first cell, that the file cannot be written
+        db.execute("ROLLBACK")
         return db
+
+    def _create(self) -> None:
+        """Make the file aside, so that who reads meets none or a whole one."""
+        aside = self.path.with_name(f".{self.path.name}.new")
+        for left in self.directory.glob(f"{aside.name}*"):  # by one who was killed here
+            left.unlink()
+        os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # its log is made with the same mode
+        with closing(_connect(aside, "rw")) as db:
+            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT; PRAGMA journal_mode = WAL;")
+        put_database_in_place(aside, self.path)
+
+    def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
+        if not self.path.exists():
+            raise StoreError(
+                f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
+            )
+        return opening.enter_context(closing(self._connect_to_read()))
 
     def _connect_to_read(self) -> sqlite3.Connection:
         try:
-            db = self._connect("ro")
-            db.execute("SELECT count(*) FROM sqlite_master")
-            return db
-        except sqlite3.OperationalError:  # a read-only directory has no room for the shared-memory file of the log
-            return self._connect("ro", "&immutable=1")
+            return _connect(self.path, "ro")
+        except sqlite3.OperationalError as error:
+            # A read-only directory has no room for the index of the log.
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if not log.exists() or log.stat().st_size == 0:
+            return _connect(self.path, "ro", "&immutable=1")
+        return _connect_to_copy(self.path, log)
+
+    def _schema(self, db: sqlite3.Connection) -> int:
+        """The schema of an open file. Raises ``StoreError`` for one that is newer, or no store of this program."""
+        found = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if found > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written with schema {found}; this bfc-bench knows schemas up to {SCHEMA}. "
+                "Upgrade bfc-bench or use another --store."
+            )
+        held = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not found or not held >= {"rows", "definitions", "sessions"}:
+            raise StoreError(f"{self.path} is not a file that bfc-bench made. Move it away or use another --store.")
+        return found
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -117,36 +157,14 @@ class Store:
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise StoreError(
+            raise StoreFailure(
                 f"The store in {self.directory} cannot be written: {error}. What is in it stays readable; "
                 "free space or choose another --store, then run the same command again."
             ) from None
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the store for writing. Raises ``StoreError`` at once when another process holds it."""
-        try:
-            file = (self.directory / "lock").open("a+")
-        except OSError as error:
-            raise StoreError(f"The store in {self.directory} cannot be written: {error.strerror}.") from None
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.seek(0)
-                holder = file.read().strip() or "unknown"
-                raise StoreError(
-                    f"The store in {self.directory} is in use by another bfc-bench (process {holder}). "
-                    "Wait until it has ended, or use another --store."
-                ) from None
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
-            yield
-
     def close(self) -> None:
-        """Close the file; the write-ahead log is merged into it."""
-        self._db.close()
+        """Close the file, its write-ahead log merged into it, and leave the store to others."""
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -173,13 +191,15 @@ class Store:
         """Record that a run has ended, and merge the write-ahead log, so that the file alone holds everything."""
         with self._writing() as db:
             db.execute("UPDATE sessions SET finished_at = ? WHERE id = ?", (time.time(), id))
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(sqlite3.Error):  # for want of room: the log holds what the file does not
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def sessions(self, suite: str, version: int) -> list[dict[str, Any]]:
-        """All runs of a suite, oldest first: id, started_at, finished_at, definition, provenance."""
+        """All runs of a suite in the order in which they began, whatever the clock said: id, started_at, finished_at,
+        definition, provenance."""
         found = self._read(
             "SELECT id, started_at, finished_at, definition, provenance FROM sessions "
-            "WHERE suite = ? AND version = ? ORDER BY started_at",
+            "WHERE suite = ? AND version = ? ORDER BY rowid",
             (suite, version),
         )
         return [
@@ -213,16 +233,13 @@ class Store:
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
-        query = "SELECT row FROM rows r WHERE suite = ? AND version = ?"
-        if not every:
-            query += (
-                " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
-                " AND t.kind = 'task' AND t.name = r.task AND t.digest = r.task_digest)"
-                " AND EXISTS (SELECT 1 FROM definitions l WHERE l.suite = r.suite AND l.version = r.version"
-                " AND l.kind = 'learner' AND l.name = r.label AND l.digest = r.learner_digest)"
-            )
-        query += " ORDER BY task, label, d, n, replicate"
+        query = f"SELECT row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         return [Row.read(json.loads(text)) for (text,) in self._read(query, (suite, version))]
+
+    def digest(self, suite: str, version: int) -> str:
+        """A hash of the current rows of a suite, without reading what they say."""
+        query = f"SELECT row FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
+        return digest_text("\n".join(text for (text,) in self._read(query, (suite, version))))
 
     def held(self, suite: str, version: int) -> dict[str, Held]:
         """Status and origin by cell, without reading the rows."""
@@ -260,3 +277,55 @@ class Store:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+
+
+@contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Hold a directory for writing. Raises ``StoreError`` at once when another process holds it."""
+    with os.fdopen(os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = file.read().strip()
+            raise StoreError(
+                f"The store in {directory} is in use by another bfc-bench{f' (process {holder})' if holder else ''}. "
+                "Wait until it has ended, or use another --store."
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
+    """A connection that has read from the file."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}{extra}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    try:
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connect_to_copy(path: Path, log: Path) -> sqlite3.Connection:
+    """The file and its log as they are now, merged outside their directory. The copy has no name: it goes with the
+    connection."""
+    with TemporaryDirectory(prefix="bfc-bench-") as folder:
+        before = _state(path, log)
+        copies = [Path(shutil.copyfile(file, Path(folder, file.name))) for file in (path, log)]
+        if _state(path, log) != before:
+            raise StoreError(f"{path} is being written from elsewhere and cannot be copied; read it there.")
+        db = _connect(copies[0], "rw")
+        db.execute("PRAGMA journal_mode = DELETE").fetchone()
+        return db
+
+
+def _state(*files: Path) -> list[tuple[int, int]]:
+    return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    return str(error.strerror or error) if isinstance(error, OSError) else str(error)

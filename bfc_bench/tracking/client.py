@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfc_bench.errors import TrackingError
+from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
+from bfc_bench.masking import masked
+from bfc_bench.tracking.database import database_file, database_uri, make_database
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -45,11 +48,6 @@ def default_uri(store_dir: Path, uri: str | None = None) -> str:
     return uri or os.environ.get("MLFLOW_TRACKING_URI") or database_uri(store_dir)
 
 
-def database_uri(store_dir: Path) -> str:
-    """The SQLite database of a store directory."""
-    return f"sqlite:///{store_dir.resolve() / 'mlflow.db'}"
-
-
 def artifact_root(store_dir: Path) -> str:
     """Where the artifacts of a store directory's database lie."""
     return (store_dir.resolve() / "mlflow-artifacts").as_uri()
@@ -60,23 +58,42 @@ def connection(uri: str) -> Iterator[MlflowClient]:
     """An MLflow client that is quiet and gives up soon, for the length of the block.
 
     MLflow reads its limits from environment variables at each request: those that the user has not set are set for the
-    block and taken back after it. Raises ``TrackingError`` for any error of MLflow inside the block.
+    block and taken back after it. Raises ``TrackingError`` for any error of MLflow inside the block, its credentials
+    hidden, and ``TrackingAddressError`` for an address that MLflow can do nothing with.
     """
     added = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
     os.environ.update(added)
     try:
-        from mlflow import MlflowClient
-
         with _quiet("mlflow", "alembic"):
-            yield MlflowClient(tracking_uri=uri)
+            yield _open(uri)
     except TrackingError:
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise TrackingError(f"MLflow at {uri}: {reason}") from error
+        raise _translated(error, uri) from None  # its traceback would quote the address
     finally:
         for name in added:
             os.environ.pop(name, None)
+
+
+def _open(uri: str) -> MlflowClient:
+    from mlflow import MlflowClient
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        if (file := database_file(uri)) is not None:
+            make_database(file)
+        return MlflowClient(tracking_uri=uri)
+    except (DBAPIError, sqlite3.Error, OSError, OutputError):
+        raise
+    except Exception as error:
+        raise _translated(error, uri, TrackingAddressError) from None
+
+
+def _translated(error: Exception, uri: str, kind: type[TrackingError] = TrackingError) -> TrackingError:
+    if type(error).__name__ == "InvalidUrlException":
+        kind = TrackingAddressError
+    reason = masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
+    return kind(f"MLflow at {masked(uri)}: {reason}")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from bfc_bench.store.row import Row
 PARAM_LENGTH = 500
 """Longest parameter value that every MLflow server takes."""
 TAG_LENGTH = 5000
+NAME_LENGTH = 250
 
 PART_ERROR = "part_error/"
 """In the name of a metric that may be negative: an error in a part of the target."""
@@ -92,10 +93,11 @@ class ReplicateCurve:
 
 
 def replicate_curves(rows: Iterable[Row]) -> list[ReplicateCurve]:
-    """Rows grouped to curves, sorted by task, d, label and replicate; of two rows of one point the newer counts."""
-    points: dict[tuple[str, int, str, int, int], Row] = {}
-    for row in sorted(rows, key=milliseconds):
-        points[row.task, row.d, row.label, row.replicate, row.n] = row
+    """Rows grouped to curves, sorted by task, d, label and replicate; of two rows of one point the last one counts.
+
+    That is the one the store committed later: clocks are set back.
+    """
+    points = {(row.task, row.d, row.label, row.replicate, row.n): row for row in rows}
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for point in sorted(points):
         row = points[point]
@@ -139,8 +141,9 @@ def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _name(text: str) -> str:
-    """MLflow allows letters, digits, ``_ - . : /`` and space in names."""
-    return re.sub(r"[^\w\-. :/]", "_", text)[:250]
+    """MLflow allows letters, digits, ``_ - . : /`` and space in names, taken for paths in their plainest form."""
+    parts = re.sub(r"[^\w\-. :/]", "_", text)[:NAME_LENGTH].split("/")
+    return "/".join(f"_{part}" if part in ("", ".", "..") else part for part in parts)[:NAME_LENGTH].rstrip("/")
 
 
 def _cut(value: Any) -> str:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.markers import hookimpl
+from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
+from bfc_bench.tracking import THREAD
 from bfc_bench.tracking.client import default_uri
 from bfc_bench.tracking.synced import holds
 
@@ -71,14 +73,15 @@ class MlflowTracker:
         self._rows = {row.cell: row for row in rows}
         self._behind = not holds(session.store.directory, self._uri, self._suite, self._version, rows)
         # A daemon: a request that hangs must not keep the process alive.
-        self._thread = threading.Thread(target=self._follow, name="mlflow", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name=THREAD, daemon=True)
         self._thread.start()
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
         """Hand the row to the thread."""
         with self._lock:
-            self._rows[result.cell] = result
+            self._rows.pop(result.cell, None)
+            self._rows[result.cell] = result  # the last one, as in the store
             self._changed = self._behind = True
         self._report()
 
@@ -86,12 +89,33 @@ class MlflowTracker:
     def bfc_run_finished(self, session: Any) -> None:
         """Ask for the last sync and wait for it, within limits."""
         self._finished.set()
+        self._await()
+
+    def attempt(self, log: Callable[[], object]) -> None:
+        """Log something more after the run, unless it has failed before, in no more time than the last sync has.
+
+        Whatever MLflow does, the run is what it was.
+        """
+        if self.failed:
+            return
+
+        def call() -> None:
+            try:
+                log()
+            except Exception as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=call, name=THREAD, daemon=True)
+        self._thread.start()
+        self._await()
+
+    def _await(self) -> None:
         if self._thread is None:
             return
         self._thread.join(self._patience)
         if self._thread.is_alive() and self._error is None:
             self._error = TimeoutError(
-                f"MLflow at {self._uri}: not up to date {self._patience:g} s after the end of the run"
+                f"MLflow at {masked(self._uri)}: not up to date {self._patience:g} s after the end of the run"
             )
         self._report()
 
@@ -127,6 +151,6 @@ class MlflowTracker:
         if self._error is not None and not self._warned:
             self._warned = True
             self._warn(
-                f"{self._error}. Live logging stops; results are safe in the store. "
+                f"{masked(str(self._error), self._uri)}. Live logging stops; results are safe in the store. "
                 f"`bfc-bench sync {self._suite}` brings MLflow up to date."
             )

@@ -16,7 +16,9 @@ from types import TracebackType
 from typing import Self
 
 from bfc_bench.errors import TrackingError, UsageError
-from bfc_bench.tracking.client import artifact_root, database_uri
+from bfc_bench.files import make_folder
+from bfc_bench.tracking.client import artifact_root, connection
+from bfc_bench.tracking.database import database_uri
 
 HOST = "127.0.0.1"
 
@@ -63,7 +65,9 @@ def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
     ``TrackingError`` where the server is not healthy within ``timeout`` seconds.
     """
     port = _free_port(port)
-    store_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(store_dir, private=True)
+    with connection(database_uri(store_dir)):  # two that make one database at once break it
+        pass
     log = store_dir / "mlflow-server.log"
     options = {
         "host": HOST,
@@ -80,7 +84,7 @@ def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }
     environment.pop("MLFLOW_TRACKING_URI", None)
-    with log.open("wb") as output:
+    with os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )

@@ -135,7 +135,7 @@ class _Writer:
             self.client.delete_run(run.info.run_id)
             run = None
         logged: Mapping[str, str] = json.loads(run.data.tags.get("bfc.points", "{}")) if run else {}
-        metrics = [*self._new_points(logged), *self._new_bars(run.data.metrics if run else {})]
+        metrics = [*self._new_points(logged), *self._new_bars(run)]
         if run is None:
             run = self._create()
             report.created += 1
@@ -178,11 +178,15 @@ class _Writer:
                 for name, value in self.curve.points[row.n].items():
                     yield name, value, milliseconds(row), row.n
 
-    def _new_bars(self, present: Mapping[str, float]) -> Iterator[tuple[str, float, int, int]]:
+    def _new_bars(self, run: Run | None) -> Iterator[tuple[str, float, int, int]]:
         for name, value in (self.fit.metrics if self.fit else {}).items():
-            if present.get(name) != value:
-                # Among values at one step MLflow shows the one with the latest timestamp.
-                yield name, value, int(1000 * time.time()) if name in present else self.newest, 0
+            if run is None or run.data.metrics.get(name) != value:
+                yield name, value, self._after(run, name) if run and name in run.data.metrics else self.newest, 0
+
+    def _after(self, run: Run, name: str) -> int:
+        """A time in milliseconds that is later than any of a bar: MLflow shows the latest value, and clocks go back."""
+        values = self.client.get_metric_history(run.info.run_id, name)
+        return max([int(1000 * time.time()), *(int(value.timestamp) + 1 for value in values)])
 
     def _log(
         self,

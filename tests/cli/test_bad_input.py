@@ -119,5 +119,5 @@ def test_a_file_that_is_not_toml_names_the_line(capsys, tmp_path):
 def test_results_of_a_store_without_the_suite_say_what_to_do(capsys, tmp_path):
     from bfc_bench.cli.app import run
 
-    assert run(["results", "smoke", "--store", str(tmp_path)]) == 1
+    assert run(["results", "smoke", "--store", str(tmp_path)]) == 2
     assert "There is no store" in capsys.readouterr().err

@@ -52,6 +52,20 @@ def test_results_in_every_format_hold_the_same_rows(ran, bench, tmp_path):
     assert "ZeroDivisionError: one over nothing" in table
 
 
+def test_a_long_table_has_all_that_a_short_one_has(ran, bench, capsys, monkeypatch):
+    from bfc_bench.cli import results
+    from bfc_bench.cli.app import run
+
+    path, store = ran
+    shown = []
+    for rows in (300, 0):
+        monkeypatch.setattr(results, "FITTED_ROWS", rows)
+        assert run(["results", str(path), "--store", str(store)]) == 0
+        shown.append([line.split() for line in capsys.readouterr().out.splitlines()])
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 7
+
+
 def test_report_names_every_learner_and_every_reason(ran, bench, tmp_path):
     path, store = ran
     answer = bench("report", path, "--store", store, "--output", tmp_path / "out")

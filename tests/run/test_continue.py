@@ -130,7 +130,7 @@ def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_
     process = start("run", slow_suite, "--store", store, "--no-mlflow", *longer)
     wait_until(lambda: len(processes_of(process.pid)) >= 3)
     second = bench("run", slow_suite, "--store", store, "--no-mlflow")
-    assert second.returncode == 1
+    assert second.returncode == 2
     assert f"in use by another bfc-bench (process {process.pid})" in second.stderr
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130

@@ -1,7 +1,12 @@
 import json
 import os
+import shutil
+import signal
 import sqlite3
 import subprocess
+import sys
+import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,20 +25,6 @@ ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l
 def fill(store: Store, cells: int, padding: str = "") -> None:
     for i in range(cells):
         store.put([(replace(ROW, cell=f"c{i}", n=i + 1, reason=padding), "td", "ld", "")])
-
-
-@pytest.fixture
-def tmpfs(tmp_path: Path):
-    """A file system of 600 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.skip(f"cannot mount a small file system here: {made.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=False)
 
 
 def test_rows_come_back_as_they_were(tmp_path):
@@ -66,6 +57,135 @@ def test_a_file_that_is_no_store_is_an_error(tmp_path):
         Store(tmp_path, write=True)
 
 
+def test_a_foreign_database_is_not_touched(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:
+        db.execute("CREATE TABLE mine (x)")
+    before = (tmp_path / "results.sqlite").read_bytes()
+    for write in (True, False):
+        with pytest.raises(StoreError, match=r"not a file that bfc-bench made.*another --store"):
+            Store(tmp_path, write=write)
+    assert (tmp_path / "results.sqlite").read_bytes() == before
+
+
+def test_a_folder_is_that_folder_whatever_its_name(tmp_path):
+    names = ["a?mode=memory", "a%20b", "a b", "a#b", "a%3Fb", "ä"]
+    for name in names:
+        with Store(tmp_path / name, write=True) as store:
+            store.put([(replace(ROW, label=name), "td", "ld", "")])
+    for name in names:
+        with Store(tmp_path / name) as store:
+            assert [row.label for row in store.rows("s", 1, every=True)] == [name]
+    assert {path.name for path in tmp_path.iterdir()} == set(names)
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_read_only_copy_of_a_session_that_runs_has_all_its_rows(index, tmpfs, tmp_path):
+    running = Store(tmp_path / "running", write=True)
+    for start in (0, 40):
+        running.put((replace(ROW, cell=f"c{i}"), "td", "ld", "") for i in range(start, start + 60))
+    shutil.copytree(running.directory, tmpfs / "copy")
+    if not index:
+        (tmpfs / "copy" / "results.sqlite-shm").unlink()
+    assert (tmpfs / "copy" / "results.sqlite-wal").stat().st_size > 0
+    subprocess.run(["mount", "-o", "remount,ro", tmpfs], check=True)
+    with Store(tmpfs / "copy") as copy:
+        assert len(copy.rows("s", 1, every=True)) == 100
+    running.close()
+
+
+def test_of_many_first_starts_at_once_one_has_the_store_and_the_others_are_told(tmp_path):
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom bfc_bench.errors import StoreError\n"
+        "from bfc_bench.store.store import Store\n"
+        "for turn in range(15):\n"
+        "    while time.time() < float(sys.argv[2]) + turn / 5: pass\n"
+        "    folder = Path(sys.argv[1], str(turn))\n"
+        "    for write in (True, False):\n"
+        "        try:\n            store = Store(folder, write=write); print('opened', write)\n"
+        "            if write: kept = store; time.sleep(0.15)\n"
+        "            store.suites(); store.close()\n"
+        "        except StoreError as error: print(error)\n"
+    )
+    start = str(time.time() + 3)
+    command = [sys.executable, "-c", code, tmp_path, start]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [process.communicate() for process in started]
+    assert [error for _, error in said] == [""] * 4
+    lines = [line for text, _ in said for line in text.splitlines()]
+    others = [line for line in lines if line not in ("opened True", "opened False")]
+    assert lines.count("opened True") >= 15
+    assert all("is in use by another bfc-bench" in line or "There is no store" in line for line in others), others
+
+
+def test_a_first_start_killed_anywhere_leaves_no_store_or_a_whole_one(tmp_path):
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.store import Store\ncount = 0\n"
+        "def trace(frame, event, arg):\n"
+        "    global count\n"
+        "    if frame.f_code.co_filename.endswith(('store/store.py', 'files.py')):\n"
+        "        count += event == 'line'\n"
+        "        if count == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return trace\n"
+        "sys.settrace(trace)\nStore(Path(sys.argv[1]), write=True).close()\n"
+    )
+    for line in (8, 16, 24, 32, 40, 48):
+        folder = tmp_path / str(line)
+        ended = subprocess.run([sys.executable, "-c", code, folder, str(line)], check=False)
+        assert ended.returncode in (0, -signal.SIGKILL)
+        if (folder / "results.sqlite").exists():
+            Store(folder).close()
+        else:
+            with pytest.raises(StoreError, match="There is no store"):
+                Store(folder)
+        Store(folder, write=True).close()
+        assert {path.name for path in folder.iterdir()} == {"lock", "results.sqlite"}
+
+
+def test_runs_are_in_the_order_in_which_they_began_whatever_the_clock_said(tmp_path, monkeypatch):
+    with Store(tmp_path, write=True) as store:
+        for id, now in (("first", 1e9), ("second", 5e8)):
+            monkeypatch.setattr(time, "time", lambda now=now: now)
+            store.begin_session(id, "s", 1, {"levels": [now]}, {})
+            store.define("s", 1, {"t": "td"}, {"l": "ld"})
+            store.put([(replace(ROW, cell=id, nmse=now, finished_at=now), "td", "ld", "")])
+        assert [session["id"] for session in store.sessions("s", 1)] == ["first", "second"]
+        assert [row.cell for row in store.rows("s", 1)] == ["first", "second"]
+        store.put([(replace(ROW, cell="first", finished_at=1.0), "td", "ld", "")])
+        assert [row.cell for row in store.rows("s", 1)] == ["second", "first"]
+
+
+def test_files_are_their_owners_alone_and_what_exists_keeps_its_mode(tmp_path, faulty, suite_file):
+    path = suite_file(learner=[{"name": "mean"}])
+    (tmp_path / "shared").mkdir(mode=0o755)
+    for name in ("made", "shared"):
+        bfc_bench.run_suite(path, store=tmp_path / name, executor="serial")
+        with bfc_bench.open_store(tmp_path / name) as results:
+            results["tiny"].report()
+            results["tiny"].rows()
+    made = {str(p.relative_to(tmp_path)): p.stat().st_mode & 0o777 for p in tmp_path.rglob("*")}
+    assert (made["made"], made["shared"]) == (0o700, 0o755)
+    for store in ("made", "shared"):
+        assert {made[f"{store}/{name}"] for name in ("results.sqlite", "lock")} == {0o600}
+        assert made[f"{store}/reports/tiny@1"] == 0o700
+        assert {made[f"{store}/reports/tiny@1/{name}"] for name in ("report.html", "rows.parquet")} == {0o600}
+    (tmp_path / "shared" / "results.sqlite").chmod(0o640)
+    with Store(tmp_path / "shared", write=True):
+        assert (tmp_path / "shared" / "results.sqlite").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("verb", ["results", "report", "claims", "sync", "ui", "compare"])
+def test_a_store_that_is_missing_or_cannot_be_used_is_exit_code_2(verb, faulty, suite_file, tmp_path, capsys):
+    path = suite_file(learner=[{"name": "mean"}])
+    arguments = {"ui": ["ui"], "compare": ["compare", "a", "b", "--suite", path]}.get(verb, [verb, path])
+    (tmp_path / "corrupt").mkdir()
+    (tmp_path / "corrupt" / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    Store(tmp_path / "empty", write=True).close()
+    for name, said in (("none", "There is no store"), ("corrupt", "cannot be read"), ("empty", "has no run")):
+        if (verb, name) != ("ui", "empty"):
+            assert run([*map(str, arguments), "--store", str(tmp_path / name)]) == 2
+            assert said in capsys.readouterr().err
+
+
 def test_a_full_disk_is_a_clear_error_and_the_store_stays_readable(tmpfs):
     store = Store(tmpfs / "store", write=True)
     store.define("s", 1, {"t": "td"}, {"l": "ld"})
@@ -93,7 +213,7 @@ def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, be
     listed = bench("results", path, "--store", tmpfs / "store", "--format", "csv")
     assert (listed.returncode, len(listed.stdout.splitlines())) == (0, 5)
     ran = bench("run", path, "--store", tmpfs / "store", "--no-mlflow", "--set", "replicates=3")
-    assert ran.returncode == 1
+    assert ran.returncode == 2
     assert "cannot be written" in ran.stderr
     assert "Traceback" not in ran.stderr
 

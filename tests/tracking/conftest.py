@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 from bfc_bench.store.row import Row
-from bfc_bench.tracking.client import connection, database_uri
+from bfc_bench.tracking.client import connection
+from bfc_bench.tracking.database import database_uri
 
 SIZES = (100, 200, 400, 800)
 LEARNERS = {"net": (1.5, 1.0), "kernel": (0.6, 2.0), "linear": (0.1, 1.0)}

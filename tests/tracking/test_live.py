@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bfc_bench.tracking.client import database_uri
+from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.live import MlflowTracker
 from bfc_bench.tracking.server import serve
 from bfc_bench.tracking.sync import sync

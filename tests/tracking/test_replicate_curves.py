@@ -87,11 +87,11 @@ def test_failures_are_told_with_their_size_and_decide_the_status(row):
     assert not failed.points
 
 
-def test_of_two_rows_of_one_point_the_newer_counts(row):
+def test_of_two_rows_of_one_point_the_one_committed_later_counts(row):
     old, new = row("net", nmse=0.5, finished_at=1.0), row("net", nmse=0.25, finished_at=2.0, options={"width": 9})
     for pair in ([old, new], [new, old]):
         (curve,) = replicate_curves(pair)
-        assert curve.rows == (new,)
+        assert curve.rows == (pair[-1],)
 
 
 def test_errors_that_plugins_measure_are_logged_by_name(row):

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tracking.client import database_uri
+from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.server import Server, serve
 from bfc_bench.tracking.sync import sync

@@ -1,12 +1,15 @@
 import math
+import time
 
 import pytest
 
 from bfc_bench.errors import TrackingError
-from bfc_bench.tracking.client import database_uri, default_uri
+from bfc_bench.tracking.client import default_uri
 from bfc_bench.tracking.curves import metrics
+from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
+from bfc_bench.tracking.synced import holds
 from bfc_bench.tracking.views import _filters, view_state
 
 # SQLAlchemy about MLflow's own queries.
@@ -154,6 +157,25 @@ def test_uri_is_the_argument_then_the_environment_then_the_store(tmp_path, monke
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://a")
     assert default_uri(tmp_path) == "http://a"
     assert default_uri(tmp_path, "http://b") == "http://b"
+
+
+def test_the_database_is_in_the_store_whatever_the_store_is_called(rows, store_dir, tmp_path):
+    odd = store_dir.rename(tmp_path / "a?b #c%20d")
+    for _ in range(2):
+        report = sync(rows, database_uri(odd), suite="toy", version=1, store_dir=odd)
+    assert report.unchanged == report.curves
+    assert holds(odd, database_uri(odd), "toy", 1, rows)
+    assert {path.name for path in tmp_path.iterdir()} == {odd.name}
+
+
+def test_a_bar_that_changes_is_shown_though_the_clock_was_set_back(up_to_date, row, store_dir, contents, monkeypatch):
+    sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]
+    for now, dims in ((2.3e9, [5, 10]), (2.2e9, [5, 10, 20]), (2.1e9, [5, 10, 20, 40])):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        up_to_date([row("net", d=d, n=n, replicate=r) for d in dims for n in sizes for r in range(2)])
+    runs = contents(database_uri(store_dir))["runs"]
+    first, last = (runs[f"net · teacher · d={d} · r0"].data.metrics["fit/exponent"] for d in (5, 40))
+    assert first == last
 
 
 def test_nothing_listening_is_an_error_that_names_the_address(free_port, row, monkeypatch):

@@ -5,8 +5,9 @@ import zlib
 import pytest
 
 from bfc_bench.tracking import views
-from bfc_bench.tracking.client import connection, database_uri, ensure_experiment
+from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import metrics
+from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.fits import NAMES
 from bfc_bench.tracking.views import RUNS_PER_VIEW, save_views, saved_views, view_state
 
