@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Hashable, Sequence
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import ClassVar
 
@@ -93,6 +94,113 @@ class Together(Faulty):
         return [job.learner.fit(job.train, job.ctx) for job in jobs]
 
 
+class Unpicklable(Exception):
+    """Can be sent to no other process."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise RuntimeError("stays here")
+
+
+class Unprintable(Exception):
+    """Says nothing."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("lost for words")
+
+
+RAISED: dict[str, Callable[[], BaseException]] = {
+    "SystemExit": lambda: SystemExit(0),
+    "KeyboardInterrupt": KeyboardInterrupt,
+    "GeneratorExit": GeneratorExit,
+    "unpicklable": lambda: Unpicklable("stays here"),
+    "unprintable": Unprintable,
+    "surrogates": lambda: ValueError("half \ud800, \x1b[31mred\x1b[0m, \u202eturned"),
+    "long": lambda: ValueError("a" * 10_000_000 + "z"),
+}
+
+
+class Raising(Mean):
+    """Raises something unusual, at one place and size."""
+
+    name: ClassVar[str] = "raising"
+    what: str
+    where: str = "fit"
+    at: int = 20
+
+    def batch_key(self, train: Outline) -> Hashable:
+        if self.where == "batch_key" and train.n == self.at and parent_process() is not None:
+            raise RAISED[self.what]()
+        return None
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if train.n != self.at:
+            return super().fit(train, ctx)
+        if self.where == "fit":
+            raise RAISED[self.what]()
+        return RaisingPredictor(self.what, self.where)
+
+
+class RaisingPredictor(Constant):
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(0.0)
+        self.what, self.where = what, where
+
+    def _reach(self, place: str) -> dict:
+        if place == self.where:
+            raise RAISED[self.what]()
+        return {}
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        self._reach("predict")
+        return super().predict(x)
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        return self._reach("hidden")
+
+    @property
+    def info(self) -> dict[str, object]:
+        return self._reach("info")
+
+    @property
+    def stages(self) -> dict[str, Predictor]:
+        return self._reach("stages")
+
+
+class Talkative(Mean):
+    """Gives facts of the fit, failures and predictions that no row can hold."""
+
+    name: ClassVar[str] = "talkative"
+    what: str
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if train.n != 20:
+            return super().fit(train, ctx)
+        match self.what:
+            case "status":
+                return Failure("exploded", "of its own accord")  # type: ignore
+            case "reason":
+                return Failure("failed", None)  # type: ignore
+            case "huge":
+                return Constant(1e200)
+        predictor = super().fit(train, ctx)
+        predictor.info = {"fact": self._fact()}
+        return predictor
+
+    def _fact(self) -> object:
+        match self.what:
+            case "digits":
+                return 10**5000
+            case "object":
+                return Unprintable()
+            case "itself":
+                circle: list[object] = []
+                circle.append(circle)
+                return circle
+            case "much":
+                return ["0123456789"] * 400_000
+        raise ValueError(self.what)
+
+
 class Ridge(Learner):
     """Linear ridge regression; its ridge is searched by default."""
 
@@ -148,6 +256,29 @@ class Unplannable(Mean):
         raise KeyError("flops")
 
 
+class Quitter(Mean):
+    """Ends the session while it plans."""
+
+    name: ClassVar[str] = "quitter"
+    where: str
+
+    def _reach(self, place: str) -> None:
+        if place == self.where:
+            raise SystemExit(0)
+
+    def batch_key(self, train: Outline) -> Hashable:
+        return self._reach("batch_key")
+
+    def cost(self, n: int, d: int) -> None:
+        return self._reach("cost")
+
+    def skip(self, task: object, n: int) -> None:
+        return self._reach("skip")
+
+    def caution(self, task: object, n: int) -> None:
+        return self._reach("caution")
+
+
 class Surroundings(Mean):
     """Notes the environment of the process that it runs in."""
 
@@ -159,7 +290,19 @@ class Surroundings(Mean):
         return predictor
 
 
+class Keyless(Mean):
+    """Its batches have a key that is none."""
+
+    name: ClassVar[str] = "keyless"
+
+    def batch_key(self, train: Outline) -> Hashable:
+        return []  # type: ignore[return-value]
+
+
+HOSTILE = (Raising, Talkative, Quitter, Keyless)
+
+
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings):
+    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, *HOSTILE):
         register(learner)
