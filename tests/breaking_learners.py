@@ -78,6 +78,19 @@ class Faulty(Learner):
                 return Constant(0.0, (3, 2))
             case "nothing":
                 return None  # type: ignore[return-value]
+        return self._vanish()
+
+    def _vanish(self) -> Predictor:
+        match self.how:
+            case "leave":
+                os._exit(0)
+            case "fork":
+                if os.fork() == 0:
+                    time.sleep(60)  # with its parent's end of every pipe
+                os._exit(0)
+            case "close":
+                os.closerange(3, 1000)
+                time.sleep(60)
         raise ValueError(self.how)
 
 
@@ -290,6 +303,13 @@ class Surroundings(Mean):
         return predictor
 
 
+class OnTensors(Mean):
+    """Needs a library that takes seconds to import."""
+
+    name: ClassVar[str] = "on-tensors"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
+
+
 class Keyless(Mean):
     """Its batches have a key that is none."""
 
@@ -299,7 +319,7 @@ class Keyless(Mean):
         return []  # type: ignore[return-value]
 
 
-HOSTILE = (Raising, Talkative, Quitter, Keyless)
+HOSTILE = (Raising, Talkative, Quitter, OnTensors, Keyless)
 
 
 @hookimpl

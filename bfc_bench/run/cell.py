@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import Diverged, words
+from bfc_bench.executors.unit import clock_starts
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.run.door import Finished, attempt, pack, plain, send
@@ -37,6 +38,7 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
         placed = attempt(partial(_place, groups, batch, cell, extra))
         if isinstance(placed, Failure):
             finished.append((cell, _failed(batch, cell, placed, {})))
+    clock_starts()
     for work in groups.values():
         finished += zip((item.cell for item in work), _run_safely(work), strict=True)
     return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())

@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Array, Context, Data, Learner
+from bfc_bench.learner import Array, ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.resolve import Cell
 from bfc_bench.seeds import seed_of
@@ -147,13 +147,16 @@ class Work:
 
     @classmethod
     def prepare(cls, batch: Batch, cell: Cell, extra: Extra) -> Work:
-        """Build from plain data, or take from what this worker has built before."""
+        """Build from plain data, or take from what this worker has built before, and draw the points."""
         common, spec = batch.common, batch.learners[cell.label]
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
         candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
         known = _plugins(extra).metrics
         learner, metrics = _learner(extra, spec.name, spec.options), tuple(known.get(name) for name in known)
-        return cls(batch, cell, problem, learner, candidates, metrics)
+        _load(learner.capabilities.arrays[0], common.device)
+        work = cls(batch, cell, problem, learner, candidates, metrics)
+        _ = work.train, problem.truth, problem.test_hidden, problem.unlabeled  # drawn here, on nobody's time
+        return work
 
     def context(self, learner: Learner) -> Context:
         """What the learner may know besides its training points."""
@@ -188,6 +191,12 @@ def warm_up(device: str, extra: Extra) -> None:
     if device == "cpu" and multiprocessing.parent_process() is not None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
     _plugins(extra)
+
+
+@cache
+def _load(kind: ArrayKind, device: str) -> None:
+    """Import an array library and wake its device, so that no cell's time has that in it."""
+    convert(np.zeros((1, 1)), kind, device)
 
 
 @lru_cache(maxsize=4)
