@@ -1,5 +1,6 @@
 """Learners that misbehave in every way that the framework must survive. Registered by the fixture ``faulty``."""
 
+import ctypes
 import os
 import signal
 import time
@@ -303,6 +304,66 @@ class Surroundings(Mean):
         return predictor
 
 
+class Vandal(Mean):
+    """Changes what it is given, read-only or not."""
+
+    name: ClassVar[str] = "vandal"
+    what: str
+    together: bool = False
+    at: int = 20
+
+    def batch_key(self, train: Outline) -> Hashable:
+        return "all" if self.together else None
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        spared = Constant(float(train.y.mean()))
+        if train.n != self.at:
+            return spared
+        if self.what in ("x", "y"):
+            wreck(getattr(train, self.what))
+        if self.what == "square_mean":
+            wreck(ctx.square_mean)
+        return VandalPredictor(self.what) if self.what.startswith("test") else spared
+
+
+class VandalPredictor(Constant):
+    def __init__(self, what: str) -> None:
+        super().__init__(0.0)
+        self.what = what
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        if self.what == "test":
+            wreck(x)
+        return super().predict(x)
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        if self.what == "test-in-hidden":
+            wreck(x)
+        return {}
+
+
+def wreck(x: np.ndarray) -> None:
+    ctypes.memset(x.ctypes.data, 0, x.nbytes)
+
+
+class Forgetful(Mean):
+    """Writes every prediction into the same memory."""
+
+    name: ClassVar[str] = "forgetful"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        return ForgetfulPredictor(float(train.y.mean()))
+
+
+class ForgetfulPredictor(Constant):
+    memory = np.zeros(1000)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        answer = self.memory[: len(x)]
+        answer[:] = self.value if len(x) > 100 else 1e6
+        return answer
+
+
 class OnTensors(Mean):
     """Needs a library that takes seconds to import."""
 
@@ -319,7 +380,7 @@ class Keyless(Mean):
         return []  # type: ignore[return-value]
 
 
-HOSTILE = (Raising, Talkative, Quitter, OnTensors, Keyless)
+HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, OnTensors, Keyless)
 
 
 @hookimpl

@@ -14,9 +14,10 @@ import numpy as np
 from bfc_bench.errors import Diverged, words
 from bfc_bench.executors.unit import clock_starts
 from bfc_bench.isolation import isolated
-from bfc_bench.learner import Failure, Job, Predictor
+from bfc_bench.learner import Array, Failure, Job, Predictor
 from bfc_bench.run.door import Finished, attempt, pack, plain, send
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
+from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work
@@ -61,8 +62,14 @@ def _pack(batch: Batch, cell: Cell, row: Row, traceback: str) -> bytes:
 
 
 def _run_safely(work: list[Work]) -> list[Finished]:
-    """Rows of cells that are fitted together, one by one where something else than a fit raises."""
-    finished = attempt(lambda: _run(work))
+    """Rows of cells that are fitted together; one by one where they change what they share, or raise outside a fit."""
+    loans = work[0].loans()
+    finished = attempt(lambda: _run(work, loans))
+    changed = attempt(loans.changed)
+    if changed:
+        name = work[0].learner.name
+        what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
+        finished = Failure("failed", f"{name} has changed arrays that it was lent: {what}. Copy what you change.")
     if not isinstance(finished, Failure):
         return finished
     if len(work) > 1:
@@ -70,23 +77,24 @@ def _run_safely(work: list[Work]) -> list[Finished]:
     return [_failed(work[0].batch, work[0].cell, finished, {})]
 
 
-def _run(work: list[Work]) -> list[Finished]:
+def _run(work: list[Work], loans: Loans) -> list[Finished]:
     """Rows of cells that are fitted together; each has its share of the time, by declared cost."""
     cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
-    choices = tune(work)
+    choices = tune(work, loans)
     chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
-    fitted = fit([_job(work[i], choice) for i, choice in chosen])
+    fitted = fit([_job(work[i], choice, loans) for i, choice in chosen])
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
     outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
 
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
-    test_x = {item.problem.sample: item.convert(item.problem.test_x) for item in work}
-    tests = predict(cls, ordered, [test_x[item.problem.sample] for item in work])
-    trains = predict(cls, ordered, [item.convert(item.train.x[:TRAIN_POINTS]) for item in work])
+    xs = [loans.lend("test inputs", item.problem.sample, item.problem.test_x) for item in work]
+    tests = predict(cls, ordered, xs)
+    train_xs = [loans.lend("inputs", item.problem.sample, item.train.x[:TRAIN_POINTS]) for item in work]
+    trains = predict(cls, ordered, train_xs)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
-    return [_finish_safely(*parts) for parts in zip(work, choices, ordered, tests, trains, times, strict=True)]
+    return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
 def _shares(work: list[Work]) -> list[float]:
@@ -95,8 +103,8 @@ def _shares(work: list[Work]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def _job(item: Work, choice: Choice) -> Job:
-    return Job(choice.learner, item.converted(item.train), item.context(choice.learner))
+def _job(item: Work, choice: Choice, loans: Loans) -> Job:
+    return Job(choice.learner, loans.lend_points(item.train), item.context(choice.learner, loans))
 
 
 def _finish_safely(item: Work, *parts: Any) -> Finished:
@@ -105,7 +113,7 @@ def _finish_safely(item: Work, *parts: Any) -> Finished:
 
 
 def _finish(
-    item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, train: Any, times: dict[str, Any]
+    item: Work, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
 ) -> Finished:
     facts = {**times, "chosen": _chosen(item, choice)}
     info = attempt(lambda: plain(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None)
@@ -116,7 +124,7 @@ def _finish(
         facts["chosen"]["info"] = info
     if isinstance(test, Failure):
         return _failed(item.batch, item.cell, test, facts)
-    measured = attempt(lambda: _measure(item, outcome, test))
+    measured = attempt(lambda: _measure(item, outcome, x, test))
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, facts)
     reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", "")]))
@@ -179,10 +187,9 @@ def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
     return chosen
 
 
-def _measure(item: Work, predictor: Any, test: np.ndarray) -> dict[str, Any]:
-    """Errors of the final prediction and of every stage, on the cell's test points."""
+def _measure(item: Work, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
+    """Errors of the final prediction and of every stage, on the cell's test points x (m, d)."""
     hidden = item.problem.test_hidden
-    x = item.convert(item.problem.test_x) if hidden or predictor.stages else None
     measured = _all_errors(item, hidden, predictor, x, test)
     measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
     return measured

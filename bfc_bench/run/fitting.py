@@ -12,6 +12,7 @@ import numpy as np
 from bfc_bench.learner import Array, Data, Failure, FailureStatus, Job, Learner, Predictor
 from bfc_bench.run.admission import TUNING_SHARE
 from bfc_bench.run.door import attempt
+from bfc_bench.run.lending import Loans
 from bfc_bench.run.work import Work
 from bfc_bench.toolkit.arrays import to_numpy
 
@@ -89,7 +90,7 @@ def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
 
 def check_prediction(value: Array, m: int) -> Array | Failure:
     """The prediction as a NumPy array (m,), or a Failure that says what is wrong with it."""
-    array = attempt(lambda: to_numpy(value))
+    array = attempt(lambda: np.array(to_numpy(value)))  # a learner may write its next answer into this one's memory
     if isinstance(array, Failure):
         return array
     if array.shape != (m,):
@@ -112,13 +113,13 @@ def split(data: Data) -> tuple[Data, Data]:
     return parts[0], parts[1]
 
 
-def tune(work: Sequence[Work]) -> list[Choice | Failure]:
+def tune(work: Sequence[Work], loans: Loans) -> list[Choice | Failure]:
     """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
     parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
     trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
-    trains = {i: work[i].converted(train) for i, (train, _) in parts.items()}
-    xs = {i: work[i].convert(validation.x) for i, (_, validation) in parts.items()}
-    outcomes = fit([Job(learner, trains[i], work[i].context(learner)) for i, learner in trials])
+    trains = {i: loans.lend_points(train) for i, (train, _) in parts.items()}
+    xs = {i: loans.lend("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
+    outcomes = fit([Job(learner, trains[i], work[i].context(learner, loans)) for i, learner in trials])
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials])
     best: dict[int, Choice | Failure] = {}
     for (i, learner), value in zip(trials, predictions, strict=True):
