@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Hashable, Sequence
 from multiprocessing import parent_process
@@ -364,6 +365,34 @@ class ForgetfulPredictor(Constant):
         return answer
 
 
+class Meddler(Mean):
+    """Changes the process that it runs in."""
+
+    name: ClassVar[str] = "meddler"
+    what: str
+    at: int = 20
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if train.n == self.at:
+            self._meddle()
+        return super().fit(train, ctx)
+
+    def _meddle(self) -> None:
+        from bfc_bench.tasks import metrics
+
+        match self.what:
+            case "numpy":
+                np.var = lambda *args, **options: 1e6  # type: ignore[assignment]
+            case "metric":
+                metrics.Truth.nmse = lambda self, prediction: 0.0  # type: ignore[method-assign]
+            case "code":
+                metrics.nmse.__code__ = (lambda prediction, target: 0.0).__code__
+            case "recursion":
+                sys.setrecursionlimit(400)
+            case "timer":
+                signal.setitimer(signal.ITIMER_REAL, 3.0)
+
+
 class OnTensors(Mean):
     """Needs a library that takes seconds to import."""
 
@@ -380,7 +409,7 @@ class Keyless(Mean):
         return []  # type: ignore[return-value]
 
 
-HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, OnTensors, Keyless)
+HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, Meddler, OnTensors, Keyless)
 
 
 @hookimpl

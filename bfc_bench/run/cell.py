@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import Diverged, words
-from bfc_bench.executors.unit import clock_starts
+from bfc_bench.executors.unit import clock_starts, last_unit
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
 from bfc_bench.run.door import Finished, attempt, pack, plain, send
@@ -20,6 +20,7 @@ from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predic
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
+from bfc_bench.run.surroundings import surroundings
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work
 from bfc_bench.store.row import Row, Status
 from bfc_bench.tasks.features import measure_features
@@ -33,6 +34,7 @@ BESIDES = ("span_errors", "cka")
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
+    surroundings()
     finished: list[tuple[Cell, Finished]] = []
     groups: dict[Hashable, list[Work]] = {}
     for cell in batch.cells:
@@ -62,19 +64,27 @@ def _pack(batch: Batch, cell: Cell, row: Row, traceback: str) -> bytes:
 
 
 def _run_safely(work: list[Work]) -> list[Finished]:
-    """Rows of cells that are fitted together; one by one where they change what they share, or raise outside a fit."""
+    """Rows of cells that are fitted together; one by one where they harm what they share, or raise outside a fit."""
     loans = work[0].loans()
     finished = attempt(lambda: _run(work, loans))
-    changed = attempt(loans.changed)
-    if changed:
-        name = work[0].learner.name
-        what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
-        finished = Failure("failed", f"{name} has changed arrays that it was lent: {what}. Copy what you change.")
+    if harm := _harm(work[0].learner.name, loans):
+        finished = Failure("failed", harm)
     if not isinstance(finished, Failure):
         return finished
     if len(work) > 1:
         return [done for item in work for done in _run_safely([item])]
     return [_failed(work[0].batch, work[0].cell, finished, {})]
+
+
+def _harm(name: str, loans: Loans) -> str:
+    """What a learner has changed that others have too, made good as far as it can be, or an empty text."""
+    if touched := surroundings().put_back():
+        last_unit()  # there may be more than what was looked for
+        return f"{name} has changed what it shares with others: {', '.join(touched)}. Leave it as it is."
+    if changed := attempt(loans.changed):
+        what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
+        return f"{name} has changed arrays that it was lent: {what}. Copy what you change."
+    return ""
 
 
 def _run(work: list[Work], loans: Loans) -> list[Finished]:
