@@ -50,6 +50,19 @@ class Diverged(BenchError):
     """Raised by a learner whose training produced values that are not finite; the cell is marked ``diverged``."""
 
 
+def message(error: BaseException) -> str:
+    """What an exception says, whatever it does when it is asked."""
+    try:
+        return str(error)
+    except BaseException as second:
+        return f"(its text is lost: asking for it raised {type(second).__name__})"
+
+
+def words(error: BaseException) -> str:
+    """An exception's type and what it says, whatever it does when it is asked."""
+    return f"{type(error).__name__}: {message(error)}"
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """``" Did you mean 'x'?"`` for the nearest known name, else the list of known names."""
     known = sorted(known)

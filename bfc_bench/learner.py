@@ -26,6 +26,7 @@ That is known at run time only, so to type checkers it is anything; a learner an
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary"]
+FailureStatus: TypeAlias = Literal["failed", "diverged", "out-of-memory"]
 
 L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
 """The class of a job's learner."""
@@ -102,8 +103,9 @@ class Job(Generic[L_co]):
 class Failure:
     """What ``fit_batch`` returns in the place of a predictor for a job that failed."""
 
-    status: Literal["failed", "diverged", "out-of-memory"]
+    status: FailureStatus
     reason: str
+    """What readers of the row are told. One that is no text, or an unknown status, is a failure of its own."""
     traceback: str = ""
 
 
@@ -120,7 +122,8 @@ class Predictor(ABC):
     """A fitted model. Holds all fitted state, so that a learner stays a description."""
 
     info: Mapping[str, Any] = {}
-    """Plain facts of the fit: chosen hyper-parameters, final loss, oracle facts used."""
+    """Plain facts of the fit: chosen hyper-parameters, final loss, oracle facts used. Stored as JSON: arrays as lists,
+    what is not finite as null, other objects as their text."""
 
     @abstractmethod
     def predict(self, x: Array) -> Array:

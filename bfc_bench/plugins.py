@@ -16,7 +16,7 @@ import pluggy
 
 from bfc_bench import builtin, hookspecs
 from bfc_bench.analysis.claims.base import Claim
-from bfc_bench.errors import BenchError, PluginError, UsageError, suggest
+from bfc_bench.errors import BenchError, PluginError, UsageError, suggest, words
 from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
 from bfc_bench.markers import PROJECT
@@ -88,7 +88,7 @@ class Plugins:
         try:
             executor = factory(jobs)
         except (Exception, SystemExit) as error:
-            raise PluginError(f"{who}: {described(factory)}({jobs}) raised {_words(error)}.") from error
+            raise PluginError(f"{who}: {described(factory)}({jobs}) raised {words(error)}.") from error
         lacking = [wanted for wanted in ("jobs", "enforces_limits", "open") if not hasattr(executor, wanted)]
         if lacking:
             raise PluginError(f"{who} must be a bfc_bench.Executor. Got {executor!r} without {', '.join(lacking)}.")
@@ -132,7 +132,7 @@ class Plugins:
     def add_installed(self, point: EntryPoint) -> None:
         """Import an installed plugin and let it take part."""
         name = _origin(point)
-        with isolated(lambda error: self._miss(name, _words(error)), passes=()):
+        with isolated(lambda error: self._miss(name, words(error)), passes=()):
             self.add(point.load(), name)
 
     def collect(self) -> None:
@@ -153,9 +153,9 @@ class Plugins:
     def _failed(self, plugin: str, what: str, error: BaseException) -> None:
         """A plugin's code has raised ``error``."""
         if what.startswith(REGISTRATION):
-            self._miss(plugin, f"{what} raised {_words(error)}")
+            self._miss(plugin, f"{what} raised {words(error)}")
         else:
-            log.warning("plugin %s failed in %s: %s", plugin, what, _words(error))
+            log.warning("plugin %s failed in %s: %s", plugin, what, words(error))
 
     def _miss(self, plugin: str, why: str, kind: str = "", name: str = "") -> None:
         self.unavailable.append(Unavailable(plugin, why, kind, name))
@@ -198,7 +198,7 @@ def _unfit(error: BaseException) -> str:
     """Why a plugin object could not be registered."""
     if isinstance(error, pluggy.PluginValidationError):
         return f"does not fit the hooks: {' '.join(str(error).split())}"
-    return "is installed twice; uninstall one of the two distributions" if type(error) is ValueError else _words(error)
+    return "is installed twice; uninstall one of the two distributions" if type(error) is ValueError else words(error)
 
 
 def _by_itself(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:
@@ -250,7 +250,3 @@ def _not_a_file(value: Any) -> str | None:
 
 def _not_callable(value: Any) -> str | None:
     return None if callable(value) else "must be a function, or a class"
-
-
-def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -1,9 +1,12 @@
 """Learners that misbehave in every way that the framework must survive. Registered by the fixture ``faulty``."""
 
+import ctypes
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Hashable, Sequence
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import ClassVar
 
@@ -77,6 +80,19 @@ class Faulty(Learner):
                 return Constant(0.0, (3, 2))
             case "nothing":
                 return None  # type: ignore[return-value]
+        return self._vanish()
+
+    def _vanish(self) -> Predictor:
+        match self.how:
+            case "leave":
+                os._exit(0)
+            case "fork":
+                if os.fork() == 0:
+                    time.sleep(60)  # with its parent's end of every pipe
+                os._exit(0)
+            case "close":
+                os.closerange(3, 1000)
+                time.sleep(60)
         raise ValueError(self.how)
 
 
@@ -91,6 +107,113 @@ class Together(Faulty):
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
         return [job.learner.fit(job.train, job.ctx) for job in jobs]
+
+
+class Unpicklable(Exception):
+    """Can be sent to no other process."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise RuntimeError("stays here")
+
+
+class Unprintable(Exception):
+    """Says nothing."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("lost for words")
+
+
+RAISED: dict[str, Callable[[], BaseException]] = {
+    "SystemExit": lambda: SystemExit(0),
+    "KeyboardInterrupt": KeyboardInterrupt,
+    "GeneratorExit": GeneratorExit,
+    "unpicklable": lambda: Unpicklable("stays here"),
+    "unprintable": Unprintable,
+    "surrogates": lambda: ValueError("half \ud800, \x1b[31mred\x1b[0m, \u202eturned"),
+    "long": lambda: ValueError("a" * 10_000_000 + "z"),
+}
+
+
+class Raising(Mean):
+    """Raises something unusual, at one place and size."""
+
+    name: ClassVar[str] = "raising"
+    what: str
+    where: str = "fit"
+    at: int = 20
+
+    def batch_key(self, train: Outline) -> Hashable:
+        if self.where == "batch_key" and train.n == self.at and parent_process() is not None:
+            raise RAISED[self.what]()
+        return None
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if train.n != self.at:
+            return super().fit(train, ctx)
+        if self.where == "fit":
+            raise RAISED[self.what]()
+        return RaisingPredictor(self.what, self.where)
+
+
+class RaisingPredictor(Constant):
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(0.0)
+        self.what, self.where = what, where
+
+    def _reach(self, place: str) -> dict:
+        if place == self.where:
+            raise RAISED[self.what]()
+        return {}
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        self._reach("predict")
+        return super().predict(x)
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        return self._reach("hidden")
+
+    @property
+    def info(self) -> dict[str, object]:
+        return self._reach("info")
+
+    @property
+    def stages(self) -> dict[str, Predictor]:
+        return self._reach("stages")
+
+
+class Talkative(Mean):
+    """Gives facts of the fit, failures and predictions that no row can hold."""
+
+    name: ClassVar[str] = "talkative"
+    what: str
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if train.n != 20:
+            return super().fit(train, ctx)
+        match self.what:
+            case "status":
+                return Failure("exploded", "of its own accord")  # type: ignore
+            case "reason":
+                return Failure("failed", None)  # type: ignore
+            case "huge":
+                return Constant(1e200)
+        predictor = super().fit(train, ctx)
+        predictor.info = {"fact": self._fact()}
+        return predictor
+
+    def _fact(self) -> object:
+        match self.what:
+            case "digits":
+                return 10**5000
+            case "object":
+                return Unprintable()
+            case "itself":
+                circle: list[object] = []
+                circle.append(circle)
+                return circle
+            case "much":
+                return ["0123456789"] * 400_000
+        raise ValueError(self.what)
 
 
 class Ridge(Learner):
@@ -148,6 +271,29 @@ class Unplannable(Mean):
         raise KeyError("flops")
 
 
+class Quitter(Mean):
+    """Ends the session while it plans."""
+
+    name: ClassVar[str] = "quitter"
+    where: str
+
+    def _reach(self, place: str) -> None:
+        if place == self.where:
+            raise SystemExit(0)
+
+    def batch_key(self, train: Outline) -> Hashable:
+        return self._reach("batch_key")
+
+    def cost(self, n: int, d: int) -> None:
+        return self._reach("cost")
+
+    def skip(self, task: object, n: int) -> None:
+        return self._reach("skip")
+
+    def caution(self, task: object, n: int) -> None:
+        return self._reach("caution")
+
+
 class Surroundings(Mean):
     """Notes the environment of the process that it runs in."""
 
@@ -159,7 +305,114 @@ class Surroundings(Mean):
         return predictor
 
 
+class Vandal(Mean):
+    """Changes what it is given, read-only or not."""
+
+    name: ClassVar[str] = "vandal"
+    what: str
+    together: bool = False
+    at: int = 20
+
+    def batch_key(self, train: Outline) -> Hashable:
+        return "all" if self.together else None
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        spared = Constant(float(train.y.mean()))
+        if train.n != self.at:
+            return spared
+        if self.what in ("x", "y"):
+            wreck(getattr(train, self.what))
+        if self.what == "square_mean":
+            wreck(ctx.square_mean)
+        return VandalPredictor(self.what) if self.what.startswith("test") else spared
+
+
+class VandalPredictor(Constant):
+    def __init__(self, what: str) -> None:
+        super().__init__(0.0)
+        self.what = what
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        if self.what == "test":
+            wreck(x)
+        return super().predict(x)
+
+    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        if self.what == "test-in-hidden":
+            wreck(x)
+        return {}
+
+
+def wreck(x: np.ndarray) -> None:
+    ctypes.memset(x.ctypes.data, 0, x.nbytes)
+
+
+class Forgetful(Mean):
+    """Writes every prediction into the same memory."""
+
+    name: ClassVar[str] = "forgetful"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        return ForgetfulPredictor(float(train.y.mean()))
+
+
+class ForgetfulPredictor(Constant):
+    memory = np.zeros(1000)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        answer = self.memory[: len(x)]
+        answer[:] = self.value if len(x) > 100 else 1e6
+        return answer
+
+
+class Meddler(Mean):
+    """Changes the process that it runs in."""
+
+    name: ClassVar[str] = "meddler"
+    what: str
+    at: int = 20
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if train.n == self.at:
+            self._meddle()
+        return super().fit(train, ctx)
+
+    def _meddle(self) -> None:
+        from bfc_bench.tasks import metrics
+
+        match self.what:
+            case "numpy":
+                np.var = lambda *args, **options: 1e6  # type: ignore[assignment]
+            case "metric":
+                metrics.Truth.nmse = lambda self, prediction: 0.0  # type: ignore[method-assign]
+            case "code":
+                metrics.nmse.__code__ = (lambda prediction, target: 0.0).__code__
+            case "recursion":
+                sys.setrecursionlimit(400)
+            case "timer":
+                signal.setitimer(signal.ITIMER_REAL, 3.0)
+
+
+class OnTensors(Mean):
+    """Needs a library that takes seconds to import."""
+
+    name: ClassVar[str] = "on-tensors"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
+
+
+class Keyless(Mean):
+    """Its batches have a key that is none."""
+
+    name: ClassVar[str] = "keyless"
+
+    def batch_key(self, train: Outline) -> Hashable:
+        return []  # type: ignore[return-value]
+
+
+HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, Meddler, OnTensors, Keyless)
+
+
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings):
+    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, *HOSTILE):
         register(learner)

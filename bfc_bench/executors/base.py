@@ -20,7 +20,7 @@ class Pool(Protocol):
     """An open executor."""
 
     def submit(self, key: int, payload: Any, seconds: float) -> None:
-        """Queue one unit; it is stopped when it has run for ``seconds``."""
+        """Queue one unit; it is stopped when it has run for ``seconds`` since it called ``unit.clock_starts``."""
 
     def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
         """(key, result or Fault) as units end, until none is queued; more may be submitted meanwhile."""
@@ -42,7 +42,7 @@ class Executor(Protocol):
     """Whether a unit that never returns is stopped."""
 
     def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> Pool:
-        """A pool whose workers apply ``call``, a picklable function, to each payload.
+        """A pool whose workers apply ``call``, a picklable function that gives bytes, to each payload.
 
         ``prepare`` runs in each worker before its first unit, on nobody's time.
         """

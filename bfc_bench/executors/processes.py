@@ -1,23 +1,31 @@
-"""Runs units in a pool of spawned processes with one thread each.
+"""Runs units in spawned processes with one thread each: one process, two pipes and one unit at a time per worker.
 
-A unit that exceeds its time is killed with its worker; the death of a worker, whatever the cause, fails only the unit
-that it was running. Workers are spawned, never forked, since JAX and CUDA do not survive a fork.
+A unit that exceeds its time is killed with its worker; the death of a worker, whatever the cause and the exit code,
+fails only the unit that it was running. Nothing is shared between workers, so that none can hold up another: no lock,
+no queue that a dying process may leave half written. Workers are spawned, never forked, since JAX and CUDA do not
+survive a fork.
 """
 
-import contextlib
+from __future__ import annotations
+
+import json
 import multiprocessing
 import os
-import queue
+import pickle
 import signal
-import threading
 import time
-import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future, TimeoutError
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from bfc_bench.errors import BenchError
+from bfc_bench.executors import pipes
 from bfc_bench.executors.base import Fault
+from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -33,6 +41,16 @@ ENVIRONMENT = {**ONE_THREAD, "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_
 array cost as much as what is computed in it."""
 
 
+START_SECONDS = 300.0
+"""What a worker may take to start, and a unit to prepare beyond its own time before it says that its clock starts."""
+FAILED_STARTS = 3
+"""Workers in a row that end before they are ready, after which no more are started."""
+TICK = 0.1
+"""Seconds between two looks at clocks and at who is alive."""
+PATIENCE = 10.0
+"""Seconds for which a worker may leave a unit untouched, or take to end when there is nothing more to do."""
+
+
 class ProcessExecutor:
     """Runs units in spawned processes with one thread each, and stops those that exceed their time."""
 
@@ -41,99 +59,200 @@ class ProcessExecutor:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> "ProcessPool":
-        """A pool of ``jobs`` workers that apply ``call``; each runs ``prepare`` first."""
+    def open(self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None) -> ProcessPool:
+        """A pool of ``jobs`` workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
         return ProcessPool(call, self.jobs, prepare)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Something to do."""
+
+    key: int
+    payload: Any
+    seconds: float
+
+
+class Worker:
+    """A worker process as the session sees it."""
+
+    def __init__(self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        units, self._units = context.Pipe(duplex=False)
+        self.messages, messages = context.Pipe(duplex=False)
+        self.process: SpawnProcess = context.Process(
+            target=work, args=(units, messages, os.getpid(), call, prepare), name="bfc-bench worker"
+        )
+        self.process.start()
+        units.close()
+        messages.close()
+        os.set_blocking(self._units.fileno(), False)
+        self.inbox = pipes.Inbox(self.messages.fileno())
+        self.started = self.ready = False
+        self.unit: Unit | None = None
+        self.since = time.monotonic()
+        """When it was started, or handed its unit."""
+        self.clock: float | None = None
+        """When the unit's clock started."""
+
+    def take(self, unit: Unit) -> None:
+        """Hand it a unit. Raises ``OSError`` when it does not take it."""
+        self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
+        pipes.send(self._units.fileno(), pickle.dumps(unit.payload), PATIENCE)
+
+    def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | Fault]]:
+        """Take note of a message; its unit's outcome, where it is one. Raises ``ValueError`` for what is no message."""
+        now = time.monotonic()
+        if kind == READY and self.unit is None:
+            self.started = self.ready = True
+        elif kind == CLOCK and self.unit is not None:
+            # Its own reading, which a slow session does not change, unless it is one that cannot be.
+            self.clock = self.clock or min(max(float(content), self.since), now)
+        elif kind in (RESULT, RAISED) and self.unit is not None:
+            yield self.unit.key, content if kind == RESULT else Fault("raised", *json.loads(content))
+            self.unit, self.since = None, now
+        else:
+            raise ValueError(f"a worker that has {self.unit} must not say {kind!r}")
+
+    def overdue(self, now: float) -> str:
+        """Why it shall be stopped, or an empty text."""
+        if self.unit is None:
+            late = not self.ready and now - self.since > START_SECONDS
+            return f"was not ready within {START_SECONDS:g} s" if late else ""
+        if self.clock is not None:
+            late = now - self.clock > self.unit.seconds
+            return f"did not return within {self.unit.seconds:g} s and was stopped" if late else ""
+        limit = self.unit.seconds + START_SECONDS
+        return f"was not prepared within {limit:g} s and was stopped" if now - self.since > limit else ""
+
+    def finish(self) -> None:
+        """Tell it that nothing more comes."""
+        self._units.close()
+
+    def wait(self, seconds: float) -> None:
+        """Until the process has ended, or ``seconds`` have passed.
+
+        Not by ``join``, which asks a pipe that the process may have closed, or left to a child.
+        """
+        deadline = time.monotonic() + seconds
+        while self.process.exitcode is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    def end(self) -> int | None:
+        """Kill what is left of it and of what it started; its exit code, where it had one of its own."""
+        code = self.process.exitcode
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid or 0, signal.SIGKILL)
+        self.process.kill()
+        self.wait(PATIENCE)
+        for end in (self._units, self.messages):
+            end.close()
+        return code
 
 
 class ProcessPool:
     """An open pool of worker processes."""
 
-    def __init__(self, call: Callable[[Any], Any], jobs: int, prepare: Callable[[], object] | None = None) -> None:
-        import pebble
-
-        self._call = call
+    def __init__(self, call: Callable[[Any], bytes], jobs: int, prepare: Callable[[], object] | None = None) -> None:
+        self._call, self._jobs, self._prepare = call, jobs, prepare
         self._environment = {name: os.environ.get(name) for name in ENVIRONMENT}
         os.environ.update(ENVIRONMENT)
         if xla_flags := self._environment["XLA_FLAGS"]:
             os.environ["XLA_FLAGS"] = f"{xla_flags} {ONE_THREAD['XLA_FLAGS']}"
-        self._pool = pebble.ProcessPool(
-            max_workers=jobs,
-            context=multiprocessing.get_context("spawn"),
-            initializer=_start,
-            initargs=(os.getpid(), prepare),
-        )
-        self._done: queue.SimpleQueue[tuple[int, float, Future[Any]]] = queue.SimpleQueue()
-        self._pending = 0
+        self._queue: deque[Unit] = deque()
+        self._workers: list[Worker] = []
+        self._failed_starts, self._last_death = 0, ""
+        self._looked = 0.0
 
     def submit(self, key: int, payload: Any, seconds: float) -> None:
-        """Queue one unit; its worker is killed when it has run for ``seconds``."""
-        self._pending += 1
-        future = self._pool.schedule(self._call, args=(payload,), timeout=seconds)
-        future.add_done_callback(partial(self._finished, key, seconds))
+        """Queue one unit; its worker is killed when ``seconds`` have passed on its clock."""
+        self._queue.append(Unit(key, payload, seconds))
 
-    def _finished(self, key: int, seconds: float, future: "Future[Any]") -> None:
-        self._done.put((key, seconds, future))
-
-    def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
-        """(key, result or Fault) in the order in which units end."""
-        while self._pending:
-            try:
-                key, seconds, future = self._done.get(timeout=1.0)
-            except queue.Empty:
-                continue  # gives the main thread a chance to see Ctrl-C
-            self._pending -= 1
-            yield key, _outcome(future, seconds)
+    def outcomes(self) -> Iterator[tuple[int, bytes | Fault]]:
+        """(key, result or Fault) in the order in which units end. Raises ``BenchError`` when workers cannot start."""
+        self._hand_out()
+        while self._queue or any(worker.unit for worker in self._workers):
+            ended = [outcome for worker in self._with_news() for outcome in self._hear(worker)]
+            self._hand_out()  # nobody waits while the session is busy with what has ended
+            yield from ended
+            if self._failed_starts >= FAILED_STARTS:
+                raise BenchError(
+                    f"{self._failed_starts} worker processes in a row ended before they could work, the last one "
+                    f"because {self._last_death}. Try `--executor serial`, which shows why."
+                )
+            self._hand_out()
 
     def close(self, now: bool = False) -> None:
-        """Wait for the workers to end; with ``now`` stop them first."""
+        """Wait for the workers to end; with ``now`` stop them."""
         try:
-            if now:
-                self._pool.stop()
-            else:
-                self._pool.close()
-            self._pool.join()
+            for worker in () if now else self._workers:
+                worker.finish()
+            deadline = time.monotonic() + PATIENCE
+            for worker in () if now else self._workers:
+                worker.wait(deadline - time.monotonic())
+            for worker in self._workers:
+                worker.end()
         finally:
+            self._workers = []
             for name, value in self._environment.items():
                 if value is None:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
 
+    def _hand_out(self) -> None:
+        """Give units to those who are ready, and start workers where there are units for more."""
+        for worker in [worker for worker in self._workers if worker.ready]:
+            if not self._queue:
+                return
+            unit = self._queue.popleft()
+            try:
+                worker.take(unit)
+            except OSError:  # it ended while it had nothing to do; the unit is another's
+                worker.unit = None
+                self._queue.appendleft(unit)
+                self._workers.remove(worker)
+                worker.end()
+        starting = sum(worker.unit is None for worker in self._workers)
+        for _ in range(min(self._jobs - len(self._workers), len(self._queue) - starting)):
+            self._workers.append(Worker(self._call, self._prepare))
 
-def _outcome(future: "Future[Any]", seconds: float) -> Any | Fault:
-    from pebble import ProcessExpired
+    def _with_news(self) -> list[Worker]:
+        """Those who have sent something; at times everybody, since a process may end without a word."""
+        heard = wait([worker.messages for worker in self._workers], TICK)
+        news = [worker for worker in self._workers if worker.messages in heard]
+        if (now := time.monotonic()) - self._looked < TICK:
+            return news
+        self._looked = now
+        return list(self._workers)
 
-    try:
-        return future.result()
-    except TimeoutError:
-        return Fault("timeout", f"did not return within {seconds:g} s and was stopped")
-    except ProcessExpired as error:
-        return Fault("killed", _death(error.exitcode))
-    except CancelledError:
-        return Fault("killed", "cancelled")
-    except Exception as error:
-        return Fault("raised", f"{type(error).__name__}: {error}", traceback.format_exc())
+    def _hear(self, worker: Worker) -> Iterator[tuple[int, bytes | Fault]]:
+        """What has become of a worker's unit, if anything has; a worker that has ended, or must, is gone after it."""
+        alive = worker.process.is_alive()  # before the last look at what it sent
+        try:
+            connected = worker.inbox.read()
+            for message in worker.inbox.messages():
+                yield from worker.hear(message[:1], message[1:])
+        except (ValueError, TypeError):  # a learner has written to its pipe
+            connected = False
+        if not connected:  # the end of a process follows the end of its pipes
+            worker.wait(5 * TICK)
+        late = worker.overdue(time.monotonic())
+        if alive and connected and not late:
+            return
+        self._workers.remove(worker)
+        death = _death(worker.end())
+        if worker.unit is not None:
+            yield worker.unit.key, Fault("timeout", late) if late else Fault("killed", death)
+        elif not worker.started:
+            self._failed_starts, self._last_death = self._failed_starts + 1, late or death
 
 
 def _death(exitcode: int | None) -> str:
-    if exitcode is not None and exitcode < 0:
+    if exitcode is None:
+        return "the worker process closed its connection to the session"
+    if exitcode < 0:
         name = signal.Signals(-exitcode).name
         hint = " (the system may have run out of memory)" if name == "SIGKILL" else ""
         return f"the worker process was ended by {name}{hint}"
     return f"the worker process ended itself with exit code {exitcode}"
-
-
-def _start(parent: int, prepare: Callable[[], object] | None) -> None:
-    """In a new worker: arrange its end with the session's, even if that is killed without a word; then prepare."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to handle
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="end-with-parent").start()
-    if prepare is not None:
-        with contextlib.suppress(Exception):  # the first unit meets the same error and reports it
-            prepare()

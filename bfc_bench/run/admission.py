@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
-from bfc_bench.errors import PluginError
-from bfc_bench.learner import Learner, TaskFacts
+from bfc_bench.errors import PluginError, words
+from bfc_bench.learner import Learner, Outline, TaskFacts
+from bfc_bench.run.door import is_ctrl_c
 
 TUNING_SHARE = 5
 """Every fifth training point validates while candidates are compared."""
@@ -31,16 +33,30 @@ def skip_reason(
     return reason
 
 
+def batch_key(learner: Learner, train: Outline) -> Hashable:
+    """With which other cells one travels. Raises ``PluginError`` where the learner's answer is no key."""
+    key: Hashable = ask(learner, "batch_key", train)
+    try:
+        hash(key)
+    except Exception:
+        raise PluginError(
+            f"learner {learner.name!r}: batch_key({train!r}) must be hashable or None. Got {key!r}."
+        ) from None
+    return key
+
+
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
     """What ``cost``, ``skip``, ``caution`` or ``batch_key`` of a learner answers while a run is planned.
 
-    Raises ``PluginError`` naming learner, method and arguments where it raises.
+    Raises ``PluginError`` naming learner, method and arguments where it raises, ``SystemExit`` included.
     """
     try:
         return getattr(learner, method)(*arguments)
-    except Exception as error:
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
         shown = ", ".join(map(repr, arguments))
         raise PluginError(
-            f"learner {learner.name!r}: {method}({shown}) raised {type(error).__name__}: {error}. "
+            f"learner {learner.name!r}: {method}({shown}) raised {words(error)}. "
             f"`bfc-bench check {learner.name}` shows what it must answer."
         ) from error

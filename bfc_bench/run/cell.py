@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from bfc_bench.config import rank
+from bfc_bench.errors import Diverged, words
+from bfc_bench.executors.unit import clock_starts, last_unit
 from bfc_bench.isolation import isolated
-from bfc_bench.learner import Failure, Job, Predictor
-from bfc_bench.run.fitting import Choice, Outcome, attempt, check_prediction, fit, predict, tune
+from bfc_bench.learner import Array, Failure, Job, Predictor
+from bfc_bench.run.door import Finished, attempt, pack, plain, send
+from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
+from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
+from bfc_bench.run.surroundings import surroundings
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work
 from bfc_bench.store.row import Row, Status
 from bfc_bench.tasks.features import measure_features
@@ -24,52 +28,83 @@ from bfc_bench.tasks.metrics import METRICS, Metric, nmse
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.precision import precision_state
 
-Finished: TypeAlias = tuple[Row, str]
-"""A row and its traceback."""
-
-
 BESIDES = ("span_errors", "cka")
 """Measures of hidden features that stand beside the row's ``feature_errors``, in ``chosen["measured"]``."""
 
 
-@dataclass(frozen=True)
-class Report:
-    """What a worker sends back of a batch."""
-
-    finished: list[Finished]
-    precision: dict[str, Any]
-    """Versions and precision settings of the numerical libraries that the worker has loaded."""
-
-
-def run_batch(batch: Batch, extra: Extra) -> Report:
-    """Rows of the batch's cells. A fault that the process survives is a row; others are the executor's to report."""
-    prepared = [(cell, attempt(lambda cell=cell: Work.prepare(batch, cell, extra))) for cell in batch.cells]  # type: ignore[misc]
-    broken = [_failed(batch, cell, item, {}) for cell, item in prepared if isinstance(item, Failure)]
+def run_batch(batch: Batch, extra: Extra) -> bytes:
+    """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
+    surroundings()
+    finished: list[tuple[Cell, Finished]] = []
     groups: dict[Hashable, list[Work]] = {}
-    for cell, item in prepared:
-        if isinstance(item, Work):  # cells that cannot be fitted together are timed apart
-            key = item.learner.batch_key(item.problem.outline(cell.n))
-            groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
-    return Report([*broken, *(done for work in groups.values() for done in _run(work))], precision_state())
+    for cell in batch.cells:
+        placed = attempt(partial(_place, groups, batch, cell, extra))
+        if isinstance(placed, Failure):
+            finished.append((cell, _failed(batch, cell, placed, {})))
+    clock_starts()
+    for work in groups.values():
+        finished += zip((item.cell for item in work), _run_safely(work), strict=True)
+    return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())
 
 
-def _run(work: list[Work]) -> list[Finished]:
+def _place(groups: dict[Hashable, list[Work]], batch: Batch, cell: Cell, extra: Extra) -> None:
+    """Prepare a cell and put it to those it is fitted with; cells that cannot be fitted together are timed apart."""
+    item = Work.prepare(batch, cell, extra)
+    key = item.learner.batch_key(item.problem.outline(cell.n))
+    groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
+
+
+def _pack(batch: Batch, cell: Cell, row: Row, traceback: str) -> bytes:
+    """A row as it is sent; in the place of one that cannot be, a row that says so."""
+    packed = attempt(lambda: pack(row, traceback))
+    if not isinstance(packed, Failure):
+        return packed
+    name = batch.learners[cell.label].name
+    return pack(make_row(batch, cell, "failed", f"{name}: its result cannot be stored. {packed.reason}"), traceback)
+
+
+def _run_safely(work: list[Work]) -> list[Finished]:
+    """Rows of cells that are fitted together; one by one where they harm what they share, or raise outside a fit."""
+    loans = work[0].loans()
+    finished = attempt(lambda: _run(work, loans))
+    if harm := _harm(work[0].learner.name, loans):
+        finished = Failure("failed", harm)
+    if not isinstance(finished, Failure):
+        return finished
+    if len(work) > 1:
+        return [done for item in work for done in _run_safely([item])]
+    return [_failed(work[0].batch, work[0].cell, finished, {})]
+
+
+def _harm(name: str, loans: Loans) -> str:
+    """What a learner has changed that others have too, made good as far as it can be, or an empty text."""
+    if touched := surroundings().put_back():
+        last_unit()  # there may be more than what was looked for
+        return f"{name} has changed what it shares with others: {', '.join(touched)}. Leave it as it is."
+    if changed := attempt(loans.changed):
+        what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
+        return f"{name} has changed arrays that it was lent: {what}. Copy what you change."
+    return ""
+
+
+def _run(work: list[Work], loans: Loans) -> list[Finished]:
     """Rows of cells that are fitted together; each has its share of the time, by declared cost."""
     cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
-    choices = tune(work)
+    choices = tune(work, loans)
     chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
-    fitted = fit([_job(work[i], choice) for i, choice in chosen])
+    fitted = fit([_job(work[i], choice, loans) for i, choice in chosen])
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
     outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
 
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
-    test_x = {item.problem.sample: item.convert(item.problem.test_x) for item in work}
-    tests = predict(cls, ordered, [test_x[item.problem.sample] for item in work])
-    trains = predict(cls, ordered, [item.convert(item.train.x[:TRAIN_POINTS]) for item in work])
+    xs = [loans.lend("test inputs", item.problem.sample, item.problem.test_x) for item in work]
+    tests = predict(cls, ordered, xs)
+    train_xs = [loans.lend("inputs", item.problem.sample, item.train.x[:TRAIN_POINTS]) for item in work]
+    trains = predict(cls, ordered, train_xs)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
-    return [_finish(*parts) for parts in zip(work, choices, ordered, tests, trains, times, strict=True)]
+    return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
 def _shares(work: list[Work]) -> list[float]:
@@ -78,17 +113,28 @@ def _shares(work: list[Work]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def _job(item: Work, choice: Choice) -> Job:
-    return Job(choice.learner, item.converted(item.train), item.context(choice.learner))
+def _job(item: Work, choice: Choice, loans: Loans) -> Job:
+    return Job(choice.learner, loans.lend_points(item.train), item.context(choice.learner, loans))
+
+
+def _finish_safely(item: Work, *parts: Any) -> Finished:
+    finished = attempt(lambda: _finish(item, *parts))
+    return _failed(item.batch, item.cell, finished, parts[-1]) if isinstance(finished, Failure) else finished
 
 
 def _finish(
-    item: Work, choice: Choice | Failure, outcome: Outcome, test: Any, train: Any, times: dict[str, Any]
+    item: Work, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
 ) -> Finished:
-    facts = {**times, "chosen": _chosen(item, choice, outcome)}
+    facts = {**times, "chosen": _chosen(item, choice)}
+    info = attempt(lambda: plain(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None)
+    if isinstance(info, Failure):
+        info = replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
+        return _failed(item.batch, item.cell, info, facts)
+    if info:
+        facts["chosen"]["info"] = info
     if isinstance(test, Failure):
         return _failed(item.batch, item.cell, test, facts)
-    measured = attempt(lambda: _measure(item, outcome, test))
+    measured = attempt(lambda: _measure(item, outcome, x, test))
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, facts)
     reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", "")]))
@@ -137,8 +183,8 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
     )
 
 
-def _chosen(item: Work, choice: Choice | Failure, outcome: Outcome) -> dict[str, Any]:
-    """What tuning and the fit chose: tuned options, number of candidates, validation error, oracle facts, info."""
+def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
+    """What tuning chose and the learner was told: tuned options, candidates, validation error, oracle facts."""
     if isinstance(choice, Failure):
         return {"candidates": len(item.candidates)}
     options, spec = choice.learner.options(), item.batch.learners[item.cell.label]
@@ -148,30 +194,12 @@ def _chosen(item: Work, choice: Choice | Failure, outcome: Outcome) -> dict[str,
         chosen["validation_error"] = choice.validation_error
     if oracle := choice.learner.oracle():
         chosen["oracle"] = sorted(oracle)
-    if isinstance(outcome, Predictor) and outcome.info:
-        chosen["info"] = _plain(outcome.info)
     return chosen
 
 
-def _plain(value: Any) -> Any:
-    """Arrays and NumPy scalars as lists and numbers, sets in order; what is not finite as None; the rest as text."""
-    if isinstance(value, dict) or hasattr(value, "items"):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted((_plain(v) for v in value), key=rank)
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, bool | int | str) or value is None:
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
-
-
-def _measure(item: Work, predictor: Any, test: np.ndarray) -> dict[str, Any]:
-    """Errors of the final prediction and of every stage, on the cell's test points."""
+def _measure(item: Work, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
+    """Errors of the final prediction and of every stage, on the cell's test points x (m, d)."""
     hidden = item.problem.test_hidden
-    x = item.convert(item.problem.test_x) if hidden or predictor.stages else None
     measured = _all_errors(item, hidden, predictor, x, test)
     measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
     return measured
@@ -181,24 +209,32 @@ def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
     prediction = attempt(lambda: check_prediction(stage.predict(x), len(x)))
     if isinstance(prediction, Failure):
         return {"reason": prediction.reason}
-    return _all_errors(item, hidden, stage, x, prediction)
+    try:
+        return _all_errors(item, hidden, stage, x, prediction)
+    except Diverged as error:
+        return {"reason": str(error)}
 
 
 def _all_errors(item: Work, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Errors of a prediction, of the predictor's hidden layers, and in named parts of the target."""
+    errors = _errors(item, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
-    return {**_errors(item, prediction), **_features(hidden, predictor, x), "part_errors": dict(parts)}
+    return {**errors, **_features(hidden, predictor, x), "part_errors": dict(parts)}
 
 
 def _errors(item: Work, prediction: np.ndarray) -> dict[str, Any]:
     """Every metric that applies: the built-in ones by name; those of plugins under ``metrics``, where there are any.
 
-    A plugin's metric that raises leaves the others alone and is named in ``reason``.
+    A plugin's metric that raises leaves the others alone and is named in ``reason``. Raises ``Diverged`` where finite
+    predictions are so large that an error is not.
     """
     kind, truth, prediction = item.problem.task.labels.label_kind, item.problem.truth, prediction.astype(np.float64)
     prediction.setflags(write=False)
     applying = [metric for metric in item.metrics if kind in metric.labels]
     errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
+    for name, error in errors.items():
+        if not np.isfinite(error):
+            raise Diverged(f"predictions up to {np.abs(prediction).max():.3g} are finite, but their {name} is {error}")
     others: dict[str, float] = {}
     problems: list[str] = []
     for metric in applying:
@@ -209,7 +245,7 @@ def _errors(item: Work, prediction: np.ndarray) -> dict[str, Any]:
 
 
 def _unmeasured(problems: list[str], metric: Metric, error: BaseException) -> None:
-    problems.append(f"metric {metric.name!r} raised {type(error).__name__}: {error}")
+    problems.append(f"metric {metric.name!r} raised {words(error)}")
 
 
 def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:
@@ -220,13 +256,16 @@ def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:
 
 
 def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, dict[str, float]]:
+    """Errors of the hidden layers by measure; a layer that a measure is not defined for, or not finite, is left out."""
     learned = predictor.hidden(x) if hidden else {}
-    return measure_features(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
+    measured = measure_features(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
+    return {name: {k: v for k, v in values.items() if np.isfinite(v)} for name, values in measured.items()}
 
 
 def _train_nmse(item: Work, prediction: Any) -> float | None:
-    """Mean squared error on the first training labels over their variance, or None where there is none."""
+    """Mean squared error on the first training labels over their variance, or None where there is no finite one."""
     y = item.train.y[:TRAIN_POINTS]
     if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary" or np.ptp(y) == 0:
         return None
-    return nmse(prediction.astype(np.float64), y)
+    error = nmse(prediction.astype(np.float64), y)
+    return error if np.isfinite(error) else None

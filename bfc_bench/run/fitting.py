@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from bfc_bench.errors import Diverged
-from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
+from bfc_bench.learner import Array, Data, Failure, FailureStatus, Job, Learner, Predictor
 from bfc_bench.run.admission import TUNING_SHARE
-from bfc_bench.run.limits import is_out_of_memory
+from bfc_bench.run.door import attempt
+from bfc_bench.run.lending import Loans
 from bfc_bench.run.work import Work
 from bfc_bench.toolkit.arrays import to_numpy
 
-T = TypeVar("T")
 Outcome: TypeAlias = Predictor | Failure
 
 
@@ -28,17 +27,6 @@ class Choice:
     candidates: int = 1
     validation_error: float | None = None
     """Mean squared error on the validation part over its variance; share of wrong signs for binary labels."""
-
-
-def attempt(call: Callable[[], T]) -> T | Failure:
-    """The result of ``call``, or a Failure for whatever it raised."""
-    try:
-        return call()
-    except Diverged as error:
-        return Failure("diverged", str(error) or "training diverged", traceback.format_exc())
-    except Exception as error:
-        status: Literal["failed", "out-of-memory"] = "out-of-memory" if is_out_of_memory(error) else "failed"
-        return Failure(status, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
@@ -60,10 +48,25 @@ def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
         fitted = attempt(lambda: list(cls.fit_batch(jobs)))
         if not isinstance(fitted, Failure):
             if len(fitted) == len(jobs):
-                return fitted
+                return [_accepted(cls, outcome) for outcome in fitted]
             wrong = f"{cls.name}.fit_batch must give one result per job. Got {len(fitted)} for {len(jobs)} jobs."
             return [Failure("failed", wrong)] * len(jobs)
-    return [attempt(lambda job=job: job.learner.fit(job.train, job.ctx)) for job in jobs]  # type: ignore[misc]
+    return [_accepted(type(job.learner), attempt(partial(job.learner.fit, job.train, job.ctx))) for job in jobs]
+
+
+def _accepted(cls: type[Learner], outcome: Outcome) -> Outcome:
+    """What a fit gave; in the place of a Failure that no row can show, one that says so."""
+    if not isinstance(outcome, Failure):
+        return outcome
+    texts = isinstance(outcome.reason, str) and isinstance(outcome.traceback, str)
+    if texts and outcome.status in get_args(FailureStatus):
+        return outcome
+    shown = attempt(lambda: f"Failure({outcome.status!r}, {outcome.reason!r})")
+    return Failure(
+        "failed",
+        f"{cls.name}: a Failure must have one of the statuses {', '.join(get_args(FailureStatus))} and a reason that "
+        f"is a text. Got {'one that cannot be shown' if isinstance(shown, Failure) else shown}.",
+    )
 
 
 def predict(cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array]) -> list[Array | Failure]:
@@ -87,7 +90,7 @@ def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
 
 def check_prediction(value: Array, m: int) -> Array | Failure:
     """The prediction as a NumPy array (m,), or a Failure that says what is wrong with it."""
-    array = attempt(lambda: to_numpy(value))
+    array = attempt(lambda: np.array(to_numpy(value)))  # a learner may write its next answer into this one's memory
     if isinstance(array, Failure):
         return array
     if array.shape != (m,):
@@ -110,13 +113,13 @@ def split(data: Data) -> tuple[Data, Data]:
     return parts[0], parts[1]
 
 
-def tune(work: Sequence[Work]) -> list[Choice | Failure]:
+def tune(work: Sequence[Work], loans: Loans) -> list[Choice | Failure]:
     """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
     parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
     trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
-    trains = {i: work[i].converted(train) for i, (train, _) in parts.items()}
-    xs = {i: work[i].convert(validation.x) for i, (_, validation) in parts.items()}
-    outcomes = fit([Job(learner, trains[i], work[i].context(learner)) for i, learner in trials])
+    trains = {i: loans.lend_points(train) for i, (train, _) in parts.items()}
+    xs = {i: loans.lend("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
+    outcomes = fit([Job(learner, trains[i], work[i].context(learner, loans)) for i, learner in trials])
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials])
     best: dict[int, Choice | Failure] = {}
     for (i, learner), value in zip(trials, predictions, strict=True):
@@ -125,6 +128,9 @@ def tune(work: Sequence[Work]) -> list[Choice | Failure]:
             best.setdefault(i, value)
             continue
         error = _validation_error(parts[i][1], value)
+        if not np.isfinite(error):
+            best.setdefault(i, Failure("diverged", f"the validation error of finite predictions is {error}"))
+            continue
         if not isinstance(held, Choice) or held.validation_error is None or error < held.validation_error:
             best[i] = Choice(learner, len(work[i].candidates), error)
     return [best[i] if i in best else Choice(item.learner) for i, item in enumerate(work)]
@@ -133,4 +139,5 @@ def tune(work: Sequence[Work]) -> list[Choice | Failure]:
 def _validation_error(data: Data, prediction: np.ndarray) -> float:
     if data.kind == "binary":
         return float(np.mean(np.sign(prediction) != data.y))
-    return float(np.mean((prediction - data.y) ** 2) / max(float(np.var(data.y)), np.finfo(float).tiny))
+    with np.errstate(over="ignore"):
+        return float(np.mean((prediction - data.y) ** 2) / max(float(np.var(data.y)), np.finfo(float).tiny))

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from bfc_bench.errors import message
+
 T = TypeVar("T")
 
 
@@ -57,11 +59,10 @@ def _file(path: str, flags: int, use: Callable[[int], T]) -> T:
         os.close(file)
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception of Python, NumPy, torch or JAX means that memory ran out."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ in {"OutOfMemoryError", "_ArrayMemoryError"}
-        or "RESOURCE_EXHAUSTED" in str(error)
-        or "can't allocate memory" in str(error)
+        or any(text in message(error) for text in ("RESOURCE_EXHAUSTED", "can't allocate memory"))
     )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from bfc_bench.config import canonical_json
 from bfc_bench.learner import Cost, TaskFacts
-from bfc_bench.run.admission import ask, skip_reason
+from bfc_bench.run.admission import ask, batch_key, skip_reason
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
 from bfc_bench.store import Redo
@@ -110,7 +110,7 @@ class Plan:
         if where not in problems:
             task = self.grid.tasks[cell.task]
             problems[where] = task.problem(self.common.seed, cell.d, cell.replicate, self.common.test_size)
-        key = ask(learner, "batch_key", problems[where].outline(cell.n))
+        key = batch_key(learner, problems[where].outline(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
     def _parts(self, cells: Sequence[Cell], jobs: int) -> Iterable[list[Cell]]:

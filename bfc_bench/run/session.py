@@ -11,9 +11,11 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
+from bfc_bench.errors import words
 from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.cell import Finished, make_row, run_batch
+from bfc_bench.run.cell import make_row, run_batch
+from bfc_bench.run.door import TRACEBACK, Finished, Report, receive, visible
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
@@ -139,14 +141,15 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -
             submit(planned.batch)
         for key, outcome in pool.outcomes():
             batch = batches[key]
-            if not isinstance(outcome, Fault):
-                commit(outcome.finished)
-                _note_precision(session, outcome.precision)
+            report = outcome if isinstance(outcome, Fault) else _received(batch, outcome)
+            if isinstance(report, Report):
+                commit(report.finished)
+                _note_precision(session, report.precision)
             elif len(batch.cells) > 1:  # only the guilty cell shall be marked
                 for cell in batch.cells:
                     submit(plan.single(cell))
             else:
-                commit([(_fault(batch, outcome), outcome.traceback)])
+                commit([_fault(batch, report)])
     except BaseException:
         pool.close(now=True)
         raise
@@ -161,13 +164,21 @@ def _note_precision(session: Session, precision: Mapping[str, Any]) -> None:
         session.store.amend_session(session.id, session.provenance)
 
 
+def _received(batch: Batch, sent: object) -> Report | Fault:
+    """What a worker sent of a batch, checked before it is committed."""
+    try:
+        return receive(batch, sent)
+    except Exception as error:
+        return Fault("raised", f"the worker sent what is no result of the cell: {words(error)}")
+
+
 def _skip(plan: Plan, cell: Cell) -> Row:
     return make_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
 
 
-def _fault(batch: Batch, fault: Fault) -> Row:
+def _fault(batch: Batch, fault: Fault) -> Finished:
     status: Status = {"timeout": "timeout", "killed": "killed", "raised": "failed"}[fault.kind]  # type: ignore[assignment]
-    return make_row(batch, batch.cells[0], status, fault.reason)
+    return make_row(batch, batch.cells[0], status, visible(fault.reason)), visible(fault.traceback, TRACEBACK)
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:

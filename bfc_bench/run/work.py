@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from types import ModuleType
@@ -16,8 +16,9 @@ from types import ModuleType
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Array, Context, Data, Learner
+from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.run.lending import Loans, own
 from bfc_bench.run.resolve import Cell
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.metrics import Metric
@@ -147,40 +148,40 @@ class Work:
 
     @classmethod
     def prepare(cls, batch: Batch, cell: Cell, extra: Extra) -> Work:
-        """Build from plain data, or take from what this worker has built before."""
+        """Build from plain data, or take from what this worker has built before, and draw the points."""
         common, spec = batch.common, batch.learners[cell.label]
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
         candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
         known = _plugins(extra).metrics
         learner, metrics = _learner(extra, spec.name, spec.options), tuple(known.get(name) for name in known)
-        return cls(batch, cell, problem, learner, candidates, metrics)
+        _load(learner.capabilities.arrays[0], common.device)
+        work = cls(batch, cell, problem, learner, candidates, metrics)
+        _ = work.train, problem.truth, problem.test_hidden, problem.unlabeled  # drawn here, on nobody's time
+        return work
 
-    def context(self, learner: Learner) -> Context:
+    def loans(self) -> Loans:
+        """A place from which to lend arrays of the learner's kind."""
+        return Loans(self.learner.capabilities.arrays[0], self.batch.common.device)
+
+    def context(self, learner: Learner, loans: Loans) -> Context:
         """What the learner may know besides its training points."""
-        common, unlabeled = self.batch.common, self.problem.unlabeled
+        common, unlabeled, sample = self.batch.common, self.problem.unlabeled, self.problem.sample
+        facts = own({"square_mean": self.problem.square_mean, "oracle": self.problem.facts(learner.oracle())})
         return Context(
             seed=self.batch.seed(self.cell),
             device=common.device,
-            square_mean=self.problem.square_mean,
-            unlabeled=None if unlabeled is None else self.convert(unlabeled),
+            square_mean=facts["square_mean"],
+            unlabeled=None if unlabeled is None else loans.lend("unlabelled inputs", sample, unlabeled),
             margin_column=self.problem.task.labels.margin_column,
-            oracle=self.problem.facts(learner.oracle()),
+            oracle=facts["oracle"],
             seconds=common.cell_seconds,
             memory_bytes=common.memory_bytes,
         )
-
-    def convert(self, x: np.ndarray) -> Array:
-        """``x`` as the array kind and on the device that the learner wants."""
-        return convert(x, self.learner.capabilities.arrays[0], self.batch.common.device)
 
     @cached_property
     def train(self) -> Data:
         """The n training points, as NumPy arrays."""
         return self.problem.train(self.cell.n)
-
-    def converted(self, data: Data) -> Data:
-        """A training set as the learner wants it."""
-        return replace(data, x=self.convert(data.x), y=self.convert(data.y))
 
 
 def warm_up(device: str, extra: Extra) -> None:
@@ -188,6 +189,12 @@ def warm_up(device: str, extra: Extra) -> None:
     if device == "cpu" and multiprocessing.parent_process() is not None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
     _plugins(extra)
+
+
+@cache
+def _load(kind: ArrayKind, device: str) -> None:
+    """Import an array library and wake its device, so that no cell's time has that in it."""
+    convert(np.zeros((1, 1)), kind, device)
 
 
 @lru_cache(maxsize=4)

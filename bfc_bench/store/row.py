@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
@@ -27,6 +30,10 @@ class Origin:
 @dataclass(frozen=True, slots=True)
 class Row:
     """One cell's result. Errors are relative: NMSE = E(F - G*)^2 / Var G* on the cell's fresh test points."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        strict=True, allow_inf_nan=False, revalidate_instances="always"
+    )
 
     cell: str
     """Identity: a hash of everything that determines the result."""
@@ -102,9 +109,28 @@ class Row:
             known = _with_parts(known) | {"stages": stages}
         return cls(**known)
 
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> Row:
+        """The row that ``as_dict`` of this release gave. Raises ``ValueError`` for columns that are missing, unknown or
+        not of their type, and for numbers that are not finite.
+        """
+        if values.keys() != set(COLUMNS):
+            wrong = sorted(values.keys() ^ set(COLUMNS))
+            raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
+        try:
+            return _schema().validate_python(cls(**values))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+
+@cache
+def _schema() -> TypeAdapter[Row]:
+    return TypeAdapter(Row)
 
 
 def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def precision_state() -> dict[str, Any]:
     """Precision settings of this process for provenance: only of libraries already imported, importing none."""
     state: dict[str, Any] = {}
     if (torch := sys.modules.get("torch")) is not None:
-        state["torch"] = torch.__version__
+        state["torch"] = str(torch.__version__)
         state["torch_float32_matmul_precision"] = torch.get_float32_matmul_precision()
         state["torch_cudnn_tf32"] = torch.backends.cudnn.allow_tf32
     if (jax := sys.modules.get("jax")) is not None:

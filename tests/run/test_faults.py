@@ -1,8 +1,10 @@
 """Every way in which a learner can fail ends in a row that says so, and touches no other cell."""
 
+import time
+
 import pytest
 
-from bfc_bench import PluginError, read_results, run_suite
+from bfc_bench import PluginError, hookimpl, read_results, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store.store import Store
 
@@ -10,6 +12,9 @@ FAULTS = {
     "raise": ("failed", "ZeroDivisionError: one over nothing"),
     "hang": ("timeout", "4 s"),
     "exit": ("killed", "exit code 7"),
+    "leave": ("killed", "exit code 0"),
+    "fork": ("killed", "exit code 0"),
+    "close": ("killed", "closed its connection"),
     "signal": ("killed", "SIGSEGV"),
     "diverge": ("diverged", "loss is NaN at step 12"),
     "memory": ("out-of-memory", "cannot allocate 1 TB"),
@@ -66,8 +71,29 @@ def test_a_cell_over_the_memory_budget_is_skipped_with_the_numbers(faulty, suite
     assert session.exit_code == 0
 
 
+@pytest.mark.parametrize("how", ["leave", "fork", "close"])
+def test_a_worker_that_vanishes_costs_its_cell_and_no_time(how, faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "faulty", "options": {"how": how}}], budget={"cell_seconds": 600})
+    times = []
+
+    class Listener:
+        @hookimpl
+        def bfc_result(self, result):
+            times.append(time.monotonic())
+
+    started = time.monotonic()
+    session = run_suite(path, store=tmp_path / "store", jobs=1, listeners=[Listener()])
+    assert dict(session.statuses) == {"killed": 2}
+    assert times[-1] - started < 30  # three workers start
+
+
+def test_what_a_library_takes_to_import_is_not_the_cells_time(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "on-tensors"}], budget={"cell_seconds": 0.5})
+    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    assert dict(session.statuses) == {"ok": 2}
+
+
 def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suite_file, tmp_path, caplog):
-    from bfc_bench import hookimpl
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run
     from bfc_bench.suite.model import read_suite

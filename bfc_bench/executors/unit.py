@@ -1,0 +1,31 @@
+"""What a unit of work may tell the executor that runs it. Where that does not listen, nothing happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass
+class Ear:
+    """Who listens in this process."""
+
+    clock_starts: Callable[[], None] = _nothing
+    last_unit: Callable[[], None] = _nothing
+
+
+ear = Ear()
+
+
+def clock_starts() -> None:
+    """The unit's time counts from now, not what it has imported and prepared; said twice, the first counts."""
+    ear.clock_starts()
+
+
+def last_unit() -> None:
+    """This process shall get no unit after this one, another takes its place."""
+    ear.last_unit()

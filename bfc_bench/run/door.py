@@ -1,0 +1,163 @@
+"""The door between a learner and the run: what comes through it is a row or a plain failure, and nothing else.
+
+Behind it a learner may raise what it likes, ``SystemExit`` included, and may say what it likes. A worker sends bytes: a
+line of JSON per row, checked against the row's schema there and again by the session, which never unpickles anything
+that a learner's process made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import signal
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+from bfc_bench.config import rank
+from bfc_bench.errors import Diverged, message, words
+from bfc_bench.learner import Failure
+from bfc_bench.run.limits import is_out_of_memory
+from bfc_bench.run.work import Batch
+from bfc_bench.store.row import Row
+
+T = TypeVar("T")
+Finished: TypeAlias = tuple[Row, str]
+"""A row and its traceback."""
+
+TEXT = 10_000
+"""Characters that are kept of a reason, and of each text in ``info``: the first and the last ones."""
+TRACEBACK = 50_000
+"""The same for a traceback."""
+ROW_BYTES = 2_000_000
+"""The largest row, as JSON."""
+INTEGER_BITS = 1024
+"""The largest integer in ``info``; Python refuses to write those of more than some 14,000 bits."""
+DEPTH = 32
+"""How deep ``info`` may be nested."""
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+"""Control characters but for tab and new line, those that turn or hide what follows, and halves of surrogate pairs."""
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says of a batch."""
+
+    finished: list[Finished]
+    precision: dict[str, Any]
+    """Versions and precision settings of the numerical libraries that the worker has loaded."""
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether to take an exception for the user's wish to stop.
+
+    A learner's own ``KeyboardInterrupt`` cannot be told from Ctrl-C where that would raise one. It does not in workers,
+    which ignore the signal; in the session's own process it does.
+    """
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def attempt(call: Callable[[], T]) -> T | Failure:
+    """The result of ``call``, or a Failure for whatever it raised that is not Ctrl-C."""
+    try:
+        return call()
+    except Diverged as error:
+        return Failure("diverged", message(error) or "training diverged", _traceback(error))
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
+        return Failure("out-of-memory" if is_out_of_memory(error) else "failed", words(error), _traceback(error))
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:  # nothing that is shown of an exception may be the next fault
+        return ""
+
+
+def visible(text: str, limit: int = TEXT) -> str:
+    """``text`` with what is unseen, or acts on a terminal, as its escape sequence, and without the middle if long."""
+    if len(text) > limit:
+        text = f"{text[: limit // 2]}\n[... {len(text) - limit} characters ...]\n{text[-(limit // 2) :]}"
+    if text.isprintable():  # most are, and this is the quicker question
+        return text
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def plain(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
+    """Arrays and NumPy scalars as lists and numbers, sets in order, what JSON does not know as text; texts visible.
+
+    With ``gaps`` numbers that are not finite are None. Raises ``ValueError`` for them without it, for integers beyond
+    ``INTEGER_BITS`` and for what is nested too deep, or holds itself.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return _scalar(value, gaps)
+    if depth == 0:
+        raise ValueError(f"must not be nested more than {DEPTH} deep, nor hold itself")
+    inner = partial(plain, gaps=gaps, depth=depth - 1)
+    if isinstance(value, dict) or hasattr(value, "items"):
+        return {visible(str(k)): inner(v) for k, v in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(inner, value), key=rank)
+    if isinstance(value, list | tuple):
+        return list(map(inner, value))
+    return inner(value.tolist()) if hasattr(value, "tolist") else visible(str(value))
+
+
+def _scalar(value: bool | float | str | None, gaps: bool) -> bool | float | str | None:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, float):
+        if not math.isfinite(value) and not gaps:
+            raise ValueError(f"numbers must be finite. Got {value}")
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool):
+        return value
+    if value.bit_length() > INTEGER_BITS:
+        raise ValueError(f"integers must have at most {INTEGER_BITS} bits. Got one of {value.bit_length()}")
+    return int(value)
+
+
+def pack(row: Row, trace: str) -> bytes:
+    """A row and its traceback as a line of JSON. Raises ``ValueError`` for a row that does not fit the schema."""
+    # Numbers are the schema's to check; most other columns of most rows are empty.
+    values = {k: plain(v) if v and isinstance(v, str | dict | list) else v for k, v in row.as_dict().items()}
+    Row.checked(values)
+    packed = _JSON.encode([values, visible(trace, TRACEBACK)]).encode()
+    if len(packed) > ROW_BYTES:
+        raise ValueError(f"a row must take at most {ROW_BYTES / 1e6:g} MB. Got {len(packed) / 1e6:.3g} MB")
+    return packed
+
+
+def send(rows: Iterable[bytes], precision: dict[str, Any]) -> bytes:
+    """What a worker sends of a batch: a line of JSON on its libraries, then a packed row a line."""
+    return b"\n".join([json.dumps(plain(precision)).encode(), *rows])
+
+
+def receive(batch: Batch, sent: object) -> Report:
+    """What a worker sent of ``batch``. Raises ``ValueError`` where that is not one row for each of its cells."""
+    if not isinstance(sent, bytes):
+        raise ValueError(f"a worker must send bytes. Got {type(sent).__name__}")
+    first, *lines = sent.split(b"\n")
+    finished = [(Row.checked(values), str(trace)) for values, trace in map(_read, lines)]
+    asked = {(cell.id, cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in batch.cells}
+    got = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, _ in finished]
+    if len(got) != len(asked) or set(got) != asked:
+        raise ValueError(f"a batch must end in one row for each of its {len(asked)} cells. Got {len(got)} rows")
+    return Report(finished, dict(_read(first)))
+
+
+def _read(line: bytes) -> Any:
+    return json.loads(line, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"numbers must be finite. Got {constant}")

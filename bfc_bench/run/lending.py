@@ -1,0 +1,62 @@
+"""What learners are given is lent: copies that hold no point too many, compared with the framework's own afterwards.
+
+NumPy's read-only flag binds only those who go through NumPy; ``torch.from_numpy`` does not. So a learner that changes
+its arrays must reach nobody else's, and must be found out.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.learner import Array, ArrayKind, Data
+from bfc_bench.toolkit.arrays import convert, to_numpy
+
+
+class Loans:
+    """The arrays of cells that are fitted together, a copy for each sample and size, which they share."""
+
+    def __init__(self, kind: ArrayKind, device: str) -> None:
+        self._kind, self._device = kind, device
+        self._lent: dict[tuple[str, str, int], tuple[np.ndarray, Array]] = {}
+
+    def lend(self, what: str, sample: str, x: np.ndarray) -> Array:
+        """``x``, which is named by ``what`` it is, its sample and its length, as the kind that the learner wants."""
+        key = (what, sample, len(x))
+        if key not in self._lent:
+            # torch makes a copy of its own; arrays of JAX cannot be changed.
+            given = convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
+            self._lent[key] = (x, given)
+        return self._lent[key][1]
+
+    def lend_points(self, data: Data) -> Data:
+        """A training set with its points x (n, d) and labels y (n,) lent."""
+        x, y = self.lend("inputs", data.sample, data.x), self.lend("labels", data.sample, data.y)
+        return replace(data, x=x, y=y)
+
+    def changed(self) -> list[str]:
+        """What is no longer what it was, each named once."""
+        if self._kind == "jax":
+            return []
+        wrong = (what for (what, *_), (x, given) in self._lent.items() if not _same_bits(to_numpy(given), x))
+        return list(dict.fromkeys(wrong))
+
+
+def own(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of small facts, for one fit alone."""
+    return copy.deepcopy(dict(facts))
+
+
+def _copy(x: np.ndarray) -> np.ndarray:
+    given = np.array(x)
+    given.setflags(write=False)
+    return given
+
+
+def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
+    bits = np.dtype(f"u{y.dtype.itemsize}")
+    return x.shape == y.shape and x.dtype == y.dtype and np.array_equal(x.view(bits), y.view(bits))

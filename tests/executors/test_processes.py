@@ -1,0 +1,205 @@
+"""Units in processes of their own: whatever becomes of a worker, its unit ends, and no other one is touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bfc_bench.errors import BenchError
+from bfc_bench.executors import pipes, unit
+from bfc_bench.executors.base import Fault
+from bfc_bench.executors.processes import ENVIRONMENT, ProcessExecutor, ProcessPool
+
+GRANDCHILD = "import time; time.sleep(60)"
+
+
+def do(payload: tuple[str, Any]) -> bytes:
+    """What a unit does, in a worker."""
+    what, value = payload
+    return DEEDS[what](value)
+
+
+def say(value: str) -> bytes:
+    return value.encode()
+
+
+def who(_: None) -> bytes:
+    return str(os.getpid()).encode()
+
+
+def leave(_: None) -> bytes:
+    unit.last_unit()
+    return who(None)
+
+
+def stop(code: int) -> bytes:
+    os._exit(code)
+
+
+def lose_a_child(file: str) -> bytes:
+    """Ends with a child of its own alive, which has the worker's ends of the pipes."""
+    child = subprocess.Popen([sys.executable, "-c", GRANDCHILD], close_fds=False)
+    Path(file).write_text(str(child.pid))
+    os._exit(0)
+
+
+def half(_: None) -> bytes:
+    """Killed in the middle of its answer."""
+
+    def send(file: int, message: bytes) -> None:
+        os.write(file, pipes.LENGTH.pack(len(message)) + message[: len(message) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    pipes.send = send  # type: ignore[assignment]
+    return b"x" * 1000
+
+
+def garbage(_: None) -> bytes:
+    def send(file: int, message: bytes) -> None:
+        os.write(file, b"\xff" * 64)
+
+    pipes.send = send  # type: ignore[assignment]
+    return b""
+
+
+def words_of_a_worker(_: None) -> bytes:
+    """Says what a worker must not say now."""
+    send = pipes.send
+    pipes.send = lambda file, message: send(file, b"?")  # type: ignore[assignment,misc]
+    return b""
+
+
+def closed(_: None) -> bytes:
+    os.closerange(3, 1000)
+    time.sleep(60)
+    return b""
+
+
+def late(seconds: tuple[float, float]) -> bytes:
+    """Prepares itself, then starts its clock, twice."""
+    before, after = seconds
+    time.sleep(before)
+    unit.clock_starts()
+    time.sleep(after / 2)
+    unit.clock_starts()
+    time.sleep(after / 2)
+    return b"done"
+
+
+def raising(_: None) -> bytes:
+    raise SystemExit("enough")
+
+
+DEEDS: dict[str, Callable[[Any], bytes]] = {
+    f.__name__: f
+    for f in (say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising)
+}
+DEATHS = {
+    "stop": "exit code 0",
+    "half": "SIGKILL",
+    "garbage": "closed its connection",
+    "words_of_a_worker": "closed its connection",
+    "closed": "closed its connection",
+}
+
+
+@pytest.fixture
+def pool() -> Iterator[ProcessPool]:
+    pool = ProcessExecutor(1).open(do)
+    yield pool
+    pool.close(now=True)
+
+
+def outcomes(pool: ProcessPool, *payloads: tuple[str, Any], seconds: float = 60.0) -> list[bytes | Fault]:
+    """What becomes of units, in their order."""
+    for key, payload in enumerate(payloads):
+        pool.submit(key, payload, seconds)
+    found = dict(pool.outcomes())
+    return [found[key] for key in range(len(payloads))]
+
+
+@pytest.mark.parametrize("how", DEATHS)
+def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool, how: str) -> None:
+    assert outcomes(pool, ("say", "before")) == [b"before"]
+    started = time.monotonic()
+    pool.submit(0, (how, 0), 60.0)
+    ((_, fault),) = pool.outcomes()
+    assert time.monotonic() - started < 2
+    assert isinstance(fault, Fault)
+    assert (fault.kind, DEATHS[how] in fault.reason) == ("killed", True), fault
+    assert outcomes(pool, ("say", "after")) == [b"after"]
+
+
+def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPool, tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    assert outcomes(pool, ("say", "before")) == [b"before"]
+    started = time.monotonic()
+    (fault,) = outcomes(pool, ("lose_a_child", str(file)))
+    assert time.monotonic() - started < 2
+    assert isinstance(fault, Fault)
+    assert "exit code 0" in fault.reason
+    state = subprocess.run(["ps", "-o", "stat=", "-p", file.read_text()], capture_output=True, text=True, check=False)
+    assert state.stdout.strip() in ("", "Z")
+
+
+def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPool) -> None:
+    found = outcomes(pool, ("late", (1.0, 0.1)), ("late", (0.0, 1.2)), ("late", (0.0, 30.0)), seconds=0.8)
+    assert found[0] == b"done"
+    assert [fault.kind for fault in found[1:] if isinstance(fault, Fault)] == ["timeout", "timeout"]
+    assert "0.8 s" in found[2].reason  # type: ignore[union-attr]
+
+
+def test_what_a_unit_raises_is_told(pool: ProcessPool) -> None:
+    raised, after, unknown = outcomes(pool, ("raising", None), ("say", "after"), ("nothing", None))
+    assert (raised.kind, raised.reason, after) == ("raised", "SystemExit: enough", b"after")  # type: ignore[union-attr]
+    assert "in raising" in raised.traceback  # type: ignore[union-attr]
+    assert unknown.reason == "KeyError: 'nothing'"  # type: ignore[union-attr]
+
+
+def test_a_worker_is_kept_until_it_asks_to_be_replaced(pool: ProcessPool) -> None:
+    first, second, third, fourth = outcomes(pool, ("who", None), ("leave", None), ("who", None), ("who", None))
+    assert first == second != third == fourth
+
+
+def test_large_messages_and_more_units_meanwhile(pool: ProcessPool) -> None:
+    text = "x" * 5_000_000
+    pool.submit(0, ("say", text), 60.0)
+    seen = []
+    for key, outcome in pool.outcomes():
+        seen.append(outcome)
+        if key < 3:
+            pool.submit(key + 1, ("say", text), 60.0)
+    assert seen == [text.encode()] * 4
+
+
+def test_workers_that_cannot_start_end_the_run_with_a_reason() -> None:
+    pool = ProcessExecutor(2).open(do, prepare=ends)
+    pool.submit(0, ("say", "never"), 60.0)
+    with pytest.raises(BenchError, match=r"worker processes in a row ended before they could work, .* exit code 3"):
+        list(pool.outcomes())
+    pool.close(now=True)
+
+
+def ends() -> None:
+    os._exit(3)
+
+
+def test_closing_ends_every_worker_and_restores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    pool = ProcessExecutor(2).open(do)
+    assert os.environ["OMP_NUM_THREADS"] == ENVIRONMENT["OMP_NUM_THREADS"]
+    pids = outcomes(pool, ("who", None), ("who", None))
+    pool.close()
+    assert dict(os.environ) == before
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)  # type: ignore[arg-type]

@@ -1,0 +1,185 @@
+"""Whatever a learner raises or says becomes a row that every reader can read."""
+
+import json
+import math
+import sqlite3
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bfc_bench import PluginError, read_results, run_suite
+from bfc_bench.learner import Failure
+from bfc_bench.run.door import DEPTH, ROW_BYTES, TEXT, attempt, pack, plain, receive, visible
+from bfc_bench.run.work import Batch
+from bfc_bench.store.row import Row
+
+ENDING = ("SystemExit", "KeyboardInterrupt", "GeneratorExit")
+PLACES = ("fit", "predict", "batch_key", "info", "hidden", "stages")
+SAID = {
+    "unpicklable": "Unpicklable: stays here",
+    "unprintable": "Unprintable: (its text is lost: asking for it raised RuntimeError)",
+    "surrogates": r"ValueError: half \ud800, \x1b[31mred\x1b[0m, \u202eturned",
+    "long": "aaa\n[... ",
+}
+TOLD = {
+    "status": ("failed", "talkative: a Failure must have one of the statuses failed, diverged, out-of-memory"),
+    "reason": ("failed", "Got Failure('failed', None)"),
+    "huge": ("diverged", "predictions up to 1e+200 are finite, but their nmse is inf"),
+    "digits": ("failed", "talkative: info must be plain facts of the fit. ValueError: integers must have at most"),
+    "object": ("failed", "talkative: info must be plain facts of the fit. RuntimeError: lost for words"),
+    "itself": ("failed", "talkative: info must be plain facts of the fit. ValueError: must not be nested more than"),
+    "much": ("failed", "talkative: its result cannot be stored. ValueError: a row must take at most"),
+}
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.fixture(params=["processes", "serial"])
+def rows(request, faulty, suite_file, tmp_path):
+    """The rows of n = 20 by label, and that the run went on to the end."""
+    raised = [(what, where) for what in ENDING for where in PLACES] + [(what, "fit") for what in SAID]
+    if request.param == "serial":  # KeyboardInterrupt is taken for Ctrl-C there; this batch_key waits for a worker
+        raised = [(what, where) for what, where in raised if what != "KeyboardInterrupt" and where != "batch_key"]
+    options = [("raising", f"{what}-{where}", {"what": what, "where": where}) for what, where in raised]
+    options += [("talkative", what, {"what": what}) for what in TOLD]
+    learners = [{"name": name, "label": label, "options": values} for name, label, values in options]
+    learners.append({"name": "mean"})
+    path = suite_file(learner=learners)
+    session = run_suite(path, store=tmp_path / "store", jobs=1, executor=request.param)
+    assert (session.exit_code, session.interrupted) == (1, False)
+    for (text,) in sqlite3.connect(tmp_path / "store" / "results.sqlite").execute("SELECT row FROM rows"):
+        json.loads(text, parse_constant=refuse)
+        assert json.loads(text)["reason"].isprintable() or "\n" in json.loads(text)["reason"]
+    found = read_results(path, store=tmp_path / "store")
+    assert len(found) == 2 * len(learners)
+    assert {row.status for row in found if row.n == 10 or row.label == "mean"} == {"ok"}
+    return {row.label: row for row in found if row.n == 20}
+
+
+def test_whatever_a_learner_raises_or_says_is_a_row(rows):
+    for what in ENDING:
+        for where in PLACES:
+            if (row := rows.get(f"{what}-{where}")) is not None:
+                assert (row.status, what in row.reason) == ("failed", True), (what, where, row.reason)
+    for what, reason in SAID.items():
+        row = rows[f"{what}-fit"]
+        assert (row.status, reason in row.reason) == ("failed", True), (what, row.reason)
+        assert len(row.reason) < TEXT + 100
+    for what, (status, reason) in TOLD.items():
+        assert (rows[what].status, reason in rows[what].reason) == (status, True), (what, rows[what].reason[:200])
+
+
+@pytest.mark.parametrize("where", ["cost", "skip", "caution", "batch_key"])
+def test_a_learner_that_ends_the_program_while_a_run_is_planned_is_named(where, faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "quitter", "options": {"where": where}}])
+    with pytest.raises(PluginError, match=rf"learner 'quitter': {where}\(.*\) raised SystemExit: 0"):
+        run_suite(path, store=tmp_path / "store", executor="serial")
+
+
+def test_a_batch_key_that_is_no_key_is_named(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "keyless"}])
+    with pytest.raises(PluginError, match=r"learner 'keyless': batch_key\(.*\) must be hashable or None. Got \[\]"):
+        run_suite(path, store=tmp_path / "store", executor="serial")
+
+
+def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, suite_file, tmp_path, monkeypatch):
+    from bfc_bench.tasks.task import Problem
+
+    def drawn(problem: Problem, n: int) -> None:
+        raise MemoryError("no room for the points")
+
+    monkeypatch.setattr(Problem, "train", drawn)
+    path = suite_file(learner=[{"name": "mean"}])
+    session = run_suite(path, store=tmp_path / "store", executor="serial")
+    assert dict(session.statuses) == {"out-of-memory": 2}
+    assert "no room for the points" in read_results(path, store=tmp_path / "store")[0].reason
+
+
+def row(**changes: object) -> Row:
+    return replace(Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok"), **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "exploded"},
+        {"reason": None},
+        {"nmse": math.inf},
+        {"nmse": "0.1"},
+        {"feature_errors": {"S2": math.nan}},
+        {"stages": {"1": {"nmse": math.inf}}},
+        {"chosen": {"validation_error": math.nan}},
+        {"chosen": {"info": "x" * TEXT, "more": ["y" * TEXT] * (ROW_BYTES // TEXT)}},
+        {"d": 4.5},
+        {"replicate": None},
+    ],
+)
+def test_a_row_that_does_not_fit_the_schema_is_not_sent(changes):
+    with pytest.raises(ValueError, match=r"."):
+        pack(row(**changes), "")
+
+
+def batch() -> Batch:
+    from bfc_bench.run.resolve import Cell
+
+    return Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
+
+
+def test_numbers_come_through_bit_for_bit():
+    rng = np.random.default_rng(0)
+    numbers = [*np.ldexp(rng.random(1000), rng.integers(-1070, 1020, 1000)).tolist(), 5e-324, -0.0, 0.1]
+    sent = row(nmse=0.1 + 0.2, chosen={"info": plain({"x": numbers, "s": {3, 1}, "n": np.float32(0.1)})})
+    ((got, trace),) = receive(batch(), b"{}\n" + pack(sent, "line\nline")).finished
+    assert np.array(got.chosen["info"]["x"]).tobytes() == np.array(numbers, float).tobytes()
+    assert (got.nmse, got.chosen["info"]["s"], trace) == (0.1 + 0.2, [1, 3], "line\nline")
+    assert got == sent
+
+
+LINE = b"{}\n" + pack(row(nmse=0.5), "")
+
+
+@pytest.mark.parametrize("sent", [None, b"", b"{}", b"{}\n[]", b"{}\nnot json", LINE + b"\n", LINE + LINE[2:]])
+def test_the_session_refuses_what_is_no_result(sent):
+    with pytest.raises((ValueError, TypeError)):
+        receive(batch(), sent)
+
+
+@pytest.mark.parametrize("change", [("ok", "so"), ("c", "d"), ("0.5", "NaN"), ("0.5", "Infinity"), ("0.5", "1e999")])
+def test_the_session_refuses_rows_that_are_not_the_batchs(change):
+    old, new = (json.dumps(part).encode() if part.isalpha() and len(part) < 3 else part.encode() for part in change)
+    receive(batch(), LINE)
+    with pytest.raises(ValueError, match=r"."):
+        receive(batch(), LINE.replace(old, new))
+
+
+def test_texts_are_visible_short_and_otherwise_as_they_were():
+    assert visible("plain, \tünïcode 漢字 🎉\n") == "plain, \tünïcode 漢字 🎉\n"
+    assert visible("\x00\r\x9b\u2066\udfff") == r"\x00\r\x9b\u2066\udfff"
+    cut = visible("a" * TEXT + "b" * TEXT)
+    assert cut.startswith("a" * (TEXT // 2))
+    assert cut.endswith("b" * (TEXT // 2))
+    assert f"[... {TEXT} characters ...]" in cut
+
+
+def test_facts_are_plain():
+    deep: object = 1
+    for _ in range(DEPTH):
+        deep = [deep]
+    assert plain(deep) == deep
+    with pytest.raises(ValueError, match="nested"):
+        plain([deep])
+    assert plain({"x": np.array([1.0, np.nan])}, gaps=True) == {"x": [1.0, None]}
+    assert plain(np.dtype("float32")) == "float32"
+
+
+def test_ctrl_c_is_the_users_in_a_process_that_hears_it():
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        attempt(interrupted)
+    assert attempt(lambda: 1) == 1
+    assert isinstance(attempt(lambda: 1 // 0), Failure)
