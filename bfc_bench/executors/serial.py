@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bfc_bench.errors import words
 from bfc_bench.executors.base import Fault
 
 
@@ -45,7 +46,7 @@ class SerialPool:
             try:
                 yield key, self._call(payload)
             except Exception as error:
-                yield key, Fault("raised", f"{type(error).__name__}: {error}", traceback.format_exc())
+                yield key, Fault("raised", words(error), traceback.format_exc())
 
     def close(self, now: bool = False) -> None:
         """Forget what is queued."""

@@ -97,7 +97,7 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
         (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
     )
     work = Work.prepare(batch, cell, Extra())
-    told = work.context(work.learner)
+    told = work.context(work.learner, work.loans())
     assert told.margin_column == column
     d = work.train.d
     assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)
