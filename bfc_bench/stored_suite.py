@@ -178,12 +178,10 @@ class StoredSuite:
 
     def curves(self, metric: str = "nmse", stage: str | None = None) -> Curves:
         """Error against n, one curve per (task, d, label); the error rate for tasks that have no NMSE."""
-        from bfc_bench.analysis.curves import curves, metric_of
+        from bfc_bench.analysis.curves import by_task, curves, metric_of
 
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows():
-            groups.setdefault(row.task, []).append(row)
-        return Curves(curve for rows in groups.values() for curve in curves(rows, metric_of(rows, metric), stage))
+        groups = by_task(self.rows()).values()
+        return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
     def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
         """N*(level) of each curve; the suite's levels by default."""

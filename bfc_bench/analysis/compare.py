@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.curves import Curve, curves_of, metric_of
+from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
@@ -74,11 +74,8 @@ def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") ->
     On tasks of which only the error rate was measured it stands for ``nmse``. Holm's adjustment is over the n of one
     task and d. Raises ``UsageError`` for an unknown metric.
     """
-    by_task: dict[str, list[Row]] = {}
-    for row in rows:
-        by_task.setdefault(row.task, []).append(row)
     found = []
-    for task, group in by_task.items():
+    for task, group in by_task(rows).items():
         used = metric_of(group, metric)
         of_a, of_b = ({curve.d: curve for curve in curves_of(group, name, task, used)} for name in (a, b))
         found += [comparison for d in sorted(of_a.keys() & of_b.keys()) for comparison in compare(of_a[d], of_b[d])]

@@ -224,6 +224,14 @@ def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | N
     return [curve for curve in curves(mine, metric, stage or None) if any(i.count for i in curve.intervals)]
 
 
+def by_task(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows by task, in order of appearance."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.task, []).append(row)
+    return groups
+
+
 def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:
     """The metric, or ``error_rate`` in the place of ``nmse`` where only that was measured: for binary labels."""
     if metric != "nmse":

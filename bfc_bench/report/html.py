@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
+from bfc_bench.analysis.curves import by_task
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
@@ -68,11 +69,11 @@ def write_report(
     measured = {row.label for row in rows}
     styles = assign([*(label for label in _labels(suite) if label in measured), *(row.label for row in rows)])
     definitions = {task["name"]: {k: v for k, v in task.items() if k != "name"} for task in suite.get("task", ())}
-    by_task = tables.by_task(rows)
+    groups = by_task(rows)
     sections = [
         section.build(
             name,
-            by_task[name],
+            groups[name],
             definitions.get(name, {}),
             gallery,
             styles,
@@ -80,7 +81,7 @@ def write_report(
             metric=metric,
             asymptotic=_asymptotic(suite, name),
         )
-        for name in dict.fromkeys([*(name for name in definitions if name in by_task), *by_task])
+        for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]
     page = _template().render(
         key=key,

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
-from bfc_bench.analysis.curves import curves, metric_of
+from bfc_bench.analysis.curves import by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.row import Row, Status
 
@@ -18,14 +18,6 @@ Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)
 STATUSES: tuple[Status, ...] = get_args(Status)
 MISSING = "\N{EN DASH}"
-
-
-def by_task(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Rows by task, in order of appearance."""
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.task].append(row)
-    return dict(groups)
 
 
 def status_table(rows: Iterable[Row]) -> list[Record]:
