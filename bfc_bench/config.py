@@ -22,6 +22,7 @@ class Settings(BaseModel):
         frozen=True,
         extra="forbid",
         validate_default=True,
+        allow_inf_nan=False,  # JSON has no word for them
         arbitrary_types_allowed=True,
         defer_build=True,  # of validators, until a class is used: most of those that are imported are not
     )

@@ -3,12 +3,12 @@
 import os
 import random
 import warnings
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
 import torch
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from bfc_bench.learner import Capabilities, Cost, Data, Learner, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
@@ -145,7 +145,7 @@ class TakesAnything(Plain):
 class InfiniteOption(Plain):
     """Has an option that JSON cannot hold."""
 
-    bound: float = float("inf")
+    bound: Annotated[float, Field(allow_inf_nan=True)] = float("inf")
 
     def options(self):
         return self.model_dump()

@@ -1,0 +1,111 @@
+"""``python -m benchmarks.faults``: provokes every fault, prints fault | expected | got, and fails where they differ."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks import machine
+from benchmarks.faults import Line, disks, kills, learners, records, tracking
+from benchmarks.faults.place import Place
+from bfc_bench.errors import words
+
+FAMILIES = {
+    family.name: family for family in (learners.FAULTS, kills.FAULTS, disks.FAULTS, records.FAULTS, tracking.FAULTS)
+}
+
+LONGEST = 400
+"""Characters of a cell of the table."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0, or 1 where a line does not hold."""
+    options = _parser().parse_args(arguments)
+    started, lines = time.monotonic(), []
+    console = Console(width=160)
+    with busy(options.busy):
+        for name in options.families or FAMILIES:
+            lines += provoke(name, console)
+    seconds = time.monotonic() - started
+    (_print_markdown if options.markdown else _print_table)(lines, console)
+    failed = sum(not line.holds for line in lines)
+    facts, load = machine.describe(), f", beside {options.busy} busy loops" if options.busy else ""
+    print(f"\n{len(lines)} faults, {failed} not as they must be; {seconds:.0f} s{load}.")
+    print(f"{facts['processor']}, {facts['cores']} cores; {facts['platform']}; Python {facts['python']};")
+    print(f"bfc-bench {facts['packages'].get('bfc-bench')}, commit {facts['git']}.")
+    return int(failed > 0)
+
+
+def provoke(family: str, console: Console) -> list[Line]:
+    """The lines of a family."""
+    lines = []
+    with TemporaryDirectory(prefix="bfc-faults-", ignore_cleanup_errors=True) as folder:
+        place = Place(Path(folder))
+        for fault in FAMILIES[family].faults:
+            with console.status(escape(f"{family}: {fault.what}")):
+                try:
+                    got = fault.provoke(place)
+                except Exception as error:
+                    got = words(error)
+            lines.append(Line(family, fault.what, fault.expected, shortened(got)))
+    return lines
+
+
+def shortened(text: str) -> str:
+    """A text on one line, of a traceback the end."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"... {line[-LONGEST:]}"
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that do nothing but work."""
+    loops = [multiprocessing.Process(target=_loop, daemon=True) for _ in range(count)]
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+
+
+def _loop() -> None:
+    while True:
+        pass
+
+
+def _print_table(lines: Sequence[Line], console: Console) -> None:
+    table = Table("", "fault", "expected", "got")
+    for line in lines:
+        mark = "[green]holds[/]" if line.holds else "[red]FAILS[/]"
+        table.add_row(mark, *map(escape, (line.fault, line.expected, "the same" if line.holds else line.got)))
+    console.print(table)
+
+
+def _print_markdown(lines: Sequence[Line], console: Console) -> None:
+    print("| | fault | expected | got |\n| --- | --- | --- | --- |")
+    for line in lines:
+        cells = (line.family, line.fault, line.expected, "the same" if line.holds else f"**{line.got}**")
+        print(f"| {' | '.join(cell.replace('|', '¦').replace(chr(10), ' ') for cell in cells)} |")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description="Provoke every fault for real.")
+    parser.add_argument("families", metavar="FAMILY", nargs="*", choices=[[], *FAMILIES], help=", ".join(FAMILIES))
+    parser.add_argument("--busy", metavar="N", type=int, default=0, help="beside so many busy loops")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,143 @@
+"""A folder in which faults are provoked: suites, stores, misbehaving learners, and the commands of a user."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bfc_bench import open_store
+from bfc_bench.store.row import Row
+
+GALLERY = Path(__file__).parents[2] / "tests" / "breaking_learners.py"
+"""Learners that misbehave; the tests use them too."""
+QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+VOLATILE = frozenset(
+    ("fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together")
+)
+"""Columns in which two runs of a cell differ."""
+SUITE = """\
+name = "{name}"
+replicates = {replicates}
+test_size = 200
+levels = [0.9]
+{extra}
+[budget]
+cell_seconds = {seconds}
+{budget}
+[[task]]
+name = "t"
+inputs = {{ kind = "gaussian" }}
+target = {{ kind = "quadratic-densenet", widths = [2], alphas = [1.0] }}
+labels = {{ kind = "noise", sd = 0.1 }}
+d = [4]
+n = [10, 20]
+"""
+LEARNER = '\n[[learner]]\nname = "{name}"\nlabel = "{label}"\noptions = {{ {options} }}\n'
+
+
+class Place:
+    """A folder with an installation of its own of the misbehaving learners."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        site, info = folder / "site", folder / "site" / "breaking_learners-1.0.dist-info"
+        info.mkdir(parents=True)
+        shutil.copy(GALLERY, site)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: breaking-learners\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[bfc_bench]\nfaulty = breaking_learners\n")
+        path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
+        self.environment = {**os.environ, "PYTHONPATH": path, "MLFLOW_DISABLE_TELEMETRY": "true"}
+        self.environment.pop("MLFLOW_TRACKING_URI", None)
+        self._names = 0
+
+    def new(self, name: str) -> Path:
+        """A path that nothing has been written to."""
+        self._names += 1
+        return self.folder / f"{name}-{self._names}"
+
+    def suite(
+        self,
+        learners: Sequence[tuple[str, str, Mapping[str, Any]]] = (("mean", "mean", {}),),
+        *,
+        replicates: int = 1,
+        seconds: float = 60,
+        budget: str = "",
+        extra: str = "",
+    ) -> Path:
+        """A suite file of learners (name, label, options), at n = 10 and 20."""
+        text = SUITE.format(name="tiny", replicates=replicates, seconds=seconds, budget=budget, extra=extra)
+        for name, label, options in learners:
+            inline = ", ".join(f"{key} = {json.dumps(value)}" for key, value in options.items())
+            text += LEARNER.format(name=name, label=label, options=inline)
+        path = self.new("suite").with_suffix(".toml")
+        path.write_text(text)
+        return path
+
+    def bench(self, *arguments: object, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
+        """``bfc-bench ARGUMENTS``, to its end."""
+        return self.python("-m", "bfc_bench", *arguments, timeout=timeout, **environment)
+
+    def python(self, *arguments: object, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
+        """``python ARGUMENTS``, to its end. A traceback counts as exit code 70, whatever the code was."""
+        ended = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env={**self.environment, **environment},
+            cwd=self.folder,
+        )
+        if ended.returncode >= 0 and "Traceback (most recent call last)" in ended.stderr:
+            ended.returncode = 70
+        return ended
+
+    def start(self, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+        """``bfc-bench ARGUMENTS``, begun in a process group of its own."""
+        command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
+        environment = {**self.environment, **environment}
+        return subprocess.Popen(command, **QUIET, start_new_session=True, env=environment, cwd=self.folder)
+
+    def rows(self, store: Path) -> list[Row]:
+        """What the store shows of its one suite."""
+        with open_store(store) as held:
+            return held.only().rows()
+
+
+def numbers(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """All that must be equal in two runs of the same cells."""
+    plain = ({k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows)
+    return sorted(plain, key=lambda row: str(row["cell"]))
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
+    """Whether the condition has become true within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return bool(met)
+
+
+def group_of(leader: int) -> list[int]:
+    """Processes of a process group, and those that name it as their session."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,pgid=,sid=,stat="], capture_output=True, text=True, check=True)
+    alive = [line.split()[:3] for line in listed.stdout.splitlines() if "Z" not in line]
+    return [int(pid) for pid, *of in alive if str(leader) in of]
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it and all that it started."""
+    for pid in [*group_of(process.pid), process.pid]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
