@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
 from bfc_bench.run.surroundings import surroundings
-from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work
+from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems
 from bfc_bench.store.row import Row, Status
 from bfc_bench.tasks.features import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric, nmse
@@ -35,16 +35,42 @@ BESIDES = ("span_errors", "cka")
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
     surroundings()
+    finished = _run_safely(batch, batch.cells, extra)
+    return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())
+
+
+def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple[Cell, Finished]]:
+    """Rows of cells, those of one batch key fitted together.
+
+    What they share is looked at once they are done. Where it is harmed, all are done again with points drawn anew,
+    group by group, and the guilty group cell by cell; so is a group that raises outside a fit.
+    """
     finished: list[tuple[Cell, Finished]] = []
     groups: dict[Hashable, list[Work]] = {}
-    for cell in batch.cells:
+    for cell in cells:
         placed = attempt(partial(_place, groups, batch, cell, extra))
         if isinstance(placed, Failure):
             finished.append((cell, _failed(batch, cell, placed, {})))
     clock_starts()
-    for work in groups.values():
-        finished += zip((item.cell for item in work), _run_safely(work), strict=True)
-    return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())
+    if not groups:
+        return finished
+    (first, *_), *_ = groups.values()
+    loans = first.loans()
+    ran = [attempt(partial(_run, work, loans)) for work in groups.values()]
+    if harm := _harm(first.learner.name, loans):
+        forget_problems()
+        ran = [Failure("failed", harm)] * len(groups)
+    for work, rows in zip(groups.values(), ran, strict=True):
+        own = [item.cell for item in work]
+        if not isinstance(rows, Failure):
+            finished += zip(own, rows, strict=True)
+        elif harm and len(groups) > 1:
+            finished += _run_safely(batch, own, extra)
+        elif len(own) > 1:
+            finished += [done for cell in own for done in _run_safely(batch, [cell], extra)]
+        else:
+            finished.append((own[0], _failed(batch, own[0], rows, {})))
+    return finished
 
 
 def _place(groups: dict[Hashable, list[Work]], batch: Batch, cell: Cell, extra: Extra) -> None:
@@ -61,19 +87,6 @@ def _pack(batch: Batch, cell: Cell, row: Row, traceback: str) -> bytes:
         return packed
     name = batch.learners[cell.label].name
     return pack(make_row(batch, cell, "failed", f"{name}: its result cannot be stored. {packed.reason}"), traceback)
-
-
-def _run_safely(work: list[Work]) -> list[Finished]:
-    """Rows of cells that are fitted together; one by one where they harm what they share, or raise outside a fit."""
-    loans = work[0].loans()
-    finished = attempt(lambda: _run(work, loans))
-    if harm := _harm(work[0].learner.name, loans):
-        finished = Failure("failed", harm)
-    if not isinstance(finished, Failure):
-        return finished
-    if len(work) > 1:
-        return [done for item in work for done in _run_safely([item])]
-    return [_failed(work[0].batch, work[0].cell, finished, {})]
 
 
 def _harm(name: str, loans: Loans) -> str:

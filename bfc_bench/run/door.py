@@ -7,7 +7,6 @@ that a learner's process made.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import signal
@@ -15,7 +14,9 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic_core import from_json, to_json
 
 from bfc_bench.config import rank
 from bfc_bench.errors import Diverged, message, words
@@ -42,8 +43,6 @@ UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 """Control characters but for tab and new line, those that turn or hide what follows, and halves of surrogate pairs."""
-
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True)
@@ -98,23 +97,23 @@ def plain(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
     With ``gaps`` numbers that are not finite are None. Raises ``ValueError`` for them without it, for integers beyond
     ``INTEGER_BITS`` and for what is nested too deep, or holds itself.
     """
-    if value is None or isinstance(value, bool | int | float | str):
-        return _scalar(value, gaps)
+    if isinstance(value, str):
+        return visible(value)
+    if value is None or isinstance(value, (bool, int, float)):
+        return _number(value, gaps)
     if depth == 0:
         raise ValueError(f"must not be nested more than {DEPTH} deep, nor hold itself")
     inner = partial(plain, gaps=gaps, depth=depth - 1)
     if isinstance(value, dict) or hasattr(value, "items"):
         return {visible(str(k)): inner(v) for k, v in value.items()}
-    if isinstance(value, set | frozenset):
+    if isinstance(value, (set, frozenset)):
         return sorted(map(inner, value), key=rank)
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return list(map(inner, value))
     return inner(value.tolist()) if hasattr(value, "tolist") else visible(str(value))
 
 
-def _scalar(value: bool | float | str | None, gaps: bool) -> bool | float | str | None:
-    if isinstance(value, str):
-        return visible(value)
+def _number(value: bool | float | None, gaps: bool) -> bool | float | None:
     if isinstance(value, float):
         if not math.isfinite(value) and not gaps:
             raise ValueError(f"numbers must be finite. Got {value}")
@@ -129,9 +128,9 @@ def _scalar(value: bool | float | str | None, gaps: bool) -> bool | float | str 
 def pack(row: Row, trace: str) -> bytes:
     """A row and its traceback as a line of JSON. Raises ``ValueError`` for a row that does not fit the schema."""
     # Numbers are the schema's to check; most other columns of most rows are empty.
-    values = {k: plain(v) if v and isinstance(v, str | dict | list) else v for k, v in row.as_dict().items()}
+    values = {k: plain(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
     Row.checked(values)
-    packed = _JSON.encode([values, visible(trace, TRACEBACK)]).encode()
+    packed = to_json([values, visible(trace, TRACEBACK)])
     if len(packed) > ROW_BYTES:
         raise ValueError(f"a row must take at most {ROW_BYTES / 1e6:g} MB. Got {len(packed) / 1e6:.3g} MB")
     return packed
@@ -139,7 +138,7 @@ def pack(row: Row, trace: str) -> bytes:
 
 def send(rows: Iterable[bytes], precision: dict[str, Any]) -> bytes:
     """What a worker sends of a batch: a line of JSON on its libraries, then a packed row a line."""
-    return b"\n".join([json.dumps(plain(precision)).encode(), *rows])
+    return b"\n".join([to_json(plain(precision)), *rows])
 
 
 def receive(batch: Batch, sent: object) -> Report:
@@ -156,8 +155,4 @@ def receive(batch: Batch, sent: object) -> Report:
 
 
 def _read(line: bytes) -> Any:
-    return json.loads(line, parse_constant=_refuse)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"numbers must be finite. Got {constant}")
+    return from_json(line, allow_inf_nan=False)

@@ -117,6 +117,8 @@ def tune(work: Sequence[Work], loans: Loans) -> list[Choice | Failure]:
     """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
     parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
     trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
+    if not trials:
+        return [Choice(item.learner) for item in work]
     trains = {i: loans.lend_points(train) for i, (train, _) in parts.items()}
     xs = {i: loans.lend("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
     outcomes = fit([Job(learner, trains[i], work[i].context(learner, loans)) for i, learner in trials])

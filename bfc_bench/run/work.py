@@ -219,6 +219,11 @@ def _problem(extra: Extra, definition: str, seed: int, d: int, replicate: int, t
     return _task(extra, definition).problem(seed, d, replicate, test_size)
 
 
+def forget_problems() -> None:
+    """Draw them again when they are wanted: something that they are made with was changed."""
+    _problem.cache_clear()
+
+
 @lru_cache(maxsize=1024)
 def _learner(extra: Extra, name: str, options: str) -> Learner:
     return _plugins(extra).learner(name).parse(json.loads(options), "suite")

@@ -114,8 +114,8 @@ class Row:
         """The row that ``as_dict`` of this release gave. Raises ``ValueError`` for columns that are missing, unknown or
         not of their type, and for numbers that are not finite.
         """
-        if values.keys() != set(COLUMNS):
-            wrong = sorted(values.keys() ^ set(COLUMNS))
+        if values.keys() != _KNOWN:
+            wrong = sorted(values.keys() ^ _KNOWN)
             raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
         try:
             return _schema().validate_python(cls(**values))

@@ -17,6 +17,8 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
+from pydantic_core import to_json
+
 from bfc_bench.config import canonical_json, digest_text
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
@@ -224,7 +226,7 @@ class Store:
                 [
                     (
                         *(r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status),
-                        *(task, learner, json.dumps(r.as_dict()), traceback),
+                        *(task, learner, to_json(r.as_dict()).decode(), traceback),
                         *(r.release, r.device, r.learner_version),
                     )
                     for r, task, learner, traceback in rows

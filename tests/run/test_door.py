@@ -140,9 +140,11 @@ def test_numbers_come_through_bit_for_bit():
 
 
 LINE = b"{}\n" + pack(row(nmse=0.5), "")
+HALF = LINE.removesuffix(b'""]') + rb'"\ud800"]'
+"""A row whose traceback, half a surrogate pair, no store can hold."""
 
 
-@pytest.mark.parametrize("sent", [None, b"", b"{}", b"{}\n[]", b"{}\nnot json", LINE + b"\n", LINE + LINE[2:]])
+@pytest.mark.parametrize("sent", [None, b"", b"{}", b"{}\n[]", b"{}\nnot json", LINE + b"\n", LINE + LINE[2:], HALF])
 def test_the_session_refuses_what_is_no_result(sent):
     with pytest.raises((ValueError, TypeError)):
         receive(batch(), sent)
