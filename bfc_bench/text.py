@@ -25,7 +25,12 @@ def visible(text: str, limit: int = TEXT) -> str:
 def all_visible(value: Any) -> Any:
     """Plain data with every text in it visible, keys included, and none cut."""
     if isinstance(value, str):
-        return visible(value, len(value))
+        return value if value.isprintable() else visible(value, len(value))
     if isinstance(value, dict):
-        return {all_visible(name): all_visible(inner) for name, inner in value.items()}
+        return {
+            name if name.isprintable() else visible(name, len(name)): inner
+            if isinstance(inner, float)
+            else all_visible(inner)
+            for name, inner in value.items()
+        }
     return [all_visible(inner) for inner in value] if isinstance(value, list) else value

@@ -20,9 +20,9 @@ from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predic
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
-from bfc_bench.run.surroundings import surroundings
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work
 from bfc_bench.store.row import Row, Status
+from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric, nmse
 from bfc_bench.toolkit.arrays import to_numpy
@@ -34,13 +34,14 @@ BESIDES = ("span_errors", "cka")
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
-    surroundings()
+    surroundings().remember()
     finished: list[tuple[Cell, Finished]] = []
     groups: dict[Hashable, list[Work]] = {}
     for cell in batch.cells:
         placed = attempt(partial(_place, groups, batch, cell, extra))
         if isinstance(placed, Failure):
             finished.append((cell, _failed(batch, cell, placed, {})))
+    surroundings().meet()  # libraries that were loaded for the learner
     clock_starts()
     for work in groups.values():
         finished += zip((item.cell for item in work), _run_safely(work), strict=True)
