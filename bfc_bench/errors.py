@@ -1,6 +1,7 @@
 """Every exception that the framework raises on purpose, with the exit code of the command line."""
 
 import difflib
+import signal
 from collections.abc import Iterable
 
 
@@ -61,6 +62,15 @@ def message(error: BaseException) -> str:
 def words(error: BaseException) -> str:
     """An exception's type and what it says, whatever it does when it is asked."""
     return f"{type(error).__name__}: {message(error)}"
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether to take an exception for the user's wish to stop.
+
+    A learner's own ``KeyboardInterrupt`` cannot be told from Ctrl-C where that would raise one. It does not in workers,
+    which ignore the signal; in the session's own process it does.
+    """
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -1,10 +1,14 @@
 """Learners that misbehave in every way that the framework must survive. Registered by the fixture ``faulty``."""
 
 import ctypes
+import gc
 import os
+import resource
 import signal
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from multiprocessing import parent_process
 from pathlib import Path
@@ -391,6 +395,37 @@ class Meddler(Mean):
                 sys.setrecursionlimit(400)
             case "timer":
                 signal.setitimer(signal.ITIMER_REAL, 3.0)
+            case _:
+                self._set_for_all()
+
+    def _set_for_all(self) -> None:
+        match self.what:
+            case "numpy-errors":
+                np.seterr(all="raise")
+            case "warnings":
+                warnings.simplefilter("error", UserWarning)
+            case "folder":
+                os.chdir("/")
+            case "variable":
+                os.environ["OMP_NUM_THREADS"] = "64"
+            case "collector":
+                gc.disable()
+            case "files":
+                resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+            case "handler":
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            case "thread":
+                threading.Thread(target=time.sleep, args=(5.0,), name="lingers", daemon=True).start()
+            case "process":
+                os.posix_spawnp("sleep", ["sleep", "60"], os.environ)
+            case "torch":  # which nobody has loaded so far
+                import torch
+
+                torch.set_default_dtype(torch.float64)
+            case "jax":
+                import jax
+
+                jax.config.update("jax_enable_x64", True)
 
 
 class OnTensors(Mean):

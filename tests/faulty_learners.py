@@ -1,8 +1,14 @@
 """Learners for the tests of the conformance kit: two that are right, and one for each way to be wrong."""
 
+import io
 import os
 import random
+import signal
+import sys
+import threading
+import time
 import warnings
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import jax
@@ -11,11 +17,14 @@ import torch
 from pydantic import ConfigDict, Field
 
 from bfc_bench.learner import Capabilities, Cost, Data, Learner, Predictor
+from bfc_bench.tasks import metrics
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 BATCH = "fit batch agrees with fit"
 GENERATORS = "global generators are left alone"
 SETTINGS = "global settings are left alone"
+FUNCTIONS = "functions of others are left alone"
+RUNNING = "nothing is left running"
 
 
 class Linear(Predictor):
@@ -246,6 +255,22 @@ class Raises(Plain):
         raise np.linalg.LinAlgError("no luck")
 
 
+@fault("fit returns a predictor", "SystemExit: 0")
+class Leaves(Plain):
+    """Is done."""
+
+    def fit(self, train, ctx):
+        raise SystemExit(0)
+
+
+@fault("fit returns a predictor", r"ValueError: \x1b[31mred")
+class Coloured(Plain):
+    """Speaks to the terminal."""
+
+    def fit(self, train, ctx):
+        raise ValueError("\x1b[31mred")
+
+
 class Wrapped(Plain):
     """Returns a predictor whose ``predict`` is changed by ``change``."""
 
@@ -297,6 +322,15 @@ class OneNaN(Wrapped):
         return values
 
 
+@fault("predictions are finite", "predictions up to 1e+200 are finite, but their mean square is not")
+class Enormous(Wrapped):
+    """Predicts what has no error."""
+
+    @staticmethod
+    def change(predictor, x):
+        return np.full(len(x), 1e200)
+
+
 @fault("predictions do not depend on other points", "alone")
 class CentersOnTheTest(Wrapped):
     """Subtracts the mean of the points that it is asked about."""
@@ -312,6 +346,15 @@ class CentersInPlace(Plain):
 
     def fit(self, train, ctx):
         train.x[...] -= train.x.mean(axis=0)
+        return super().fit(train, ctx)
+
+
+@fault("inputs are not changed", "train.y")
+class ScalesByTorch(Plain):
+    """Shares the framework's memory and works in place."""
+
+    def fit(self, train, ctx):
+        torch.from_numpy(train.y).mul_(2.0)
         return super().fit(train, ctx)
 
 
@@ -434,14 +477,14 @@ class SeedsTorch(Scaled):
     draw = staticmethod(lambda: 1.0 + 0 * torch.manual_seed(3).initial_seed())
 
 
-@fault(SETTINGS, "torch default dtype")
+@fault(SETTINGS, "torch.get_default_dtype()")
 class SetsDefaultDtype(Scaled):
     """Makes float64 the default of everybody's tensors."""
 
     draw = staticmethod(lambda: 1.0 if torch.set_default_dtype(torch.float64) is None else 0.0)
 
 
-@fault(SETTINGS, "jax_enable_x64")
+@fault(SETTINGS, "jax.config.jax_enable_x64")
 class EnablesX64(Scaled):
     """Makes float64 the default of everybody's JAX arrays."""
 
@@ -455,7 +498,7 @@ class SetsThreads(Scaled):
     draw = staticmethod(lambda: float(os.environ.setdefault("A_THREAD_COUNT_OF_MINE", "1")))
 
 
-@fault(SETTINGS, "numpy.seterr")
+@fault(SETTINGS, "numpy.geterr()")
 class SilencesNumpy(Scaled):
     """Switches floating point warnings off for everybody."""
 
@@ -469,11 +512,95 @@ class SilencesWarnings(Scaled):
     draw = staticmethod(lambda: 1.0 if warnings.simplefilter("ignore") is None else 0.0)
 
 
-@fault(SETTINGS, "working directory")
+@fault(SETTINGS, "the working directory")
 class ChangesFolder(Scaled):
     """Goes somewhere else."""
 
     draw = staticmethod(lambda: 1.0 if os.chdir("/") is None else 0.0)
+
+
+@fault(SETTINGS, "the recursion limit")
+class NeedsNoDepth(Scaled):
+    """Lets nobody recurse."""
+
+    draw = staticmethod(lambda: 1.0 if sys.setrecursionlimit(400) is None else 0.0)
+
+
+@fault(SETTINGS, "sys.stdout")
+class Quiet(Scaled):
+    """Prints to nowhere."""
+
+    @staticmethod
+    def draw():
+        sys.stdout = io.StringIO()
+        return 1.0
+
+
+@fault(FUNCTIONS, "numpy.var")
+class PatchesNumpy(Scaled):
+    """Has a variance of its own for everybody."""
+
+    @staticmethod
+    def draw():
+        np.var = lambda *args, **options: 1e6
+        return 1.0
+
+
+@fault(FUNCTIONS, "torch.matmul")
+class PatchesTorch(Scaled):
+    """Has a product of its own for everybody."""
+
+    @staticmethod
+    def draw():
+        torch.matmul = lambda a, b: a @ b
+        return 1.0
+
+
+@fault(FUNCTIONS, "bfc_bench.tasks.metrics.nmse")
+class PatchesTheMetric(Scaled):
+    """Measures itself."""
+
+    @staticmethod
+    def draw():
+        metrics.nmse.__code__ = (lambda prediction, target: 0.0).__code__
+        return 1.0
+
+
+@fault(RUNNING, "a thread that is still running: lingers")
+class LeavesAThread(Scaled):
+    """Goes on by itself."""
+
+    @staticmethod
+    def draw():
+        threading.Thread(target=time.sleep, args=(2.0,), name="lingers", daemon=True).start()
+        return 1.0
+
+
+@fault(RUNNING, "a process that is still running: sleep 60")
+class LeavesAProcess(Scaled):
+    """Leaves a child."""
+
+    @staticmethod
+    def draw():
+        os.posix_spawnp("sleep", ["sleep", "60"], os.environ)
+        return 1.0
+
+
+@fault(RUNNING, "a timer that is running")
+class LeavesATimer(Scaled):
+    """Has somebody else interrupted."""
+
+    draw = staticmethod(lambda: 1.0 if signal.setitimer(signal.ITIMER_REAL, 600) else 0.0)
+
+
+@fault("no files are left", "checkpoint-of-mine")
+class LeavesAFile(Scaled):
+    """Saves what it has learned where it stands."""
+
+    @staticmethod
+    def draw():
+        Path("checkpoint-of-mine").write_text("weights")
+        return 1.0
 
 
 @fault("fit needs no more than its points", "TypeError")
@@ -516,6 +643,16 @@ class ArrayInInfo(Plain):
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
         predictor.info = {"weights": predictor.weights}
+        return predictor
+
+
+@fault("info is json", "Exceeds the limit")
+class TooManyDigits(Plain):
+    """Puts a number among the facts that nobody writes."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.info = {"digits": 10**5000}
         return predictor
 
 

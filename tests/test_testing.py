@@ -1,7 +1,12 @@
 """The conformance kit passes a correct learner and names the one law that each faulty learner breaks."""
 
+import io
+import resource
+import signal
+import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import faulty_learners as faulty
@@ -15,6 +20,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, Learner, Predictor
 from bfc_bench.testing import Check, CheckReport, batching, check_learner, description, fitting
 from bfc_bench.testing.ambient import generators, preserved, settings, snapshot
+from bfc_bench.testing.apart import check_apart
 from bfc_bench.testing.law import laws_of
 
 
@@ -37,7 +43,10 @@ def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_re
 
 
 @pytest.mark.parametrize(("law", "words", "cls"), FAULTS, ids=[cls.__name__ for *_, cls in FAULTS])
-def test_exactly_the_broken_law_fails_and_says_why(law: str, words: str, cls: type[Learner]) -> None:
+def test_exactly_the_broken_law_fails_and_says_why(
+    law: str, words: str, cls: type[Learner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     report = check_learner(cls, strict=False)
     assert names(report, "failed") == [law]
     [reason] = [check.reason for check in report.checks if check.outcome == "failed"]
@@ -53,7 +62,7 @@ def test_every_law_can_be_broken() -> None:
 def test_the_kit_leaves_the_surroundings_as_they_were() -> None:
     before = snapshot({**generators(), **settings()})
     for law, _, cls in FAULTS:
-        if law in (faulty.GENERATORS, faulty.SETTINGS):
+        if law in (faulty.GENERATORS, faulty.SETTINGS, faulty.FUNCTIONS):
             check_learner(cls, strict=False)
     assert snapshot({**generators(), **settings()}) == before
 
@@ -61,28 +70,56 @@ def test_the_kit_leaves_the_surroundings_as_they_were() -> None:
 def test_every_setting_is_put_back() -> None:
     """The kit could not see a change that it cannot undo."""
     other = {
-        "working directory": "/",
+        "the working directory": "/",
         "os.environ": {"ONLY": "this"},
-        "numpy.seterr": dict.fromkeys(np.geterr(), "print"),
-        "torch default dtype": torch.float64,
-        "torch default device": torch.device("meta"),
-        "torch gradient mode": False,
-        "torch thread count": torch.get_num_threads() + 1,
-        "torch float32 matmul precision": "medium",
-        "torch deterministic algorithms": True,
-        "jax_enable_x64": True,
-        "jax_default_matmul_precision": "float32",
-        "jax_default_device": jax.devices("cpu")[0],
-        "jax_debug_nans": True,
+        "the recursion limit": 500,
+        "the switch interval of threads": 1.0,
+        "the garbage collector": False,
+        "sys.stdout": io.StringIO(),
+        "sys.stderr": io.StringIO(),
+        "sys.path": ["/elsewhere", *sys.path],
+        "subnormal numbers": False,
+        "the handler of SIGINT": signal.SIG_IGN,
+        "the handler of SIGTERM": signal.SIG_IGN,
+        "the handler of SIGHUP": signal.SIG_IGN,
+        "resource.RLIMIT_NOFILE": (1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+        "numpy.geterr()": dict.fromkeys(np.geterr(), "print"),
+        "numpy.getbufsize()": 1600,
+        "torch.get_default_dtype()": torch.float64,
+        "torch.get_default_device()": torch.device("meta"),
+        "torch.is_grad_enabled()": False,
+        "torch.is_anomaly_enabled()": True,
+        "torch.get_num_threads()": torch.get_num_threads() + 1,
+        "torch.get_float32_matmul_precision()": "medium",
+        "torch.are_deterministic_algorithms_enabled()": True,
+        "torch.is_autocast_enabled('cpu')": True,
+        "torch.is_autocast_enabled('cuda')": True,
+        "torch.backends.cudnn.enabled": False,
+        "torch.backends.cudnn.benchmark": True,
+        "torch.backends.cudnn.deterministic": True,
+        "jax.config.jax_enable_x64": True,
+        "jax.config.jax_default_matmul_precision": "float32",
+        "jax.config.jax_default_device": jax.devices("cpu")[0],
+        "jax.config.jax_disable_jit": True,
+        "jax.config.jax_debug_nans": True,
+        "jax.config.jax_debug_infs": True,
+        "jax.config.jax_numpy_dtype_promotion": "strict",
+        "jax.config.jax_numpy_rank_promotion": "raise",
+        "jax.config.jax_default_prng_impl": "rbg",
+        "jax.config.jax_threefry_partitionable": False,
+        "jax.config.jax_random_seed_offset": 7,
     }
     parts = settings()
-    assert set(parts) - set(other) == {"warnings.filters"}
+    # The first has no writer of its own, the next are a debugger's, and the last is off where our torch learners were.
+    left = {"warnings.filters", "the trace function", "the profile function", "torch.backends.cudnn.allow_tf32"}
+    assert {name for name in set(parts) - set(other) if not name.startswith("resource.")} == left
     before = snapshot(parts)
     with preserved():
         for name, value in other.items():
             parts[name].write(value)
         warnings.simplefilter("ignore")
-        assert all(value != before[name] for name, value in snapshot(parts).items())
+        now = snapshot(parts)
+        assert {name for name in other if not parts[name].differs(before[name], now[name])} == set()
     assert snapshot(parts) == before
 
 
@@ -205,3 +242,17 @@ def test_jobs_see_their_own_points_only() -> None:
     check_learner(Watching)
     assert all(train.x.shape == (train.n, train.d) and train.y.shape == (train.n,) for train in seen)
     assert all(train.x.base is None or train.x.base.shape == train.x.shape for train in seen)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "law", "words"),
+    [
+        ("Exits", 600, "predictions keep the array kind", "the worker process ended itself with exit code 0"),
+        ("Crashes", 600, "fit needs no more than its points", "the worker process was ended by SIGSEGV"),
+        ("Hangs", 5, "fit returns a predictor", "did not return within 5 s and was stopped"),
+    ],
+)
+def test_a_learner_that_ends_its_process_breaks_the_law_in_which_it_does(name, seconds, law, words) -> None:
+    [report] = check_apart(f"ending_learners:{name}", seconds)
+    assert report.learner == name.lower()
+    assert [(check.name, check.reason) for check in report.checks if check.outcome == "failed"] == [(law, words)]

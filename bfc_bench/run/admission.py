@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from bfc_bench.errors import PluginError, words
+from bfc_bench.errors import PluginError, is_ctrl_c, words
 from bfc_bench.learner import Learner, Outline, TaskFacts
-from bfc_bench.run.door import is_ctrl_c
 
 TUNING_SHARE = 5
 """Every fifth training point validates while candidates are compared."""

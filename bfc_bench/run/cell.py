@@ -20,9 +20,9 @@ from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predic
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
-from bfc_bench.run.surroundings import surroundings
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems
 from bfc_bench.store.row import Row, Status
+from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric, nmse
 from bfc_bench.toolkit.arrays import to_numpy
@@ -34,7 +34,7 @@ BESIDES = ("span_errors", "cka")
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
-    surroundings()
+    surroundings().remember()
     finished = _run_safely(batch, batch.cells, extra)
     return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())
 
@@ -51,6 +51,7 @@ def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple
         placed = attempt(partial(_place, groups, batch, cell, extra))
         if isinstance(placed, Failure):
             finished.append((cell, _failed(batch, cell, placed, {})))
+    surroundings().meet()  # libraries that were loaded for the learner
     clock_starts()
     if not groups:
         return finished

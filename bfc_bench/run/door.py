@@ -8,8 +8,6 @@ that a learner's process made.
 from __future__ import annotations
 
 import math
-import re
-import signal
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,30 +17,25 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic_core import from_json, to_json
 
 from bfc_bench.config import rank
-from bfc_bench.errors import Diverged, message, words
+from bfc_bench.errors import Diverged, is_ctrl_c, message, words
 from bfc_bench.learner import Failure
 from bfc_bench.run.limits import is_out_of_memory
 from bfc_bench.run.work import Batch
 from bfc_bench.store.row import Row
+from bfc_bench.text import visible
 
 T = TypeVar("T")
 Finished: TypeAlias = tuple[Row, str]
 """A row and its traceback."""
 
-TEXT = 10_000
-"""Characters that are kept of a reason, and of each text in ``info``: the first and the last ones."""
 TRACEBACK = 50_000
-"""The same for a traceback."""
+"""Characters that are kept of a traceback."""
 ROW_BYTES = 2_000_000
 """The largest row, as JSON."""
 INTEGER_BITS = 1024
 """The largest integer in ``info``; Python refuses to write those of more than some 14,000 bits."""
 DEPTH = 32
 """How deep ``info`` may be nested."""
-UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
-"""Control characters but for tab and new line, those that turn or hide what follows, and halves of surrogate pairs."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +45,6 @@ class Report:
     finished: list[Finished]
     precision: dict[str, Any]
     """Versions and precision settings of the numerical libraries that the worker has loaded."""
-
-
-def is_ctrl_c(error: BaseException) -> bool:
-    """Whether to take an exception for the user's wish to stop.
-
-    A learner's own ``KeyboardInterrupt`` cannot be told from Ctrl-C where that would raise one. It does not in workers,
-    which ignore the signal; in the session's own process it does.
-    """
-    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def attempt(call: Callable[[], T]) -> T | Failure:
@@ -80,15 +64,6 @@ def _traceback(error: BaseException) -> str:
         return "".join(traceback.format_exception(error))
     except Exception:  # nothing that is shown of an exception may be the next fault
         return ""
-
-
-def visible(text: str, limit: int = TEXT) -> str:
-    """``text`` with what is unseen, or acts on a terminal, as its escape sequence, and without the middle if long."""
-    if len(text) > limit:
-        text = f"{text[: limit // 2]}\n[... {len(text) - limit} characters ...]\n{text[-(limit // 2) :]}"
-    if text.isprintable():  # most are, and this is the quicker question
-        return text
-    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def plain(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:

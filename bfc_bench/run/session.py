@@ -15,7 +15,7 @@ from bfc_bench.errors import words
 from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
-from bfc_bench.run.door import TRACEBACK, Finished, Report, receive, visible
+from bfc_bench.run.door import TRACEBACK, Finished, Report, receive
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
@@ -23,6 +23,7 @@ from bfc_bench.run.work import Batch, Common, Extra, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
+from bfc_bench.text import visible
 
 
 @dataclass

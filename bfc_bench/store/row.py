@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from bfc_bench.text import all_visible
+
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
 
@@ -101,11 +103,14 @@ class Row:
         """The row that ``as_dict`` of this release or another one gave.
 
         Columns that this release does not know are left out. Errors by degree, which releases without the column
-        ``part_errors`` kept among the feature errors, are put where they belong.
+        ``part_errors`` kept among the feature errors, are put where they belong. What learners said is made visible:
+        earlier releases stored it as it came, escape sequences for terminals included.
         """
-        known = {name: value for name, value in values.items() if name in _KNOWN}
+        known = {
+            name: all_visible(value) if name in _SAID else value for name, value in values.items() if name in _KNOWN
+        }
         if "part_errors" not in values:
-            stages = {name: _with_parts(measured) for name, measured in values.get("stages", {}).items()}
+            stages = {name: _with_parts(measured) for name, measured in known.get("stages", {}).items()}
             known = _with_parts(known) | {"stages": stages}
         return cls(**known)
 
@@ -145,3 +150,5 @@ def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
 _KNOWN = frozenset(COLUMNS)
+_SAID = frozenset({"reason", "stages", "chosen"})
+"""Columns with texts of learners."""

@@ -23,6 +23,7 @@ from bfc_bench.config import canonical_json, digest_text
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
 from bfc_bench.store.row import Origin, Row
+from bfc_bench.text import all_visible
 
 SCHEMA = 2
 _TABLES = """
@@ -268,7 +269,7 @@ class Store:
     def traceback(self, cell: str) -> str:
         """The traceback of a failed cell, or an empty text."""
         found = self._read("SELECT traceback FROM rows WHERE cell = ?", (cell,))
-        return found[0][0] if found else ""
+        return all_visible(found[0][0]) if found else ""
 
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of every suite with a run in this store."""

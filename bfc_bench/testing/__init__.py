@@ -6,21 +6,26 @@
         check_learner(MyLearner)
 
 The kit makes tiny data of its own, fits the learner with its ``smoke`` options some twenty times and tries one law
-after the other. ``bfc-bench check NAME`` does the same from the command line.
+after the other. ``bfc-bench check NAME`` does the same from the command line, in a process of its own: there a learner
+that ends its process, or never returns, breaks a law like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import UsageError, is_ctrl_c, message, words
 from bfc_bench.learner import Learner
+from bfc_bench.text import visible
 
 __all__ = ["Check", "CheckReport", "check_learner"]
 
 Outcome = Literal["passed", "skipped", "failed"]
+TOLERANCE = 1e-3
+"""Relative difference of the predictions of a batch and of single fits that is allowed."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +84,33 @@ class CheckReport:
         return sum(check.outcome == outcome for check in self.checks)
 
 
-def check_learner(learner: type[Learner] | Learner, *, strict: bool = True, tolerance: float = 1e-3) -> CheckReport:
+def check_learner(
+    learner: type[Learner] | Learner, *, strict: bool = True, tolerance: float = TOLERANCE
+) -> CheckReport:
     """Try every law on a learner class with its ``smoke`` options, or on an instance with its own options.
 
     A class that is used through its variants only is represented by the one that its ``example`` names.
     ``tolerance`` is how far predictions may differ between a batch and single fits, relative to their root mean square.
 
     Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``learner``
+    is no learner. What ends the process ends it here too; ``bfc_bench.testing.apart`` survives that.
+    """
+    report = try_laws(learner, tolerance)
+    if strict and not report.ok:
+        broken = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
+        raise AssertionError(f"{report.learner}: {report.summary}\n{broken or '  nothing was tried'}")
+    return report
+
+
+def try_laws(
+    learner: type[Learner] | Learner,
+    tolerance: float = TOLERANCE,
+    watch: Callable[[str], object] = lambda law: None,
+    fatal: Mapping[str, str] = MappingProxyType({}),
+) -> CheckReport:
+    """How every law comes out, each one's name told to ``watch`` before it is tried.
+
+    Laws in ``fatal`` are not tried: they are broken for the reason given there. Raises ``UsageError`` when ``learner``
     is no learner.
     """
     cls = learner if isinstance(learner, type) else type(learner)
@@ -95,14 +120,16 @@ def check_learner(learner: type[Learner] | Learner, *, strict: bool = True, tole
         cls = cls.variant(cls.example)
     options = learner.options() if isinstance(learner, Learner) else cls.smoke
     name = str(getattr(cls, "name", cls.__name__))
-    report = CheckReport(name, tuple(_checks(cls, options, tolerance)))
-    if strict and not report.ok:
-        broken = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
-        raise AssertionError(f"{name}: {report.summary}\n{broken or '  nothing was tried'}")
-    return report
+    return CheckReport(name, tuple(_checks(cls, options, tolerance, watch, fatal)))
 
 
-def _checks(cls: type[Learner], options: Mapping[str, Any], tolerance: float) -> Iterator[Check]:
+def _checks(
+    cls: type[Learner],
+    options: Mapping[str, Any],
+    tolerance: float,
+    watch: Callable[[str], object],
+    fatal: Mapping[str, str],
+) -> Iterator[Check]:
     from bfc_bench.testing import batching, description, fitting
     from bfc_bench.testing.law import ContractLaw, laws_of
     from bfc_bench.testing.outcome import Skip
@@ -115,14 +142,20 @@ def _checks(cls: type[Learner], options: Mapping[str, Any], tolerance: float) ->
         if unmet:
             yield Check(law.name, "skipped", f"needs '{unmet[0]}'")
             continue
+        if law.name in fatal:
+            yield Check(law.name, "failed", fatal[law.name])
+            continue
+        watch(law.name)
         try:
             law.holds(trial)
         except Skip as reason:
-            yield Check(law.name, "skipped", str(reason))
+            yield Check(law.name, "skipped", visible(str(reason)))
         except AssertionError as broken:
-            yield Check(law.name, "failed", str(broken))
-        except Exception as error:
-            yield Check(law.name, "failed", f"{type(error).__name__}: {error}")
+            yield Check(law.name, "failed", visible(message(broken)))
+        except BaseException as error:
+            if is_ctrl_c(error):
+                raise
+            yield Check(law.name, "failed", visible(words(error)))
         else:
             held.add(law)
             yield Check(law.name, "passed")

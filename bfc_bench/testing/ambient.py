@@ -1,17 +1,19 @@
-"""The global state of Python, NumPy, torch and JAX that a fit must leave alone: generators and settings."""
+"""The global state of Python, NumPy, torch and JAX that a fit must leave alone: generators, settings, functions."""
 
 from __future__ import annotations
 
+import operator
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
+
+from bfc_bench.surroundings import Functions, Running, Setting, Settings
 
 OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
 """Environment variables that ``bfc_bench.toolkit.precision`` sets itself, before JAX first touches a GPU."""
@@ -23,9 +25,11 @@ class Ambient:
 
     read: Callable[[], Any]
     write: Callable[[Any], object]
+    differs: Callable[[Any, Any], bool] = operator.ne
+    """Whether the change from the first value to the second matters."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Generator(Ambient):
     """A global random generator."""
 
@@ -37,12 +41,12 @@ def generators() -> dict[str, Generator]:
     import torch
 
     return {
-        "random": Generator(random.getstate, random.setstate, random.seed),
-        "numpy.random": Generator(_numpy_state, np.random.set_state, np.random.seed),
+        "random": Generator(random.getstate, random.setstate, seed=random.seed),
+        "numpy.random": Generator(_numpy_state, np.random.set_state, seed=np.random.seed),
         "torch": Generator(
             lambda: torch.get_rng_state().numpy().tobytes(),
             lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
-            torch.manual_seed,
+            seed=torch.manual_seed,
         ),
     }
 
@@ -53,29 +57,20 @@ def _numpy_state() -> tuple[object, ...]:
 
 
 def settings() -> dict[str, Ambient]:
-    """The global settings by name."""
-    import jax
-    import torch
-
-    flags = ("jax_enable_x64", "jax_default_matmul_precision", "jax_default_device", "jax_debug_nans")
+    """The global settings by name: those that a run compares, and what can do harm outside of one only."""
     return {
-        "working directory": Ambient(os.getcwd, os.chdir),
-        "os.environ": Ambient(_environment, _write_environment),
         # Writing is left to the catch_warnings in preserved().
         "warnings.filters": Ambient(lambda: list(warnings.filters), lambda filters: None),
-        "numpy.seterr": Ambient(np.geterr, lambda errors: np.seterr(**errors)),
-        "torch default dtype": Ambient(torch.get_default_dtype, torch.set_default_dtype),
-        "torch default device": Ambient(torch.get_default_device, torch.set_default_device),
-        "torch gradient mode": Ambient(torch.is_grad_enabled, torch.set_grad_enabled),
-        "torch thread count": Ambient(torch.get_num_threads, torch.set_num_threads),
-        "torch float32 matmul precision": Ambient(
-            torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
-        ),
-        "torch deterministic algorithms": Ambient(
-            torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms
-        ),
-        **{flag: Ambient(partial(getattr, jax.config, flag), partial(jax.config.update, flag)) for flag in flags},
+        "os.environ": Ambient(_environment, _write_environment),
+        **{setting.name: Ambient(setting.read, setting.put_back, setting.differs) for setting in _shared()},
     }
+
+
+def _shared() -> Iterable[Setting]:
+    import jax  # noqa: F401  settings of both are looked at, whether the learner has loaded them or not
+    import torch  # noqa: F401
+
+    return (setting for setting in Settings().known if setting.name not in ("warnings.filters", "os.environ"))
 
 
 def _environment() -> dict[str, str]:
@@ -96,7 +91,11 @@ def snapshot(parts: Mapping[str, Ambient]) -> dict[str, Any]:
 def changes(parts: Mapping[str, Ambient], before: Mapping[str, Any]) -> dict[str, str]:
     """The parts whose value is no longer what it was, each described with the entries that differ."""
     now = snapshot(parts)
-    return {name: name + _entries(before[name], now[name]) for name in parts if now[name] != before[name]}
+    return {
+        name: name + _entries(before[name], now[name])
+        for name, part in parts.items()
+        if part.differs(before[name], now[name])
+    }
 
 
 def _entries(before: Any, now: Any) -> str:
@@ -107,8 +106,9 @@ def _entries(before: Any, now: Any) -> str:
 
 @contextmanager
 def preserved(seed: int = 0) -> Iterator[None]:
-    """Run a block with every global generator seeded, and put all generators and settings back after it."""
+    """Run a block with every global generator seeded, and put all that is everybody's back after it."""
     parts: dict[str, Ambient] = {**generators(), **settings()}
+    others = Functions(), Running()
     before = snapshot(parts)
     with warnings.catch_warnings():
         try:
@@ -118,3 +118,5 @@ def preserved(seed: int = 0) -> Iterator[None]:
         finally:
             for name in changes(parts, before):
                 parts[name].write(before[name])
+            for other in others:
+                other.put_back()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import numpy as np
 
 from bfc_bench.config import canonical_json
 from bfc_bench.learner import Array, ArrayKind, Job, Learner, Predictor
+from bfc_bench.surroundings import Functions, Running
 from bfc_bench.testing.ambient import changes, generators, preserved, settings, snapshot
 from bfc_bench.testing.description import smoke_options_are_valid
 from bfc_bench.testing.law import law
@@ -46,10 +48,13 @@ def predictions_have_one_value_per_point(trial: Trial) -> None:
 
 @law(predictions_have_one_value_per_point)
 def predictions_are_finite(trial: Trial) -> None:
-    """No NaN and no infinity; a fit that diverges raises ``Diverged``."""
+    """No NaN, no infinity, nothing so large that its error is; a fit that diverges raises ``Diverged``."""
     values = trial.values(trial.fitted)
     wrong = int(np.sum(~np.isfinite(values)))
     require(wrong == 0, f"{wrong} of {values.size} predictions are not finite")
+    with np.errstate(over="ignore"):
+        measurable = bool(np.isfinite(np.mean(values**2)))
+    require(measurable, f"predictions up to {np.abs(values).max():.3g} are finite, but their mean square is not")
 
 
 VALID = predictions_are_finite
@@ -136,6 +141,36 @@ def global_settings_are_left_alone(trial: Trial) -> None:
 
 
 @law(VALID)
+def functions_of_others_are_left_alone(trial: Trial) -> None:
+    """No function of Python, NumPy, torch, JAX or the metrics is replaced."""
+    with preserved():
+        functions = Functions()
+        trial.fit_and_predict()
+        replaced = functions.put_back()
+    require(not replaced, f"replaced: {', '.join(replaced)}. Everybody in the process calls them")
+
+
+@law(VALID)
+def nothing_is_left_running(trial: Trial) -> None:
+    """No thread, process or timer goes on after a fit and its predictions."""
+    with preserved():
+        running = Running()
+        trial.fit_and_predict()
+        left = running.put_back()
+    require(not left, f"{'; '.join(left)}. End within fit and predict what they start")
+
+
+@law(VALID)
+def no_files_are_left(trial: Trial) -> None:
+    """The working directory holds what it held."""
+    before = _files()
+    with preserved():
+        trial.fit_and_predict()
+    left = sorted(name for name, written in _files().items() if before.get(name) != written)
+    require(not left, f"left in the working directory: {', '.join(left)}. Use tempfile for files of a fit")
+
+
+@law(VALID)
 def fit_needs_no_more_than_its_points(trial: Trial) -> None:
     """A fit works where the task knows no input law and offers no unlabelled inputs."""
     if reason := trial.learner.skip(trial.facts(unlabeled=0), N):
@@ -205,6 +240,12 @@ def stages_predict(trial: Trial) -> None:
             isinstance(name, str) and isinstance(stage, Predictor), f"stage {name!r} must be a Predictor, got {stage!r}"
         )
         _require_values(trial, stage, f"stage {name!r}")
+
+
+def _files() -> dict[str, int]:
+    """When each file in the working directory was last written, in ns; 0 for directories."""
+    entries = (entry for entry in os.scandir() if entry.name != "__pycache__")
+    return {entry.name: entry.stat().st_mtime_ns if entry.is_file() else 0 for entry in entries}
 
 
 def _require_kind(values: Array, kind: ArrayKind) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from bfc_bench import PluginError, read_results, run_suite
 from bfc_bench.learner import Failure
-from bfc_bench.run.door import DEPTH, ROW_BYTES, TEXT, attempt, pack, plain, receive, visible
+from bfc_bench.run.door import DEPTH, ROW_BYTES, attempt, pack, plain, receive
 from bfc_bench.run.work import Batch
 from bfc_bench.store.row import Row
+from bfc_bench.text import TEXT, visible
 
 ENDING = ("SystemExit", "KeyboardInterrupt", "GeneratorExit")
 PLACES = ("fit", "predict", "batch_key", "info", "hidden", "stages")

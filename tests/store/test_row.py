@@ -32,3 +32,15 @@ def test_older_rows_without_degrees_are_as_they_were():
     stages = {"early": {"reason": "diverged"}, "late": {"feature_errors": {"S2": 0.5}}}
     row = Row.read(VALUES | {"feature_errors": {"S2": 0.25}, "stages": stages})
     assert (row.feature_errors, row.part_errors, row.stages) == ({"S2": 0.25}, {}, stages)
+
+
+def test_what_learners_said_in_rows_of_older_releases_reaches_no_terminal():
+    """They stored ESC, RLO and the like as they came."""
+    said, shown = "a\x1b[31mred\u202e\n" + "long " * 4000, r"a\x1b[31mred\u202e" + "\n" + "long " * 4000
+    row = Row.read(
+        VALUES | {"reason": said, "stages": {said: {"reason": said}}, "chosen": {"info": {"facts": [said, 1.5, None]}}}
+    )
+    assert row.reason == shown
+    assert row.stages == {shown: {"reason": shown}}
+    assert row.chosen == {"info": {"facts": [shown, 1.5, None]}}
+    assert Row.read(row.as_dict()) == row

@@ -1,0 +1,261 @@
+"""Settings that hold for everybody in a process."""
+
+from __future__ import annotations
+
+import gc
+import operator
+import os
+import resource
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+VARIABLES = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NPROC", "XLA_FLAGS"),
+    *("JAX_PLATFORMS", "JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_DISABLE_JIT", "CUDA_VISIBLE_DEVICES"),
+    *("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "PATH", "HOME"),
+)
+"""Variables of the environment that decide what a library does which somebody loads later."""
+_NAMES = tuple(map(os.fsencode, VARIABLES))
+LIMITS = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC", "RLIMIT_STACK")
+"""Limits of a process."""
+UNKNOWN = object()
+"""The value of a setting at import where it depends on the machine."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: what ``read`` gives is what ``write`` takes."""
+
+    name: str
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+    differs: Callable[[Any, Any], bool] = operator.ne
+    """Whether others must mind the change from the first value to the second."""
+    default: Any = UNKNOWN
+    """What a library has when it is imported, unless ``variable`` is in the environment."""
+    variable: str = ""
+
+    @property
+    def at_import(self) -> Any:
+        """The value that it had when its library was imported; where nobody knows, the one that it has."""
+        return self.read() if self.default is UNKNOWN or self.variable in os.environ else self.default
+
+    def put_back(self, value: Any) -> None:
+        """As far as it can be: some cannot in some threads, some not without privileges."""
+        with suppress(Exception):
+            self.write(value)
+
+
+class Settings:
+    """The settings of Python and of the libraries that are loaded, and what they were."""
+
+    def __init__(self) -> None:
+        self._known: list[Setting] = [*_of_python(), *_of_numpy()]
+        self._met: set[str] = set()
+        self.remember()
+
+    @property
+    def known(self) -> tuple[Setting, ...]:
+        """Those that are watched."""
+        return tuple(self._known)
+
+    def remember(self) -> None:
+        """Take what is now for what shall be."""
+        self._known += self._of_new_libraries()
+        self._values = [setting.read() for setting in self._known]
+
+    def meet(self) -> None:
+        """Look at libraries that have been loaded since, too, and take what is now for what shall be."""
+        new = self._of_new_libraries()
+        self._known += new
+        self._values += [setting.read() for setting in new]
+
+    def put_back(self) -> list[str]:
+        """Settings that have been changed, each named; they are back after that."""
+        if new := self._of_new_libraries():
+            self._known += new
+            self._values += [setting.at_import for setting in new]
+        found = []
+        for setting, value in zip(self._known, self._values, strict=True):
+            if setting.differs(value, setting.read()):
+                setting.put_back(value)
+                found.append(setting.name)
+        return found
+
+    def _of_new_libraries(self) -> list[Setting]:
+        new = [name for name in LIBRARIES if name not in self._met and name in sys.modules]
+        self._met.update(new)
+        return [setting for name in new for setting in LIBRARIES[name](sys.modules[name])]
+
+
+def _of_python() -> list[Setting]:
+    return [
+        # A higher limit harms nobody; some libraries raise it.
+        Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.gt),
+        Setting("the switch interval of threads", sys.getswitchinterval, sys.setswitchinterval),
+        Setting("the trace function", sys.gettrace, sys.settrace, operator.is_not),
+        Setting("the profile function", sys.getprofile, sys.setprofile, operator.is_not),
+        Setting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+        Setting("sys.stdout", partial(getattr, sys, "stdout"), partial(setattr, sys, "stdout"), operator.is_not),
+        Setting("sys.stderr", partial(getattr, sys, "stderr"), partial(setattr, sys, "stderr"), operator.is_not),
+        Setting("sys.path", lambda: list(sys.path), partial(operator.setitem, sys.path, slice(None)), _not_first),
+        Setting("the working directory", _folder, os.chdir),
+        Setting("warnings.filters", _errors, _make_errors, lambda before, now: bool(set(now) - set(before))),
+        Setting("subnormal numbers", lambda: sys.float_info.min / 2 > 0, _keep_subnormals),
+        *(
+            Setting(f"the handler of {sign.name}", partial(signal.getsignal, sign), partial(signal.signal, sign))
+            for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        ),
+        Setting("os.environ", _variables, _set_variables),
+        *(
+            Setting(f"resource.{name}", partial(resource.getrlimit, which), partial(resource.setrlimit, which), _lower)
+            for name, which in ((name, getattr(resource, name, None)) for name in LIMITS)
+            if which is not None
+        ),
+    ]
+
+
+def _of_numpy() -> list[Setting]:
+    return [
+        Setting("numpy.geterr()", np.geterr, lambda errors: np.seterr(**errors)),
+        Setting("numpy.getbufsize()", np.getbufsize, np.setbufsize),
+    ]
+
+
+def _of_torch(torch: Any) -> list[Setting]:
+    override = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
+    cudnn = torch.backends.cudnn
+    return [
+        Setting("torch.get_default_dtype()", torch.get_default_dtype, torch.set_default_dtype, default=torch.float32),
+        Setting("torch.get_default_device()", torch.get_default_device, torch.set_default_device, default=_cpu(torch)),
+        Setting("torch.is_grad_enabled()", torch.is_grad_enabled, torch.set_grad_enabled, default=True),
+        Setting(
+            "torch.is_anomaly_enabled()", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly, default=False
+        ),
+        Setting("torch.get_num_threads()", torch.get_num_threads, torch.set_num_threads),
+        Setting(
+            "torch.get_float32_matmul_precision()",
+            torch.get_float32_matmul_precision,
+            torch.set_float32_matmul_precision,
+            default="highest",
+            variable=override,
+        ),
+        Setting(
+            "torch.are_deterministic_algorithms_enabled()",
+            torch.are_deterministic_algorithms_enabled,
+            torch.use_deterministic_algorithms,
+            default=False,
+        ),
+        *(
+            Setting(
+                f"torch.is_autocast_enabled({device!r})",
+                partial(torch.is_autocast_enabled, device),
+                partial(torch.set_autocast_enabled, device),
+                default=False,
+            )
+            for device in ("cpu", "cuda")
+        ),
+        # bfc_bench.toolkit.precision switches TensorFloat-32 off for everybody, which is no change to mind.
+        Setting(
+            "torch.backends.cudnn.allow_tf32",
+            partial(getattr, cudnn, "allow_tf32"),
+            partial(setattr, cudnn, "allow_tf32"),
+            operator.lt,
+            default=True,
+        ),
+        *(
+            Setting(
+                f"torch.backends.cudnn.{name}",
+                partial(getattr, cudnn, name),
+                partial(setattr, cudnn, name),
+                default=value,
+            )
+            for name, value in (("enabled", True), ("benchmark", False), ("deterministic", False))
+        ),
+    ]
+
+
+def _of_jax(jax: Any) -> list[Setting]:
+    flags = {
+        "jax_enable_x64": False,
+        "jax_default_matmul_precision": None,
+        "jax_default_device": None,
+        "jax_disable_jit": False,
+        "jax_debug_nans": False,
+        "jax_debug_infs": False,
+        "jax_numpy_dtype_promotion": "standard",
+        "jax_numpy_rank_promotion": "allow",
+        "jax_default_prng_impl": UNKNOWN,
+        "jax_threefry_partitionable": UNKNOWN,
+        "jax_random_seed_offset": 0,
+    }
+    return [
+        Setting(
+            f"jax.config.{flag}",
+            partial(getattr, jax.config, flag),
+            partial(jax.config.update, flag),
+            default=default,
+            variable=flag.upper(),
+        )
+        for flag, default in flags.items()
+        if hasattr(jax.config, flag)
+    ]
+
+
+LIBRARIES: Mapping[str, Callable[[Any], list[Setting]]] = {"torch": _of_torch, "jax": _of_jax}
+"""Settings of libraries that need not be loaded, by the name of their module."""
+
+
+def _not_first(before: list[str], now: list[str]) -> bool:
+    """Whether modules may be found elsewhere; folders that are looked at last hide nothing."""
+    return now[: len(before)] != before
+
+
+def _lower(before: tuple[int, int], now: tuple[int, int]) -> bool:
+    """Whether a soft limit of the process is nearer than before."""
+    soft, now_soft = (float("inf") if value == resource.RLIM_INFINITY else value for value, _ in (before, now))
+    return now_soft < soft
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
+def _errors() -> list[Any]:
+    """The filters that make an exception of a warning; those that silence one harm nobody."""
+    return [item for item in warnings.filters if item[0] == "error"]
+
+
+def _make_errors(before: list[Any]) -> None:
+    warnings.filters[:] = [item for item in warnings.filters if item[0] != "error" or item in before]  # type: ignore
+    warnings._filters_mutated()  # type: ignore[attr-defined]  # what has been decided so far is decided anew
+
+
+def _keep_subnormals(keep: bool) -> None:
+    """Whether numbers below 2.2e-308 are computed with, or taken for 0; only torch can say so."""
+    sys.modules["torch"].set_flush_denormal(not keep)
+
+
+def _variables() -> dict[bytes, bytes]:
+    return {name: os.environb[name] for name in _NAMES if name in os.environb}
+
+
+def _set_variables(before: Mapping[bytes, bytes]) -> None:
+    for name in _NAMES:
+        os.environb.pop(name, None)
+    os.environb.update(before)
+
+
+def _cpu(torch: Any) -> Any:
+    return torch.device("cpu")

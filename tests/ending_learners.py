@@ -1,0 +1,39 @@
+"""Learners that end the process that they are tried in, or keep it for ever."""
+
+import ctypes
+import os
+import time
+from typing import ClassVar
+
+from faulty_learners import Plain, Wrapped
+
+
+class Exits(Wrapped):
+    """Ends the process while it predicts, without a word."""
+
+    name: ClassVar[str] = "exits"
+
+    @staticmethod
+    def change(predictor, x):
+        os._exit(0)
+
+
+class Crashes(Plain):
+    """Reads memory that is not there."""
+
+    name: ClassVar[str] = "crashes"
+
+    def fit(self, train, ctx):
+        if ctx.unlabeled is None:
+            ctypes.string_at(0)
+        return super().fit(train, ctx)
+
+
+class Hangs(Plain):
+    """Never comes back."""
+
+    name: ClassVar[str] = "hangs"
+
+    def fit(self, train, ctx):
+        while True:
+            time.sleep(1)
