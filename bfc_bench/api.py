@@ -67,8 +67,9 @@ def run_suite(
     """Run what is missing of a suite and return the ended session; ``open_store`` reads what it found.
 
     ``jobs`` is the number of workers, by default one per core. ``redo`` names cells that have a row and are made again:
-    ``failed``, ``stale`` (made by another release, or on another device), ``all``. ``listeners`` are plugin objects
-    that take part in this run only. MLflow is not touched; ``sync`` of the stored suite brings it up to date.
+    ``failed``, ``killed`` (their worker was ended), ``stale`` (made by another release, or on another device), ``all``.
+    ``listeners`` are plugin objects that take part in this run only. MLflow is not touched; ``sync`` of the stored
+    suite brings it up to date.
     ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
     from bfc_bench.run.resolve import resolve

@@ -7,6 +7,13 @@ from urllib.parse import unquote
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*:/{2,3}\S+")
 _MASK = "***"
+_SERVICE = re.compile(r"(MLFLOW|AWS|AZURE|GOOGLE|GCLOUD|DATABRICKS|WANDB)_", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(^|_)(TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|AUTH|COOKIE|"
+    r"(API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|ACCOUNT)_?KEY)($|_)",
+    re.IGNORECASE,
+)
+_WITH_PASSWORD = re.compile(r"://[^/?#\s]*@")
 
 
 def masked(text: str, *addresses: str) -> str:
@@ -18,6 +25,16 @@ def masked(text: str, *addresses: str) -> str:
     for part in sorted({part for address in addresses for part in _credentials(address)}, key=len, reverse=True):
         text = text.replace(part, _MASK)
     return text
+
+
+def is_credential(name: str, value: str) -> bool:
+    """Whether an environment variable is, or may lead to, a credential: by its name, or by an address that has one.
+
+    Those that tell where the user is (``PWD``, ``OLDPWD``) are none.
+    """
+    if name in ("PWD", "OLDPWD"):
+        return False
+    return bool(_SERVICE.match(name) or _SECRET.search(name) or _WITH_PASSWORD.search(value))
 
 
 def _masked_address(address: str) -> str:

@@ -2,10 +2,13 @@
 
 import ctypes
 import gc
+import mmap
 import os
 import resource
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -17,6 +20,8 @@ from typing import ClassVar
 import numpy as np
 
 from bfc_bench import Capabilities, Context, Cost, Data, Diverged, Failure, Job, Learner, Outline, Predictor, hookimpl
+from bfc_bench.tasks.base import Inputs, Law
+from bfc_bench.tasks.inputs.uniform import Uniform
 
 
 class Constant(Predictor):
@@ -435,6 +440,20 @@ class OnTensors(Mean):
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
 
 
+class Importing(Mean):
+    """Imports such a library where it uses it, in a module that a method imports."""
+
+    name: ClassVar[str] = "importing"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        loaded = "jax" in sys.modules
+        from bfc_bench.toolkit.ensemble import jnp
+
+        predictor = super().fit(train, ctx)
+        predictor.info = {"loaded": loaded, "by": jnp.__name__}
+        return predictor
+
+
 class Keyless(Mean):
     """Its batches have a key that is none."""
 
@@ -444,10 +463,158 @@ class Keyless(Mean):
         return []  # type: ignore[return-value]
 
 
-HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, Meddler, OnTensors, Keyless)
+class Deaf(Mean):
+    """Starts a process, then waits in C for a minute, with Python's lock held."""
+
+    name: ClassVar[str] = "deaf"
+    path: str
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        child = subprocess.Popen(["sleep", "60"])
+        Path(self.path).write_text(f"{os.getpid()} {child.pid}")
+        ctypes.PyDLL(None).sleep(60)
+        return super().fit(train, ctx)
+
+
+class Mortal(Mean):
+    """Is killed as from outside, as often as asked."""
+
+    name: ClassVar[str] = "mortal"
+    path: str
+    times: int
+    signal: int = 9
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        fits = Path(self.path) / f"{train.n}"
+        before = len(fits.read_text()) if fits.exists() else 0
+        fits.write_text("." * (before + 1))
+        if train.n == 20 and before < self.times:
+            os.kill(os.getpid(), self.signal)
+        return super().fit(train, ctx)
+
+
+class Greedy(Mean):
+    """Takes 0.6 GB in some way, or what only looks like it, or leaks a little in every fit."""
+
+    name: ClassVar[str] = "greedy"
+    how: str
+    at: int = 20
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        if self.at in (0, train.n):
+            getattr(self, f"_{self.how}")()
+        predictor = super().fit(train, ctx)
+        predictor.info = {"process": os.getpid()}
+        return predictor
+
+    def _numpy(self) -> None:
+        np.ones(75_000_000)
+
+    def _lists(self) -> None:
+        held = []
+        while sys.getsizeof(held) < 5e9:
+            held.append([0.0] * 1000)
+
+    def _thread(self) -> None:
+        failed: list[BaseException] = []
+
+        def take() -> None:
+            try:
+                np.ones(75_000_000)
+            except MemoryError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        thread.join()
+        raise failed[0]
+
+    def _shared(self) -> None:
+        """Counted by no limit of the process."""
+        with mmap.mmap(-1, 600_000_000) as memory:
+            for start in range(0, len(memory), mmap.PAGESIZE):
+                memory[start] = 1
+            time.sleep(60)
+
+    def _child(self) -> None:
+        code = "import time; held = bytearray(b'1' * 300_000_000); time.sleep(60)"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    def _file(self) -> None:
+        """Reads a file of that size through a mapping: the system may drop its pages at any time."""
+        with tempfile.TemporaryFile() as file:
+            file.truncate(600_000_000)
+            with mmap.mmap(file.fileno(), 0) as mapped:
+                assert not np.frombuffer(mapped, np.uint8).any()
+            time.sleep(0.3)
+
+    def _untouched(self) -> None:
+        """Reserves addresses, which costs no memory."""
+        with mmap.mmap(-1, 6_000_000_000, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ):
+            time.sleep(0.3)
+
+    def _fork(self) -> None:
+        """Has children that share 0.06 to 0.12 GB and change none of it."""
+        code = "import os, time; held = bytearray(b'1' * 60_000_000); os.fork(); os.fork(); time.sleep(0.5)"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    def _leak(self) -> None:
+        LEAKED.append(np.ones(2_500_000))
+
+
+class GreedyTorch(Greedy):
+    """Takes it by torch."""
+
+    name: ClassVar[str] = "greedy-torch"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
+
+    def _torch(self) -> None:
+        import torch
+
+        [torch.ones(5_000_000, dtype=torch.float64) for _ in range(15)]
+
+
+class GreedyJax(Greedy):
+    """Takes it by JAX, which it imports when it is used."""
+
+    name: ClassVar[str] = "greedy-jax"
+
+    def _jax(self) -> None:
+        import jax.numpy as jnp
+
+        [jnp.ones(5_000_000).block_until_ready() for _ in range(30)]
+
+    def _compiled(self) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        jax.jit(lambda x: (jnp.outer(x, x) @ jnp.outer(x, jnp.sin(x))).sum())(jnp.ones(8000)).block_until_ready()
+
+
+class GreedyInputs(Uniform):
+    """Takes it while points are drawn."""
+
+    kind: ClassVar[str] = "greedy"
+
+    def sample(self, rng: np.random.Generator, m: int, law: Law) -> np.ndarray:
+        if parent_process() is not None:
+            np.ones(75_000_000)
+        return super().sample(rng, m, law)
+
+
+LEAKED: list[np.ndarray] = []
+
+
+GREEDY = (Greedy, GreedyTorch, GreedyJax)
+HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, Meddler, OnTensors, Importing, Keyless, Deaf, Mortal)
 
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, *HOSTILE):
+    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, *HOSTILE, *GREEDY):
         register(learner)
+
+
+@hookimpl
+def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
+    register(GreedyInputs)

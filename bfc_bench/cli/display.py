@@ -58,6 +58,8 @@ class Display:
         """The number of cells is known."""
         self._total = len(session.plan.todo) + len(session.plan.to_skip)
         self._progress.update(self._task, total=self._total, description=session.suite)
+        for warning in session.warnings:
+            self._print(f"warning: {warning}")
         for caution in session.plan.cautions:
             self._print(f"caution: {caution}")
         for remark in session.plan.remarks:

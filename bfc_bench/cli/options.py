@@ -49,8 +49,9 @@ RedoOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--redo",
-        metavar="failed|stale|all",
-        help="Make again: cells not ok, cells of another release or device, or all. Repeatable.",
+        metavar="failed|killed|stale|all",
+        help="Make again: cells not ok, those whose worker was ended, cells of another release or device, or all. "
+        "Repeatable.",
     ),
 ]
 RetryOption: TypeAlias = Annotated[bool, typer.Option("--retry-failed", hidden=True)]

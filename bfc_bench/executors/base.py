@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol
 class Fault:
     """A unit that gave no result."""
 
-    kind: Literal["raised", "timeout", "killed"]
+    kind: Literal["raised", "timeout", "memory", "killed", "lost"]
+    """``lost``: its worker was ended from outside, through no doing of the unit as far as can be told."""
     reason: str
     traceback: str = ""
 

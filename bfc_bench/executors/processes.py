@@ -16,7 +16,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -25,7 +25,10 @@ from typing import Any
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes
 from bfc_bench.executors.base import Fault
+from bfc_bench.executors.guard import Guard
+from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
+from bfc_bench.masking import is_credential
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -47,6 +50,11 @@ FAILED_STARTS = 3
 """Workers in a row that end before they are ready, after which no more are started."""
 TICK = 0.1
 """Seconds between two looks at clocks and at who is alive."""
+OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
+"""Signals that a process is ended by from outside; those of its own faults are others."""
+NEARLY = 0.9
+"""Share of the memory allowed that a worker has asked for which crashes because of it: not all code checks what it
+gets."""
 PATIENCE = 10.0
 """Seconds for which a worker may leave a unit untouched, or take to end when there is nothing more to do."""
 
@@ -83,7 +91,11 @@ class Worker:
         self.process: SpawnProcess = context.Process(
             target=work, args=(units, messages, os.getpid(), call, prepare), name="bfc-bench worker"
         )
-        self.process.start()
+        with _credentials_kept():
+            self.process.start()
+        assert self.process.pid is not None
+        self.group = self.process.pid
+        """The group of processes that it leads."""
         units.close()
         messages.close()
         os.set_blocking(self._units.fileno(), False)
@@ -94,10 +106,16 @@ class Worker:
         """When it was started, or handed its unit."""
         self.clock: float | None = None
         """When the unit's clock started."""
+        self.allowed = 0
+        """Bytes that the unit may take beyond what its process had ``before``; 0 for any number."""
+        self.before = Memory(0, 0)
+        self.asked = 0
+        """Bytes that the process had asked for beyond that when it was looked at last."""
 
     def take(self, unit: Unit) -> None:
         """Hand it a unit. Raises ``OSError`` when it does not take it."""
         self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
+        self.allowed = self.asked = 0
         pipes.send(self._units.fileno(), pickle.dumps(unit.payload), PATIENCE)
 
     def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | Fault]]:
@@ -106,8 +124,12 @@ class Worker:
         if kind == READY and self.unit is None:
             self.started = self.ready = True
         elif kind == CLOCK and self.unit is not None:
-            # Its own reading, which a slow session does not change, unless it is one that cannot be.
-            self.clock = self.clock or min(max(float(content), self.since), now)
+            if self.clock is None:
+                clock, *granted = json.loads(content)
+                # Its own reading, which a slow session does not change, unless it is one that cannot be.
+                self.clock = min(max(float(clock), self.since), now)
+                if granted:
+                    self.allowed, self.before = int(granted[0]), Memory(*map(int, granted[1:]))
         elif kind in (RESULT, RAISED) and self.unit is not None:
             yield self.unit.key, content if kind == RESULT else Fault("raised", *json.loads(content))
             self.unit, self.since = None, now
@@ -124,6 +146,23 @@ class Worker:
             return f"did not return within {self.unit.seconds:g} s and was stopped" if late else ""
         limit = self.unit.seconds + START_SECONDS
         return f"was not prepared within {limit:g} s and was stopped" if now - self.since > limit else ""
+
+    def excess(self) -> str:
+        """Why it shall be stopped for what it and its children hold, or an empty text."""
+        if self.unit is None or not self.allowed:
+            return ""
+        with suppress(OSError):  # it has ended
+            self.asked = memory(self.group).asked - self.before.asked
+        processes = family(self.group)
+        if held_together(processes) - self.before.held <= self.allowed:
+            return ""
+        taken = held_exactly(processes) - self.before.held
+        return f"took {_gb(taken)} of memory; {_gb(self.allowed)} are allowed" if taken > self.allowed else ""
+
+    @property
+    def met_its_limit(self) -> bool:
+        """Whether it had asked for nearly all the memory that it may when it was looked at last."""
+        return bool(self.allowed) and self.asked > NEARLY * self.allowed
 
     def finish(self) -> None:
         """Tell it that nothing more comes."""
@@ -142,7 +181,7 @@ class Worker:
         """Kill what is left of it and of what it started; its exit code, where it had one of its own."""
         code = self.process.exitcode
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid or 0, signal.SIGKILL)
+            os.killpg(self.group, signal.SIGKILL)
         self.process.kill()
         self.wait(PATIENCE)
         for end in (self._units, self.messages):
@@ -159,6 +198,7 @@ class ProcessPool:
         os.environ.update(ENVIRONMENT)
         if xla_flags := self._environment["XLA_FLAGS"]:
             os.environ["XLA_FLAGS"] = f"{xla_flags} {ONE_THREAD['XLA_FLAGS']}"
+        self._guard = Guard({name: value for name, value in os.environ.items() if not is_credential(name, value)})
         self._queue: deque[Unit] = deque()
         self._workers: list[Worker] = []
         self._failed_starts, self._last_death = 0, ""
@@ -172,7 +212,8 @@ class ProcessPool:
         """(key, result or Fault) in the order in which units end. Raises ``BenchError`` when workers cannot start."""
         self._hand_out()
         while self._queue or any(worker.unit for worker in self._workers):
-            ended = [outcome for worker in self._with_news() for outcome in self._hear(worker)]
+            workers, look = self._with_news()
+            ended = [outcome for worker in workers for outcome in self._hear(worker, look)]
             self._hand_out()  # nobody waits while the session is busy with what has ended
             yield from ended
             if self._failed_starts >= FAILED_STARTS:
@@ -191,9 +232,10 @@ class ProcessPool:
             for worker in () if now else self._workers:
                 worker.wait(deadline - time.monotonic())
             for worker in self._workers:
-                worker.end()
+                self._end(worker)
         finally:
             self._workers = []
+            self._guard.close()
             for name, value in self._environment.items():
                 if value is None:
                     os.environ.pop(name, None)
@@ -212,21 +254,30 @@ class ProcessPool:
                 worker.unit = None
                 self._queue.appendleft(unit)
                 self._workers.remove(worker)
-                worker.end()
+                self._end(worker)
         starting = sum(worker.unit is None for worker in self._workers)
         for _ in range(min(self._jobs - len(self._workers), len(self._queue) - starting)):
-            self._workers.append(Worker(self._call, self._prepare))
+            self._workers.append(worker := Worker(self._call, self._prepare))
+            self._guard.watch(worker.group)
 
-    def _with_news(self) -> list[Worker]:
-        """Those who have sent something; at times everybody, since a process may end without a word."""
+    def _end(self, worker: Worker) -> int | None:
+        """End a worker and what it started; its exit code, where it had one of its own."""
+        code = worker.end()
+        self._guard.forget(worker.group)
+        return code
+
+    def _with_news(self) -> tuple[list[Worker], bool]:
+        """Those who have sent something, or everybody at each tick, and whether this is one.
+
+        A process may end without a word, or hold more than it may.
+        """
         heard = wait([worker.messages for worker in self._workers], TICK)
-        news = [worker for worker in self._workers if worker.messages in heard]
         if (now := time.monotonic()) - self._looked < TICK:
-            return news
+            return [worker for worker in self._workers if worker.messages in heard], False
         self._looked = now
-        return list(self._workers)
+        return list(self._workers), True
 
-    def _hear(self, worker: Worker) -> Iterator[tuple[int, bytes | Fault]]:
+    def _hear(self, worker: Worker, look: bool) -> Iterator[tuple[int, bytes | Fault]]:
         """What has become of a worker's unit, if anything has; a worker that has ended, or must, is gone after it."""
         alive = worker.process.is_alive()  # before the last look at what it sent
         try:
@@ -238,14 +289,41 @@ class ProcessPool:
         if not connected:  # the end of a process follows the end of its pipes
             worker.wait(5 * TICK)
         late = worker.overdue(time.monotonic())
-        if alive and connected and not late:
+        excess = worker.excess() if look else ""
+        if alive and connected and not late and not excess:
             return
         self._workers.remove(worker)
-        death = _death(worker.end())
+        code = self._end(worker)
         if worker.unit is not None:
-            yield worker.unit.key, Fault("timeout", late) if late else Fault("killed", death)
+            yield worker.unit.key, _fault(worker, code, late, excess)
         elif not worker.started:
-            self._failed_starts, self._last_death = self._failed_starts + 1, late or death
+            self._failed_starts, self._last_death = self._failed_starts + 1, late or _death(code)
+
+
+@contextmanager
+def _credentials_kept() -> Iterator[None]:
+    """Inside, no process that is started gets credentials; ``os.environ`` stays what it is, for MLflow's thread."""
+    kept = [(name, value) for name, value in os.environ.items() if is_credential(name, value)]
+    try:
+        for name, _ in kept:
+            os.unsetenv(name)
+        yield
+    finally:
+        for name, value in kept:
+            os.putenv(name, value)
+
+
+def _fault(worker: Worker, code: int | None, late: str, excess: str) -> Fault:
+    """What has ended a unit together with its worker, whose own exit code, if any, is ``code``."""
+    if late or excess:
+        return Fault("timeout", late) if late else Fault("memory", excess)
+    if code is not None and code < 0 and worker.met_its_limit:
+        return Fault("memory", f"{_death(code)} when it had taken nearly all of the {_gb(worker.allowed)} allowed")
+    return Fault("lost" if code is not None and -code in OUTSIDE else "killed", _death(code))
+
+
+def _gb(count: int) -> str:
+    return f"{count / 1e9:.3g} GB"
 
 
 def _death(exitcode: int | None) -> str:

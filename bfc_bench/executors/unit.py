@@ -10,12 +10,17 @@ def _nothing() -> None:
     pass
 
 
+def _no_limit(memory_bytes: int, refuse: bool) -> None:
+    pass
+
+
 @dataclass
 class Ear:
     """Who listens in this process."""
 
     clock_starts: Callable[[], None] = _nothing
     last_unit: Callable[[], None] = _nothing
+    may_take: Callable[[int, bool], None] = _no_limit
 
 
 ear = Ear()
@@ -29,3 +34,11 @@ def clock_starts() -> None:
 def last_unit() -> None:
     """This process shall get no unit after this one, another takes its place."""
     ear.last_unit()
+
+
+def may_take(memory_bytes: int, *, refuse: bool = True) -> None:
+    """Until it ends the unit may take so much memory beyond what the process holds now, libraries loaded before it.
+
+    A unit that holds more is ended. With ``refuse`` the system also refuses what is far too much, so that it raises.
+    """
+    ear.may_take(memory_bytes, refuse)

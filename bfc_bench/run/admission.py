@@ -13,7 +13,14 @@ TUNING_SHARE = 5
 
 
 def skip_reason(
-    learner: Learner, facts: TaskFacts, n: int, *, device: str, memory_bytes: float, tuned: bool = False
+    learner: Learner,
+    facts: TaskFacts,
+    n: int,
+    *,
+    device: str,
+    memory_bytes: float,
+    test_size: int = 0,
+    tuned: bool = False,
 ) -> str | None:
     """The reason not to run ``learner`` on n points of a task, or None."""
     can = learner.capabilities
@@ -26,10 +33,27 @@ def skip_reason(
     if tuned and n < TUNING_SHARE:
         return f"tuning validates on every {TUNING_SHARE}th point; n is {n}"
     cost = ask(learner, "cost", n, facts.d)
-    if cost is not None and cost.bytes > memory_bytes:
-        return f"needs {cost.bytes / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
+    needs = {
+        "its data take": data_bytes(facts, n, test_size, tuned=tuned),
+        "needs": 0.0 if cost is None else cost.bytes,
+    }
+    for what, size in needs.items():
+        if size > memory_bytes:
+            return f"{what} {size / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
     reason: str | None = ask(learner, "skip", facts, n)
     return reason
+
+
+def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False) -> int:
+    """What the points of a cell take, the framework's own and those that are lent to its learner.
+
+    In float64: n training points with labels, extra inputs, and ``test_size`` test points with their target values and
+    labels, of which learners see the inputs. For tuning the training points are there once more in two parts.
+    """
+    train, test, extra = n * (facts.d + 1), test_size * facts.d, facts.unlabeled * facts.d
+    lent = train * (2 if tuned else 1) + test + extra
+    own = lent + 2 * test_size
+    return 8 * (own + lent)
 
 
 def batch_key(learner: Learner, train: Outline) -> Hashable:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import Diverged, words
-from bfc_bench.executors.unit import clock_starts, last_unit
+from bfc_bench.executors.unit import clock_starts, last_unit, may_take
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
 from bfc_bench.run.door import Finished, attempt, pack, plain, send
@@ -20,7 +20,7 @@ from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predic
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems
+from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems, load_libraries
 from bfc_bench.store.row import Row, Status
 from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
@@ -34,6 +34,8 @@ BESIDES = ("span_errors", "cka")
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
+    attempt(partial(load_libraries, batch, extra))  # where it fails the cells meet the same error and report it
+    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it takes
     surroundings().remember()
     finished = _run_safely(batch, batch.cells, extra)
     return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())

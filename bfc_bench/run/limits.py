@@ -1,4 +1,4 @@
-"""Memory: how much a batch took, and whether an exception means that there was not enough."""
+"""Memory: how much there is, how much a batch took, and whether an exception means that there was not enough."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import resource
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
 from bfc_bench.errors import message
+from bfc_bench.executors.memory import READABLE
 
 T = TypeVar("T")
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "can't allocate memory", "YNNPACK operation failed: error")
+"""What JAX, torch and the matrix products of XLA, which hide the cause, say when they get no memory."""
 
 
 class PeakMemory:
@@ -64,5 +68,50 @@ def is_out_of_memory(error: BaseException) -> bool:
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ in {"OutOfMemoryError", "_ArrayMemoryError"}
-        or any(text in message(error) for text in ("RESOURCE_EXHAUSTED", "can't allocate memory"))
+        or any(text in message(error) for text in NO_MEMORY)
     )
+
+
+def memory_warnings(jobs: int, budget_gb: float) -> list[str]:
+    """What to tell before ``jobs`` workers start whose cells may take ``budget_gb`` GB each, a line each."""
+    if not READABLE:
+        return ["memory is not limited on this platform, which has no /proc: a cell may take more than its budget."]
+    there = machine_memory() / 1e9
+    if jobs * budget_gb <= there:
+        return []
+    workers = "1 worker" if jobs == 1 else f"{jobs} workers"
+    advice = f"--set budget.memory_gb={there / jobs:.2g}"
+    if (fewer := int(there / budget_gb)) >= 1:
+        advice = f"--jobs {fewer} or {advice}"
+    return [
+        f"{workers} may take {jobs * budget_gb:.3g} GB of memory, {budget_gb:.3g} GB each; "
+        f"this machine has {there:.3g} GB. Use {advice} if it runs short."
+    ]
+
+
+def machine_memory(root: Path = Path("/")) -> int:
+    """Bytes that this process and its children may hold: the machine's, or less where a control group says so.
+
+    ``root`` has ``proc`` and ``sys`` in it.
+    """
+    total = int((root / "proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) * 1024
+    limits = [total]
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        folder, name = ("memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
+        top = root / "sys/fs/cgroup" / folder
+        group = top / path.lstrip("/")
+        for place in (group, *group.parents):  # a container sees its own group as the top one
+            limits += [int(text) for text in _lines(place / name) if text.isdigit()]
+            if place == top:
+                break
+    return min(limits)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

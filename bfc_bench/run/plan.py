@@ -187,6 +187,7 @@ def make_plan(
                 cell.n,
                 device=common.device,
                 memory_bytes=common.memory_bytes,
+                test_size=common.test_size,
                 tuned=bool(entry.candidates),
             )
         reason = reasons[where]
@@ -214,7 +215,8 @@ def _stale(origin: Origin, common: Common) -> bool:
 
 
 def _again(known: Held, stale: bool, redo: Collection[Redo]) -> bool:
-    return "all" in redo or ("stale" in redo and stale) or ("failed" in redo and known.status not in DONE)
+    asked = {"all": True, "stale": stale, "failed": known.status not in DONE, "killed": known.status == "killed"}
+    return any(asked[word] for word in redo)
 
 
 def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int], TaskFacts]) -> list[str]:

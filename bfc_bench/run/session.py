@@ -16,6 +16,7 @@ from bfc_bench.executors.base import Executor, Fault, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.door import TRACEBACK, Finished, Report, receive
+from bfc_bench.run.limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
@@ -24,6 +25,15 @@ from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
 from bfc_bench.text import visible
+
+STATUS: dict[str, Status] = {
+    "raised": "failed",
+    "timeout": "timeout",
+    "memory": "out-of-memory",
+    "killed": "killed",
+    "lost": "killed",
+}
+"""What becomes of a cell by the kind of its fault."""
 
 
 @dataclass
@@ -36,6 +46,8 @@ class Session:
     store: Store
     plan: Plan
     provenance: dict[str, Any]
+    warnings: list[str] = field(default_factory=list)
+    """What the user should know before the first cell runs, a line each."""
     interrupted: bool = False
     statuses: Counter[str] = field(default_factory=Counter)
     """Rows of this run by status."""
@@ -104,6 +116,8 @@ def run(
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
+        if plan.todo and opened.enforces_limits:
+            session.warnings += memory_warnings(opened.jobs, suite.budget.memory_gb)
         _tell(plugins, "bfc_run_started", session=session)
         try:
             _run(session, plugins, opened, extra)
@@ -129,6 +143,7 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -
     for start in range(0, len(plan.to_skip), 1000):
         commit([(_skip(plan, cell), "") for cell in plan.to_skip[start : start + 1000]])
     batches: dict[int, Batch] = {}
+    lost: set[str] = set()
     if not plan.todo:
         return
     pool: Pool = executor.open(partial(run_batch, extra=extra), prepare=partial(warm_up, plan.common.device, extra))
@@ -149,6 +164,9 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -
             elif len(batch.cells) > 1:  # only the guilty cell shall be marked
                 for cell in batch.cells:
                     submit(plan.single(cell))
+            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:  # it may not be the cell's doing
+                lost.add(cell.id)
+                submit(batch)
             else:
                 commit([_fault(batch, report)])
     except BaseException:
@@ -178,8 +196,9 @@ def _skip(plan: Plan, cell: Cell) -> Row:
 
 
 def _fault(batch: Batch, fault: Fault) -> Finished:
-    status: Status = {"timeout": "timeout", "killed": "killed", "raised": "failed"}[fault.kind]  # type: ignore[assignment]
-    return make_row(batch, batch.cells[0], status, visible(fault.reason)), visible(fault.traceback, TRACEBACK)
+    return make_row(batch, batch.cells[0], STATUS[fault.kind], visible(fault.reason)), visible(
+        fault.traceback, TRACEBACK
+    )
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:

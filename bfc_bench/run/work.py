@@ -19,6 +19,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.lending import Loans, own
+from bfc_bench.run.libraries import import_libraries
 from bfc_bench.run.resolve import Cell
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.metrics import Metric
@@ -189,6 +190,16 @@ def warm_up(device: str, extra: Extra) -> None:
     if device == "cpu" and multiprocessing.parent_process() is not None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
     _plugins(extra)
+
+
+def load_libraries(batch: Batch, extra: Extra) -> None:
+    """Import what the batch's learner needs and wake its libraries, so that no cell's time or memory has that in it."""
+    spec = next(iter(batch.learners.values()))
+    learner = _learner(extra, spec.name, spec.options)
+    import_libraries(type(learner))
+    _load(learner.capabilities.arrays[0], batch.common.device)
+    if "jax" in sys.modules and batch.common.device == "cpu":  # it would take most of a GPU's memory
+        _load("jax", batch.common.device)
 
 
 @cache

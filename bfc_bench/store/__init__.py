@@ -4,5 +4,6 @@ from typing import Literal, TypeAlias
 
 DEFAULT_STORE = "bfc-results"
 """Directory of the results where none is named."""
-Redo: TypeAlias = Literal["failed", "stale", "all"]
-"""Which cells that have a row are made again: those not ok, those of another release or device, or all."""
+Redo: TypeAlias = Literal["failed", "killed", "stale", "all"]
+"""Which cells that have a row are made again: those not ok, those of them whose worker was ended, those of another
+release or device, or all."""

@@ -24,7 +24,7 @@ class Budget(Settings):
     cell_seconds: Annotated[float, Field(gt=0)] = 120.0
     """Wall time after which a cell is stopped."""
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    """Declared memory above which a cell is skipped, in 10^9 bytes."""
+    """What a cell may take in 10^9 bytes; one that declares more, or whose data take more, is skipped."""
 
 
 class TaskEntry(Settings):

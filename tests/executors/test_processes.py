@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes, unit
 from bfc_bench.executors.base import Fault
-from bfc_bench.executors.processes import ENVIRONMENT, ProcessExecutor, ProcessPool
+from bfc_bench.executors.processes import ENVIRONMENT, TICK, ProcessExecutor, ProcessPool
 
 GRANDCHILD = "import time; time.sleep(60)"
 
@@ -94,20 +95,64 @@ def late(seconds: tuple[float, float]) -> bytes:
     return b"done"
 
 
+def terminated(_: None) -> bytes:
+    os.kill(os.getpid(), signal.SIGTERM)
+    return b""
+
+
+def crash(_: None) -> bytes:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return b""
+
+
+def environment(_: None) -> bytes:
+    """As the system shows it to whoever may read ``/proc``."""
+    return Path("/proc/self/environ").read_bytes()
+
+
+def crowded(_: None) -> bytes:
+    """Has asked for nearly all that it may when it crashes, as a compiler does that does not check what it gets."""
+    unit.may_take(10**8)
+    unit.clock_starts()
+    held = mmap.mmap(-1, 95_000_000, flags=mmap.MAP_PRIVATE)
+    time.sleep(5 * TICK)
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return bytes(held[:1])
+
+
+def refused(_: None) -> bytes:
+    """Is refused what is far too much, and only until the unit has ended."""
+    unit.may_take(10**8)
+    try:
+        bytearray(3 * 10**8)
+    except MemoryError:
+        return b"refused"
+    return b"given"
+
+
+def asks(_: None) -> bytes:
+    return str(len(bytearray(3 * 10**8))).encode()
+
+
 def raising(_: None) -> bytes:
     raise SystemExit("enough")
 
 
 DEEDS: dict[str, Callable[[Any], bytes]] = {
     f.__name__: f
-    for f in (say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising)
+    for f in (
+        *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising),
+        *(terminated, crash, environment, crowded, refused, asks),
+    )
 }
 DEATHS = {
-    "stop": "exit code 0",
-    "half": "SIGKILL",
-    "garbage": "closed its connection",
-    "words_of_a_worker": "closed its connection",
-    "closed": "closed its connection",
+    "stop": ("killed", "exit code 0"),
+    "half": ("lost", "SIGKILL"),
+    "terminated": ("lost", "SIGTERM"),
+    "crash": ("killed", "SIGSEGV"),
+    "garbage": ("killed", "closed its connection"),
+    "words_of_a_worker": ("killed", "closed its connection"),
+    "closed": ("killed", "closed its connection"),
 }
 
 
@@ -134,7 +179,8 @@ def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool, how:
     ((_, fault),) = pool.outcomes()
     assert time.monotonic() - started < 2
     assert isinstance(fault, Fault)
-    assert (fault.kind, DEATHS[how] in fault.reason) == ("killed", True), fault
+    kind, reason = DEATHS[how]
+    assert (fault.kind, reason in fault.reason) == (kind, True), fault
     assert outcomes(pool, ("say", "after")) == [b"after"]
 
 
@@ -155,6 +201,32 @@ def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPoo
     assert found[0] == b"done"
     assert [fault.kind for fault in found[1:] if isinstance(fault, Fault)] == ["timeout", "timeout"]
     assert "0.8 s" in found[2].reason  # type: ignore[union-attr]
+
+
+def test_memory_is_refused_to_the_unit_that_has_a_limit_only(pool: ProcessPool) -> None:
+    assert outcomes(pool, ("refused", None), ("asks", None)) == [b"refused", b"300000000"]
+
+
+def test_a_crash_at_the_limit_is_for_want_of_memory(pool: ProcessPool) -> None:
+    (fault,) = outcomes(pool, ("crowded", None))
+    assert isinstance(fault, Fault)
+    assert (fault.kind, "nearly all of the 0.1 GB allowed" in fault.reason) == ("memory", True), fault
+
+
+def test_no_worker_ever_sees_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "AWS_ACCESS_KEY_ID", "GH_TOKEN", "DB_PASSWORD"):
+        monkeypatch.setenv(name, "hunter2")
+    monkeypatch.setenv("PROXY", "http://me:hunter2@proxy")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    pool = ProcessExecutor(1).open(do)
+    (seen,) = outcomes(pool, ("environment", None))
+    assert os.environ["MLFLOW_TRACKING_TOKEN"] == "hunter2"  # MLflow is told of rows meanwhile
+    pool.close()
+    assert isinstance(seen, bytes)
+    assert b"hunter2" not in seen
+    assert b"TOKENIZERS_PARALLELISM=false" in seen
+    shown = subprocess.run(["printenv", "DB_PASSWORD"], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "hunter2"
 
 
 def test_what_a_unit_raises_is_told(pool: ProcessPool) -> None:

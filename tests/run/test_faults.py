@@ -87,10 +87,47 @@ def test_a_worker_that_vanishes_costs_its_cell_and_no_time(how, faulty, suite_fi
     assert times[-1] - started < 30  # three workers start
 
 
+def mortal(tmp_path, **options):
+    return {"name": "mortal", "max_n": 20, "options": {"path": str(tmp_path), **options}}
+
+
+@pytest.mark.parametrize("signal", [9, 15])
+@pytest.mark.parametrize(("times", "status", "fits"), [(2, "ok", 3), (3, "killed", 3)])
+def test_what_is_ended_from_outside_is_tried_again_once_by_itself(
+    times, status, fits, signal, faulty, suite_file, tmp_path
+):
+    """The batch of both sizes dies, then the cell alone, which is tried once more."""
+    path = suite_file(learner=[mortal(tmp_path, times=times, signal=signal)])
+    run_suite(path, store=tmp_path / "store", jobs=1)
+    rows = {row.n: row.status for row in read_results(path, store=tmp_path / "store")}
+    assert rows == {10: "ok", 20: status}
+    assert len((tmp_path / "20").read_text()) == fits
+
+
+def test_what_kills_its_worker_itself_is_not_tried_again(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[mortal(tmp_path, times=9, signal=11)])
+    run_suite(path, store=tmp_path / "store", jobs=1)
+    assert {row.n: row.status for row in read_results(path, store=tmp_path / "store")} == {10: "ok", 20: "killed"}
+    assert len((tmp_path / "20").read_text()) == 2
+
+
+def test_killed_cells_are_made_again_when_asked(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[mortal(tmp_path, times=3), {"name": "faulty", "options": {"how": "raise", "at": 20}}])
+    run_suite(path, store=tmp_path / "store", jobs=2)
+    again = run_suite(path, store=tmp_path / "store", jobs=1, redo=["killed"])
+    assert (dict(again.statuses), again.exit_code) == ({"ok": 1}, 1)
+
+
 def test_what_a_library_takes_to_import_is_not_the_cells_time(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "on-tensors"}], budget={"cell_seconds": 0.5})
     session = run_suite(path, store=tmp_path / "store", jobs=1)
     assert dict(session.statuses) == {"ok": 2}
+
+
+def test_what_a_method_imports_is_loaded_before_its_clock_starts(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "importing"}])
+    run_suite(path, store=tmp_path / "store", jobs=1)
+    assert [row.chosen["info"]["loaded"] for row in read_results(path, store=tmp_path / "store")] == [True, True]
 
 
 def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suite_file, tmp_path, caplog):

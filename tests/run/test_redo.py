@@ -83,7 +83,7 @@ def test_redo_failed_all_and_the_former_spelling(made, planned, bench):
     assert "--retry-failed is now --redo failed" in old.stderr
     wrong = bench("run", path, "--store", store, "--redo", "everything")
     assert (wrong.returncode, wrong.stderr.strip()) == (
-        2, "bfc-bench: --redo must be failed, stale or all. Got 'everything'.",
+        2, "bfc-bench: --redo must be failed, killed, stale or all. Got 'everything'.",
     )  # fmt: skip
 
 

@@ -1,0 +1,113 @@
+"""No cell takes more memory than its budget, whatever takes it; the guilty one is marked, and nobody else."""
+
+import sys
+
+import pytest
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.learner import TaskFacts
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.admission import data_bytes, skip_reason
+from bfc_bench.run.limits import machine_memory, memory_warnings
+
+TAKERS = {
+    "numpy": "MemoryError",
+    "lists": "",
+    "thread": "MemoryError",
+    "torch": "",
+    "jax": "",
+    "compiled": "",
+    "shared": "of memory; 0.2 GB are allowed",
+    "child": "of memory; 0.2 GB are allowed",
+}
+LIBRARIES = {"torch": "greedy-torch", "jax": "greedy-jax", "compiled": "greedy-jax"}
+HARMLESS = ("file", "untouched", "fork")
+TARGET = {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]}
+BUDGET = {"cell_seconds": 30, "memory_gb": 0.2}
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+
+
+def greedy(*hows, **options):
+    return [{"name": LIBRARIES.get(how, "greedy"), "label": how, "options": {"how": how, **options}} for how in hows]
+
+
+def test_who_takes_too_much_is_out_of_memory_and_nobody_else(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "mean"}, *greedy(*TAKERS, *HARMLESS)], budget=BUDGET)
+    run_suite(path, store=tmp_path / "store", jobs=2)
+    rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
+    for how, reason in TAKERS.items():
+        row = rows.pop((how, 20))
+        assert (row.status, reason in row.reason) == ("out-of-memory", True), (how, row.status, row.reason)
+    assert {where: row.reason for where, row in rows.items() if row.status != "ok"} == {}
+
+
+def test_a_leak_costs_its_worker_and_no_cell(faulty, suite_file, tmp_path):
+    """Each fit leaks 20 MB of 200 that a cell may take; many times that are leaked in all."""
+    path = suite_file(learner=greedy("leak", at=0), budget=BUDGET, replicates=15)
+    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    assert dict(session.statuses) == {"ok": 30}
+    rows = read_results(path, store=tmp_path / "store")
+    assert len(rows) == 30
+    assert 3 <= len({row.chosen["info"]["process"] for row in rows}) <= 10
+
+
+def facts(**values):
+    given = {"name": "t", "inputs": "i", "target": "g", "labels": "clean", "kind": "real", "d": 100, "unlabeled": 0}
+    return TaskFacts(**{**given, **values})
+
+
+def test_a_cell_whose_data_do_not_fit_is_skipped():
+    """10^6 points in d = 100 take 0.8 GB, and the copy that is lent as much again."""
+    learner = load_plugins().learner("random-features").parse({}, "test")
+    assert data_bytes(facts(), 10**6, 0) == 2 * 8 * 10**6 * 101
+    assert data_bytes(facts(unlabeled=10**6), 0, 0) == 2 * 8 * 10**8
+    assert data_bytes(facts(), 10**6, 0, tuned=True) == 2 * data_bytes(facts(), 10**6, 0)
+    for n, test_size in ((10**6, 0), (100, 10**6)):
+        reason = skip_reason(learner, facts(), n, device="cpu", memory_bytes=1e9, test_size=test_size)
+        assert reason is not None
+        assert "its data take 1.6" in reason
+        assert "the budget is 1 GB" in reason
+
+
+def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, suite_file, tmp_path):
+    drawn = {"name": "u", "inputs": {"kind": "greedy"}, "target": TARGET, "d": [4], "n": [10]}
+    fine = {**drawn, "name": "t", "inputs": {"kind": "uniform"}}
+    path = suite_file(learner=[{"name": "mean"}], task=[drawn, fine], budget=BUDGET)
+    run_suite(path, store=tmp_path / "store", jobs=1)
+    statuses = {row.task: (row.status, row.reason[:11]) for row in read_results(path, store=tmp_path / "store")}
+    assert statuses == {"u": ("out-of-memory", "MemoryError"), "t": ("ok", "")}
+
+
+def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(faulty, suite_file, tmp_path, bench):
+    much = 2 * machine_memory() / 1e9
+    path = suite_file(learner=[{"name": "mean"}], budget={"memory_gb": much})
+    ran = bench("run", path, "--store", tmp_path / "store", "--no-mlflow", "--jobs", 2)
+    (line,) = [line for line in ran.stdout.splitlines() if line.startswith("warning: ")]
+    assert "2 workers may take" in line
+    assert "--set budget.memory_gb=" in line
+    assert "warning" not in bench("run", path, "--store", tmp_path / "store", "--no-mlflow", "--jobs", 2).stdout
+
+
+def test_the_advice_names_numbers_that_fit():
+    there = machine_memory() / 1e9
+    assert memory_warnings(2, there / 2.01) == []
+    (line,) = memory_warnings(4, there / 2.5)
+    assert "Use --jobs 2 or --set budget.memory_gb=" in line
+
+
+def test_a_control_groups_limit_is_the_machines(tmp_path):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemTotal:       16000000 kB\nMemFree: 1 kB\n")
+    assert machine_memory(tmp_path) == 16_384_000_000
+    group = tmp_path / "sys/fs/cgroup/jobs/7"
+    group.mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("0::/jobs/7\n")
+    (group / "memory.max").write_text("max\n")
+    (group.parent / "memory.max").write_text("4000000000\n")
+    assert machine_memory(tmp_path) == 4_000_000_000
+    older = tmp_path / "sys/fs/cgroup/memory/jobs"
+    older.mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("3:cpu,memory:/jobs\n2:cpu:/\n")
+    (older / "memory.limit_in_bytes").write_text("3000000000\n")
+    assert machine_memory(tmp_path) == 3_000_000_000
