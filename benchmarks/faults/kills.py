@@ -198,6 +198,32 @@ def _sleeping(place: Place) -> str:
     return _left(place, "slow", {"seconds": 90})
 
 
+@FAULTS("the session killed while a learner waits in C and lets no thread run", "nothing is left")
+def _deaf(place: Place) -> str:
+    return _left(place, "deaf", {"path": str(place.new("pids"))})
+
+
+def _mortal(place: Place, times: int, number: signal.Signals) -> str:
+    folder, store = place.new("fits"), place.new("store")
+    folder.mkdir()
+    suite = place.suite([("mortal", "m", {"path": str(folder), "times": times, "signal": int(number)})])
+    run = ("run", suite, "--store", store, "--jobs", 1, "--no-mlflow")
+    first = place.bench(*run).returncode
+    statuses = [row.status for row in place.rows(store)]
+    again = place.bench(*run, "--redo", "killed").returncode if first else ""
+    return f"exit {first}, {' and '.join(statuses)}{f'; --redo killed: exit {again}' if first else ''}"
+
+
+@FAULTS("a worker killed from outside (SIGKILL), in its batch and once more", "exit 0, ok and ok")
+def _killed_twice(place: Place) -> str:
+    return _mortal(place, 2, signal.SIGKILL)
+
+
+@FAULTS("the same a third time", "exit 1, ok and killed; --redo killed: exit 0")
+def _killed_thrice(place: Place) -> str:
+    return _mortal(place, 3, signal.SIGKILL)
+
+
 @FAULTS("a run killed between its last commit and its report", "nothing to do, and a report of all rows")
 def _before_report(place: Place) -> str:
     suite, store = place.suite(), place.new("store")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from benchmarks.faults import Family, Fault
+from benchmarks.faults import Family
 from benchmarks.faults.place import Place, numbers
 from bfc_bench.store.row import Row
+
+Misbehaving: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any], str, str]]
+"""Of learners by what they do: name, options, status of the cell at n = 20, words of its reason."""
 
 FAULTS = Family("learners")
 HONEST = (("mean", "mean", {}), ("linear-ridge", "ridge", {}))
 SECONDS = 6
 """The limit of a cell."""
-MISBEHAVING: dict[str, tuple[str, Mapping[str, Any], str, str]] = {
-    # what it does: (learner, options, status, words of the reason)
+MISBEHAVING: Misbehaving = {
     "raises in fit": ("faulty", {"how": "raise"}, "failed", "ZeroDivisionError: one over nothing"),
     "never returns": ("faulty", {"how": "hang"}, "timeout", f"did not return within {SECONDS} s"),
     "leaves by os._exit(7)": ("faulty", {"how": "exit"}, "killed", "exit code 7"),
@@ -59,38 +61,70 @@ MISBEHAVING: dict[str, tuple[str, Mapping[str, Any], str, str]] = {
     "replaces the code of a metric": ("meddler", {"what": "code"}, "failed", "shares with others: bfc_bench.tasks"),
     "lowers the recursion limit": ("meddler", {"what": "recursion"}, "failed", "the recursion limit"),
     "leaves a timer": ("meddler", {"what": "timer"}, "failed", "a timer that is running"),
+    "leaves a thread": ("meddler", {"what": "thread"}, "failed", "a thread that is still running"),
+    "leaves a process": ("meddler", {"what": "process"}, "failed", "a process that is still running"),
+    "sets NumPy's handling of errors": ("meddler", {"what": "numpy-errors"}, "failed", "numpy.geterr()"),
+    "sets torch's default precision": ("meddler", {"what": "torch"}, "failed", "torch.get_default_dtype()"),
+    "sets JAX to 64 bits": ("meddler", {"what": "jax"}, "failed", "jax.config.jax_enable_x64"),
+    "makes errors of warnings": ("meddler", {"what": "warnings"}, "failed", "warnings.filters"),
+    "goes to another folder": ("meddler", {"what": "folder"}, "failed", "the working directory"),
+    "sets OMP_NUM_THREADS": ("meddler", {"what": "variable"}, "failed", "os.environ"),
+    "switches the garbage collector off": ("meddler", {"what": "collector"}, "failed", "the garbage collector"),
+    "handles SIGTERM": ("meddler", {"what": "handler"}, "failed", "the handler of SIGTERM"),
+    "lowers a limit of the process": ("meddler", {"what": "files"}, "failed", "resource.RLIMIT_FSIZE"),
 }
-
-
-def _labels() -> dict[str, str]:
-    return {what: f"l{i}" for i, what in enumerate(MISBEHAVING)}
+BUDGET = "memory_gb = 0.2"
+ABOVE = "of memory; 0.2 GB are allowed"
+GREEDY: Misbehaving = {
+    "takes .6 GB by NumPy": ("greedy", {"how": "numpy"}, "out-of-memory", "MemoryError"),
+    "takes 5 GB in lists": ("greedy", {"how": "lists"}, "out-of-memory", ""),
+    "takes .6 GB in a thread": ("greedy", {"how": "thread"}, "out-of-memory", "MemoryError"),
+    "takes .6 GB by torch": ("greedy-torch", {"how": "torch"}, "out-of-memory", ""),
+    "takes .6 GB by JAX": ("greedy-jax", {"how": "jax"}, "out-of-memory", ""),
+    "takes .6 GB in a compiled function of JAX": ("greedy-jax", {"how": "compiled"}, "out-of-memory", ""),
+    "takes .6 GB of shared memory": ("greedy", {"how": "shared"}, "out-of-memory", ABOVE),
+    "takes .3 GB in a child process": ("greedy", {"how": "child"}, "out-of-memory", ABOVE),
+    "maps a file of .6 GB": ("greedy", {"how": "file"}, "ok", ""),
+    "reserves 6 GB and touches none of it": ("greedy", {"how": "untouched"}, "ok", ""),
+}
+"""Of a budget of .2 GB."""
 
 
 @cache
-def _ran(place: Place) -> tuple[int, dict[tuple[str, int], Row]]:
-    """Exit code, and rows by label and n, of a run of everyone."""
-    labels = _labels()
+def _ran(place: Place, budget: str = "") -> tuple[int, dict[tuple[str, int], Row]]:
+    """Exit code, and rows by label and n, of a run of everyone who misbehaves, or takes memory, and of the honest."""
     learners = [
-        (name, labels[what], {**options, "at": 20} if name != "talkative" else options)
-        for what, (name, options, *_) in MISBEHAVING.items()
+        (name, label, options if name == "talkative" else {**options, "at": 20})
+        for label, (name, options, *_) in zip(_labels(budget), _table(budget).values(), strict=True)
     ]
-    suite, store = place.suite([*learners, *HONEST], seconds=SECONDS), place.new("store")
+    suite, store = (
+        place.suite([*learners, *HONEST], seconds=SECONDS if not budget else 60, budget=budget),
+        place.new("store"),
+    )
     ended = place.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", 2)
     return ended.returncode, {(row.label, row.n): row for row in place.rows(store)}
 
 
-def _cell(what: str) -> Callable[[Place], str]:
+def _table(budget: str) -> Misbehaving:
+    return GREEDY if budget else MISBEHAVING
+
+
+def _labels(budget: str) -> list[str]:
+    return [f"l{i}" for i in range(len(_table(budget)))]
+
+
+def _cell(label: str, said: str, budget: str) -> Callable[[Place], str]:
     def provoke(place: Place) -> str:
-        row = _ran(place)[1][_labels()[what], 20]
-        said = MISBEHAVING[what][-1]
-        return f"{row.status}: {said if said in row.reason else row.reason[:200]}"
+        row = _ran(place, budget)[1][label, 20]
+        return f"{row.status}: {said if said in row.reason else row.reason}".removesuffix(": ")
 
     return provoke
 
 
-FAULTS.faults += [
-    Fault(f"a learner {what}", f"{status}: {said}", _cell(what)) for what, (_, _, status, said) in MISBEHAVING.items()
-]
+for budget in ("", BUDGET):
+    for label, (what, (_, _, status, said)) in zip(_labels(budget), _table(budget).items(), strict=True):
+        expected = f"{status}: {said}".removesuffix(": ")
+        FAULTS(f"a learner {what}{', of .2 allowed' if budget else ''}", expected)(_cell(label, said, budget))
 
 
 @FAULTS("all of these in one run", "exit 1; a row for every cell; the other size of each learner ok")
@@ -103,18 +137,34 @@ def _whole(place: Place) -> str:
 
 @FAULTS("honest learners in their company", "the numbers of a run without them, bit for bit")
 def _company(place: Place) -> str:
-    suite, store = place.suite(HONEST, seconds=SECONDS), place.new("store")
+    suite, store = place.suite(HONEST), place.new("store")
     place.bench("run", suite, "--store", store, "--no-mlflow", "--executor", "serial")
-    alone, labels = place.rows(store), {label for _, label, _ in HONEST}
-    beside = [row for (label, _), row in _ran(place)[1].items() if label in labels]
-    same = len(alone) == 4 and numbers(alone) == numbers(beside)
+    alone, labels = numbers(place.rows(store)), {label for _, label, _ in HONEST}
+    beside = [numbers([row for (label, _), row in _ran(place, b)[1].items() if label in labels]) for b in ("", BUDGET)]
+    same = len(alone) == 4 and beside == [alone, alone]
     return "the numbers of a run without them, bit for bit" if same else "other numbers"
+
+
+@FAULTS("a learner leaks 20 MB in each of 30 fits, of .2 GB allowed", "30 cells ok, by more than one worker")
+def _leak(place: Place) -> str:
+    suite = place.suite([("greedy", "g", {"how": "leak", "at": 0})], replicates=15, budget=BUDGET)
+    store = place.new("store")
+    place.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", 1)
+    rows = place.rows(store)
+    workers = [row.chosen["info"]["process"] for row in rows if row.status == "ok"]
+    return f"{len(workers)} cells ok, by {'more than one' if len(set(workers)) > 1 else 'one'} worker"
+
+
+@FAULTS("the data of a cell alone take more than is allowed", "skipped: its data take")
+def _data(place: Place) -> str:
+    suite, store = place.suite(budget="memory_gb = 1e-5"), place.new("store")
+    place.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", 1)
+    (row, *_) = place.rows(store)
+    return f"{row.status}: {'its data take' if 'its data take' in row.reason else row.reason}"
 
 
 @FAULTS("a learner ends the program while a run is planned", "exit 2; it is named")
 def _quitter(place: Place) -> str:
     suite = place.suite([("quitter", "q", {"where": "cost"})])
     ended = place.bench("run", suite, "--store", place.new("store"), "--no-mlflow")
-    return (
-        f"exit {ended.returncode}; {'it is named' if 'learner' in ended.stderr and 'quitter' in ended.stderr else '?'}"
-    )
+    return f"exit {ended.returncode}; {'it is named' if 'quitter' in ended.stderr else ended.stderr}"
