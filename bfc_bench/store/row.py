@@ -103,11 +103,7 @@ class Row:
         Columns that this release does not know are left out. Errors by degree, which releases without the column
         ``part_errors`` kept among the feature errors, are put where they belong.
         """
-        known = {name: value for name, value in values.items() if name in _KNOWN}
-        if "part_errors" not in values:
-            stages = {name: _with_parts(measured) for name, measured in values.get("stages", {}).items()}
-            known = _with_parts(known) | {"stages": stages}
-        return cls(**known)
+        return cls(**present(values))
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Row:
@@ -126,6 +122,15 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+
+def present(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of this release, as far as they are there, from what ``as_dict`` of this release or another one gave."""
+    known = dict(values) if values.keys() <= _KNOWN else {name: values[name] for name in values if name in _KNOWN}
+    if "part_errors" not in values:
+        stages = {name: _with_parts(measured) for name, measured in values.get("stages", {}).items()}
+        known = _with_parts(known) | {"stages": stages}
+    return known
 
 
 @cache
