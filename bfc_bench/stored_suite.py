@@ -260,19 +260,27 @@ class StoredSuite:
     def sync(self, uri: str | None = None) -> SyncReport:
         """Log to MLflow what the store has and MLflow lacks, the report included where one was written.
 
-        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. Raises ``TrackingError``.
+        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. MLflow is not even imported where its
+        database is a file that nobody has written since the last sync, and the store holds what it held then.
+        Raises ``TrackingError``.
         """
+        from bfc_bench.report.key import key_of
         from bfc_bench.run.provenance import git_commit
         from bfc_bench.tracking.client import default_uri
-        from bfc_bench.tracking.sync import sync
+        from bfc_bench.tracking.sync import SyncReport, sync
+        from bfc_bench.tracking.synced import seen, untouched
 
-        rows, directory = self.rows(), self.store.directory
-        uri = default_uri(directory, uri)
-        done = sync(rows, uri, suite=self.name, version=self.version, store_dir=directory, git=git_commit(Path.cwd()))
-        if (self.directory / "report.html").exists():
-            if not self.reported:
-                self.report()
+        directory, page = self.store.directory, self.directory / "report.html"
+        uri, where = default_uri(directory, uri), {"suite": self.name, "version": self.version}
+        made = self.store.made(self.name, self.version)
+        if page.exists() and not self.reported:
+            self.report()
+        elif (held := untouched(directory, uri, **where, made=made, page=key_of(self.directory))) is not None:
+            return SyncReport(curves=held, unchanged=held)
+        done = sync(self.rows(), uri, **where, store_dir=directory, git=git_commit(Path.cwd()))
+        if page.exists():
             self.log_report(uri)
+        seen(directory, uri, **where, made=made, page=key_of(self.directory), curves=done.curves)
         return done
 
     def log_report(self, uri: str | None = None) -> None:

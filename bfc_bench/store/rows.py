@@ -6,7 +6,7 @@ Shapes: N rows.
 
 from __future__ import annotations
 
-import json
+import marshal
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,16 +34,12 @@ class _Distinct:
         self.values: list[Any] = []
         self.codes = array("i")
         self._code: dict[Any, int] = {}
-        self._last: tuple[Any, int] = (self, -1)
 
     def add(self, value: Any) -> None:
-        last, code = self._last
-        if value is not last and value != last:
-            key = json.dumps(value) if isinstance(value, dict | list) else value
-            code = self._code.setdefault(key, len(self.values))
-            if code == len(self.values):
-                self.values.append(value)
-            self._last = value, code
+        key = marshal.dumps(value, 2) if isinstance(value, dict | list) else value
+        code = self._code.setdefault(key, len(self.values))
+        if code == len(self.values):
+            self.values.append(value)
         self.codes.append(code)
 
 
@@ -61,7 +57,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.distinct = {name: _Distinct() for name in (*_TEXTS, *_CHOSEN)}
-        self.layouts: dict[tuple[NumberPath, ...], _Layout] = {}
+        self.layouts: dict[tuple[str | int, ...], _Layout] = {}
         self.layout, self.line = array("i"), array("q")
 
     def add(self, values: Mapping[str, Any]) -> None:
@@ -71,12 +67,10 @@ class Builder:
             self.distinct[name].add(values.get(name, _DEFAULTS.get(name)))
         for name in _CHOSEN:
             self.distinct[name].add(chosen.get(name))
-        paths: list[NumberPath] = []
+        names: list[str | int] = []
         numbers: list[float] = []
-        for name, value in values.items():
-            if name != "options":
-                _collect((name,), value, paths, numbers)
-        key = tuple(paths)
+        _collect(values, names, numbers)
+        key = tuple(names)
         layout = self.layouts.get(key)
         if layout is None:
             layout = self.layouts[key] = _Layout(len(self.layouts))
@@ -90,17 +84,47 @@ class Builder:
         return Rows(_Columns(self, read), np.arange(len(self.layout)))
 
 
-def _collect(path: NumberPath, value: Any, paths: list[NumberPath], numbers: list[float]) -> None:
-    """Numbers of a nested value by path; nothing, null, is a number that is missing."""
-    if isinstance(value, float):
-        paths.append(path)
-        numbers.append(value)
-    elif value is None or isinstance(value, int):
-        paths.append(path)
-        numbers.append(math.nan if value is None or value.bit_length() > 1000 else float(value))
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            _collect((*path, name), inner, paths, numbers)
+_DOWN, _UP = 1, -1
+
+
+def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[float]) -> None:
+    """Numbers of nested values with their names, ``_DOWN`` after the name of what is nested and ``_UP`` at its end.
+
+    Nothing, null, is a number that is missing.
+    """
+    for name, value in values.items():
+        kind = type(value)
+        if kind is float:
+            names.append(name)
+            numbers.append(value)
+        elif value is None:
+            names.append(name)
+            numbers.append(math.nan)
+        elif kind is dict:
+            if name != "options":
+                names += name, _DOWN
+                _collect(value, names, numbers)
+                names.append(_UP)
+        elif kind is int or kind is bool or kind is np.float64:
+            names.append(name)
+            numbers.append(float(value) if int(value).bit_length() < 1000 else math.nan)
+
+
+def _paths(names: Iterable[str | int]) -> Iterator[NumberPath]:
+    """The paths that ``_collect`` means by its names."""
+    above: list[str] = []
+    last = ""
+    leaf = False
+    for name in (*names, _UP):
+        if leaf and name != _DOWN:
+            yield (*above, last)
+        leaf = isinstance(name, str)
+        if isinstance(name, str):
+            last = name
+        elif name == _DOWN:
+            above.append(last)
+        elif above:
+            above.pop()
 
 
 class _Columns:
@@ -111,11 +135,11 @@ class _Columns:
         self.values = {name: column.values for name, column in taken.distinct.items()}
         self.codes = {name: _array(column.codes, np.int32) for name, column in taken.distinct.items()}
         self.layout, self.line = _array(taken.layout, np.int32), _array(taken.line, np.int64)
-        self.paths = list(taken.layouts)
+        self.paths = [tuple(_paths(names)) for names in taken.layouts]
         self.place = [{path: j for j, path in enumerate(paths)} for paths in self.paths]
         self.numbers = [
             _array(layout.numbers, np.float64).reshape(layout.rows, len(paths))
-            for paths, layout in taken.layouts.items()
+            for paths, layout in zip(self.paths, taken.layouts.values(), strict=True)
         ]
 
 

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from pydantic_core import from_json
 
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError, StoreFailure
@@ -257,7 +258,7 @@ class Store:
         taken, rowids = Builder(), array("q")
         query = f"SELECT rowid, row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         for rowid, text in self._stream(query, (suite, version)):
-            taken.add(present(json.loads(text)))
+            taken.add(present(from_json(text)))
             rowids.append(rowid)
         return taken.rows(lambda i: self._row(rowids[i])).ordered(np.array(rowids, dtype=np.int64))
 
