@@ -43,8 +43,8 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     Of more than ``MANY`` replicates a second band shows the range from the 5 % to the 95 % quantile in place of dots.
     Errors that may be negative, those in parts of the target, have a linear axis and arithmetic means.
     The axes span the measured values: an interval that is wider, as at R = 2 or 3, runs out of the panel. A size at
-    which a replicate failed has an open marker and a bar from the median to the worst value; a size at which every
-    replicate failed has a cross at the top.
+    which a replicate failed has an open marker and, where replicates are dots, a bar from the median to the worst; a
+    size at which every replicate failed has a cross at the top.
     """
     panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
     labels = in_order((curve.label for curve in curves), styles)
@@ -64,10 +64,9 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
     mean = "mean" if linear else "geometric mean"
     notes = [f"Line: {mean} of the replicates. {_bands(len(curve.replicates) for curve in curves)}"]
-    if any(curve.failures.any() for curve in curves):
-        notes.append(
-            "Open marker: a replicate failed; bar: from median to worst of the others. Cross at the top: all failed."
-        )
+    if failing := [len(curve.replicates) for curve in curves if curve.failures.any()]:
+        bar = "; bar: from median to worst of the others" * (min(failing) <= MANY)
+        notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
     drawn = [
         label for label in labels if label in {c.label for c in curves if np.isfinite(c.mean).any() or c.failures.any()}
     ]
@@ -92,7 +91,7 @@ def most(what: str) -> str:
 
 
 def spread(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The quantiles ``MOST`` of values (R, K) over R, those that are nan left out: two of (K,), nan where none is left."""
+    """The quantiles ``MOST`` of values (R, K) over R, nan left out: two arrays (K,), nan where nothing is left."""
     columns = [column[~np.isnan(column)] for column in np.asarray(values, dtype=float).T]
     lo, hi = np.array([np.quantile(column, MOST) if column.size else (np.nan, np.nan) for column in columns]).T
     return lo, hi
@@ -118,8 +117,9 @@ def _curve(panel: Axes, curve: Curve, style: Style) -> None:
         markers(np.tile(n, len(curve.values)), _shown(curve).ravel(), "o", markersize=2.4, alpha=0.4)
     markers(n[measured], curve.mean[measured], style.marker, linestyle=style.line, linewidth=1.7, label=curve.label)
     some, none = measured & failed, ~measured & failed
-    panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
-    markers(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
+    if len(curve.replicates) <= MANY:
+        panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
+        markers(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
     markers(n[some], curve.mean[some], style.marker, markersize=5.5, markerfacecolor="white", zorder=3)
     across = panel.get_xaxis_transform()
     markers(n[none], np.full(none.sum(), 0.97), "x", markersize=6, markeredgewidth=1.6, transform=across, clip_on=False)

@@ -91,7 +91,8 @@ def exponent_lines(
     name_axes(axes, "input dimension d", "N*, training points")
     many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
     notes = [
-        f"Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. Dots: replicates{many_bars(many)}.",
+        "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. "
+        f"Dots: replicates{many_bars(many)}.",
         f"Dashed: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
     ]
     if asymptotic:

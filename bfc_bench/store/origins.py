@@ -23,11 +23,13 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     rows = Rows.of(rows)
     skipped = np.array(rows.column_of("status", lambda status: status == "skipped"), dtype=bool)
     run = rows.at(~skipped)
-    made = Counter({Origin(*by, None): len(group) for by, group in run.groups("release", "device").items()})
+    made = Counter(
+        {Origin(*by, learner_version=None): len(group) for by, group in run.groups("release", "device").items()}
+    )
     alike = len(made) < 2 and all(origin.release == version("bfc-bench") for origin in made)
     lines = [] if alike else [f"{_cells(count)} made by {origin}." for origin, count in made.most_common()]
     curves: dict[tuple[str, str, int], set[Origin]] = {}
-    for (label, task, d, *origin) in run.groups("label", "task", "d", *ORIGIN):
+    for label, task, d, *origin in run.groups("label", "task", "d", *ORIGIN):
         curves.setdefault((label, task, d), set()).add(Origin(*origin))
     mixed: dict[str, dict[str, list[int]]] = {}
     for (label, task, d), origins in sorted(curves.items()):

@@ -1,6 +1,7 @@
 """Many rows as columns in memory: what is computed from them, and a ``Row`` only where somebody asks for one.
 
-A row's numbers, nested ones included, take 8 bytes each; its texts, options and choices are kept once per distinct value.
+A row's numbers, nested ones included, take 8 bytes each; its texts, options and choices are kept once per distinct
+value.
 Shapes: N rows.
 """
 
@@ -181,8 +182,7 @@ class Rows(Sequence[Row]):
 
     def ordered(self, *last: np.ndarray) -> Rows:
         """In the order of the grid: by task, label, d, n, replicate, and then by ``last`` (N,)."""
-        by_name = [np.argsort(np.argsort(np.array(self._columns.values[name], dtype=object))) for name in ("label", "task")]
-        label, task = (ranks[self.codes(name)] for ranks, name in zip(by_name, ("label", "task"), strict=True))
+        label, task = (self._ranks(name)[self.codes(name)] for name in ("label", "task"))
         return self._selected(self._at[np.lexsort((*last, self.replicate, self.n, self.d, label, task))])
 
     @property
@@ -251,8 +251,8 @@ class Rows(Sequence[Row]):
     def names(self, *path: str) -> list[str]:
         """What stands below a path, in order of appearance: the stages of ``"stages"``."""
         depth = len(path)
-        below = (found[depth] for paths in self.layouts for found in paths if len(found) > depth and found[:depth] == path)
-        return list(dict.fromkeys(below))
+        found = (place for paths in self.layouts for place in paths if len(place) > depth)
+        return list(dict.fromkeys(place[depth] for place in found if place[:depth] == path))
 
     def where(
         self,
@@ -278,7 +278,7 @@ class Rows(Sequence[Row]):
         return self._selected(self._at[kept])
 
     def groups(self, *names: str) -> dict[tuple[Any, ...], Rows]:
-        """Those of equal values in columns, or in ``d``, ``n`` or ``replicate``, by these values, in order of appearance."""
+        """Those of equal values in columns, or in ``d``, ``n`` or ``replicate``, by these values as they appear."""
         if not len(self):
             return {}
         key = np.zeros(len(self), dtype=np.int64)
@@ -290,6 +290,10 @@ class Rows(Sequence[Row]):
         parts = np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
         found = (self._selected(self._at[part]) for part in sorted(parts, key=lambda part: int(part[0])))
         return {tuple(group._first(name) for name in names): group for group in found}
+
+    def _ranks(self, name: str) -> np.ndarray:
+        """Places of the distinct texts in the order of texts."""
+        return np.argsort(np.argsort(np.array(self._columns.values[name], dtype=object)))
 
     def _first(self, name: str) -> Any:
         if name in POINT:

@@ -292,9 +292,7 @@ class Store:
         query = f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?"
         found = self._stream(query, (suite, version))
         kinds: dict[tuple[Any, ...], Held] = {}
-        return {
-            cell: kinds.setdefault((status, *made), Held(status, Origin(*made))) for cell, status, *made in found
-        }
+        return {cell: kinds.setdefault((status, *made), Held(status, Origin(*made))) for cell, status, *made in found}
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
         """How many rows there are of each version of a learner, by label, whatever their definitions."""

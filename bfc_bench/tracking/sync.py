@@ -84,7 +84,7 @@ def sync(
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
         known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
-        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")  # of two runs of one curve the one that is shown
+        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")  # of two of one curve the one that is shown
         runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
@@ -200,7 +200,7 @@ class _Writer:
 
         some_metrics = list(_chunks([Metric(*metric) for metric in metrics], METRICS_PER_BATCH))
         some_params = list(_chunks([Param(*param) for param in params.items()], PARAMS_PER_BATCH))
-        # Tags come with the last batch, of which MLflow logs them last: a run whose tag lists its points holds them all.
+        # Tags are in the last batch, of which MLflow logs them last: a run whose tag lists its points holds them all.
         some_tags = [[]] * (max(len(some_metrics), len(some_params), 1) - 1) + [[RunTag(*tag) for tag in tags.items()]]
         for batch in zip_longest(some_metrics, some_params, some_tags, fillvalue=()):
             self.client.log_batch(run_id, *batch)
