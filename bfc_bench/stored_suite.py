@@ -271,16 +271,16 @@ class StoredSuite:
         from bfc_bench.tracking.synced import seen, untouched
 
         directory, page = self.store.directory, self.directory / "report.html"
-        uri, where = default_uri(directory, uri), {"suite": self.name, "version": self.version}
-        made = self.store.made(self.name, self.version)
+        uri, suite, version = default_uri(directory, uri), self.name, self.version
+        made = self.store.made(suite, version)
         if page.exists() and not self.reported:
             self.report()
-        elif (held := untouched(directory, uri, **where, made=made, page=key_of(self.directory))) is not None:
+        elif (held := untouched(directory, uri, suite, version, made, key_of(self.directory))) is not None:
             return SyncReport(curves=held, unchanged=held)
-        done = sync(self.rows(), uri, **where, store_dir=directory, git=git_commit(Path.cwd()))
+        done = sync(self.rows(), uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
         if page.exists():
             self.log_report(uri)
-        seen(directory, uri, **where, made=made, page=key_of(self.directory), curves=done.curves)
+        seen(directory, uri, suite, version, made, key_of(self.directory), done.curves)
         return done
 
     def log_report(self, uri: str | None = None) -> None:

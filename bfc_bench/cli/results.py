@@ -16,6 +16,7 @@ from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bfc_bench.store.row import Row
     from bfc_bench.store.rows import Rows
 
 FITTED_ROWS = 300
@@ -50,6 +51,7 @@ def results(
     from bfc_bench.store.export import csv_bytes, json_bytes, parquet_bytes
     from bfc_bench.stored_suite import open_store
 
+    writers: dict[str, Callable[[Sequence[Row]], bytes | memoryview]]
     writers = {"csv": csv_bytes, "json": json_bytes, "parquet": parquet_bytes}
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")

@@ -54,16 +54,16 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     text = re.sub(r'\s\bid="([^"]+)"', lambda id: f' id="{prefix}-{id[1]}"' if id[1] in used else "", text)
     text = re.sub(r'\s(d|x|y)="[^"]*"', lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), text)
     text = re.sub(r"\n\s*", "\n", text)
-    text = re.sub(r"(<g[^>]*)>\n((?:<use [^>]*/>\n)+)</g>", _shared_style, text)
+    text = re.sub(r"(<g[^>]*)>\n((?:<(?:use|path) [^>]*/>\n)+)</g>", _shared_style, text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
 
 
 def _shared_style(group: re.Match[str]) -> str:
-    """A group of markers with the style that they have in common at the group, from which they inherit it."""
+    """A group of markers or lines with the style that they have in common at the group, from which they inherit it."""
     styles = set(re.findall(r' style="([^"]*)"', group[2]))
-    if len(styles) != 1 or "style=" in group[1]:
-        return group[0]
+    if len(styles) != 1 or "style=" in group[1] or any(re.search(r"(^|; )opacity:", style) for style in styles):
+        return group[0]  # the opacity of a group is not that of each of its members
     markers = re.sub(r' style="[^"]*"', "", group[2])
     return f'{group[1]} style="{styles.pop()}">\n{markers}</g>'

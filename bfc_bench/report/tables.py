@@ -40,7 +40,8 @@ def status_table(rows: Iterable[Row]) -> list[Record]:
 
 def cpu_seconds(rows: Rows) -> float:
     """Of all fits, those without a time left out."""
-    return sum(np.nan_to_num(rows.number("fit_cpu_seconds")).tolist())
+    seconds: list[float] = np.nan_to_num(rows.number("fit_cpu_seconds")).tolist()
+    return sum(seconds)
 
 
 def tuning_table(rows: Iterable[Row]) -> list[Record]:

@@ -23,9 +23,7 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     rows = Rows.of(rows)
     skipped = np.array(rows.column_of("status", lambda status: status == "skipped"), dtype=bool)
     run = rows.at(~skipped)
-    made = Counter(
-        {Origin(*by, learner_version=None): len(group) for by, group in run.groups("release", "device").items()}
-    )
+    made = Counter({Origin(by[0], by[1], None): len(group) for by, group in run.groups("release", "device").items()})
     alike = len(made) < 2 and all(origin.release == version("bfc-bench") for origin in made)
     lines = [] if alike else [f"{_cells(count)} made by {origin}." for origin, count in made.most_common()]
     curves: dict[tuple[str, str, int], set[Origin]] = {}
