@@ -37,7 +37,7 @@ class Gallery:
             stem = f"{plain}-{count}"
         self._taken.add(stem.lower())
         _, svg = save(figure, self.directory / "figures", stem)
-        return Picture(title, inline_svg(svg.read_text(encoding="utf-8"), stem, title), stem)
+        return Picture(title, inline_svg(svg.read_text(encoding="utf-8"), f"f{len(self._taken)}", title), stem)
 
 
 def inline_svg(text: str, prefix: str, title: str) -> Markup:
