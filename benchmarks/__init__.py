@@ -15,6 +15,7 @@ BENCHMARKS = (
     "startup",
     "overhead",
     "planning",
+    "rows",
     "smoke",
 )
 """Modules that need nothing but a CPU, in the order in which they run."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from bfc_bench.errors import OutputError
 
 
-def write_file(path: Path, content: bytes, *, private: bool = False) -> None:
+def write_file(path: Path, content: bytes | memoryview, *, private: bool = False) -> None:
     """Put ``content`` where ``path`` is: whoever looks, and whatever happens, finds all of it or what was there before.
 
     A file that exists keeps its mode. A new one can be read by those who can read its folder, or, where it is

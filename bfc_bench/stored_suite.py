@@ -20,6 +20,7 @@ from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.export import Records, parquet_bytes, rows_frame
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Suite, read_suite
@@ -109,7 +110,7 @@ class OpenStore(Mapping[str, "StoredSuite"]):
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        suites = [(name, len(suite.rows()), len(suite.sessions)) for name, suite in self.items()]
+        suites = [(name, len(suite.columns()), len(suite.sessions)) for name, suite in self.items()]
         return str(pd.DataFrame(suites, columns=["suite", "cells", "runs"])._repr_html_())
 
 
@@ -172,6 +173,10 @@ class StoredSuite:
         """One row per cell; with ``every`` also those made under older definitions of tasks and learners."""
         return self.store.rows(self.name, self.version, every=every)
 
+    def columns(self, *, every: bool = False) -> Rows:
+        """The same as columns: what is computed from many rows is computed from these."""
+        return self.store.columns(self.name, self.version, every=every)
+
     def frame(self, *, every: bool = False) -> pd.DataFrame:
         """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
         return rows_frame(self.rows(every=every))
@@ -180,7 +185,7 @@ class StoredSuite:
         """Error against n, one curve per (task, d, label); the error rate for tasks that have no NMSE."""
         from bfc_bench.analysis.curves import by_task, curves, metric_of
 
-        groups = by_task(self.rows()).values()
+        groups = by_task(self.columns()).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
     def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
@@ -197,7 +202,7 @@ class StoredSuite:
 
     def claims(self) -> Records[Verdict]:
         """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
-        return self._judged(self.rows())
+        return self._judged(self.columns())
 
     def _judged(self, rows: Sequence[Row]) -> Records[Verdict]:
         from bfc_bench.analysis.claims import judge
@@ -214,7 +219,7 @@ class StoredSuite:
         """Two labels, or ``LABEL/STAGE``, by paired tests at every (task, d, n) that both have."""
         from bfc_bench.analysis.compare import compare_labels
 
-        return Records(compare_labels(self.rows(), a, b, metric))
+        return Records(compare_labels(self.columns(), a, b, metric))
 
     def report(self, directory: str | Path | None = None) -> Path:
         """Write the report page with its figures and rows, by default into the store; the path of the page.
@@ -225,7 +230,7 @@ class StoredSuite:
 
         directory = Path(directory or self.directory)
         key = self._key  # before the rows: those that come meanwhile make the page an old one
-        rows = self.rows()
+        rows = self.columns()
         make_folder(directory, private=directory == self.directory)
         write_file(directory / "rows.parquet", parquet_bytes(rows))
         return write_report(
@@ -255,19 +260,27 @@ class StoredSuite:
     def sync(self, uri: str | None = None) -> SyncReport:
         """Log to MLflow what the store has and MLflow lacks, the report included where one was written.
 
-        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. Raises ``TrackingError``.
+        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. MLflow is not even imported where its
+        database is a file that nobody has written since the last sync, and the store holds what it held then.
+        Raises ``TrackingError``.
         """
+        from bfc_bench.report.key import key_of
         from bfc_bench.run.provenance import git_commit
         from bfc_bench.tracking.client import default_uri
-        from bfc_bench.tracking.sync import sync
+        from bfc_bench.tracking.sync import SyncReport, sync
+        from bfc_bench.tracking.synced import seen, untouched
 
-        rows, directory = self.rows(), self.store.directory
-        uri = default_uri(directory, uri)
-        done = sync(rows, uri, suite=self.name, version=self.version, store_dir=directory, git=git_commit(Path.cwd()))
-        if (self.directory / "report.html").exists():
-            if not self.reported:
-                self.report()
+        directory, page = self.store.directory, self.directory / "report.html"
+        uri, suite, version = default_uri(directory, uri), self.name, self.version
+        made = self.store.made(suite, version)
+        if page.exists() and not self.reported:
+            self.report()
+        elif (held := untouched(directory, uri, suite, version, made, key_of(self.directory))) is not None:
+            return SyncReport(curves=held, unchanged=held)
+        done = sync(self.rows(), uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
+        if page.exists():
             self.log_report(uri)
+        seen(directory, uri, suite, version, made, key_of(self.directory), done.curves)
         return done
 
     def log_report(self, uri: str | None = None) -> None:
@@ -277,7 +290,7 @@ class StoredSuite:
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.report_run import log_report
 
-        rows, session = self.rows(), self.sessions[-1]
+        rows, session = self.columns(), self.sessions[-1]
         verdicts = self._judged(rows)
         text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
         log_report(
@@ -301,5 +314,5 @@ class StoredSuite:
 
         from bfc_bench.report.tables import summary_table
 
-        table = pd.DataFrame(summary_table(self.rows(), self.levels))
+        table = pd.DataFrame(summary_table(self.columns(), self.levels))
         return f"<b>{self.name}@{self.version}</b> in {self.store.directory}{table._repr_html_()}"

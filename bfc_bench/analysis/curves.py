@@ -19,6 +19,7 @@ import numpy as np
 from bfc_bench.analysis.intervals import Interval, t_interval
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.row import COLUMNS, Row
+from bfc_bench.store.rows import Rows
 
 FLOOR = 1e-16
 """Relative errors below it, zero included, count as it: no difference beyond float64 rounding is meaningful."""
@@ -210,77 +211,61 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
     column = metric.partition(".")[0]
     if column not in COLUMNS:
         raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")
-    groups: dict[tuple[str, int, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.task, row.d, row.label), []).append(row)
-    found = (_curve(group, metric, stage) for _, group in sorted(groups.items()))
+    groups = Rows.of(rows).groups("task", "d", "label")
+    found = (_curve(group, metric, stage) for _, group in sorted(groups.items(), key=lambda item: item[0]))
     return [curve for curve in found if curve is not None]
 
 
 def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:
     """The curves of ``LABEL`` or ``LABEL/STAGE`` on a task, one per d, those without any value left out."""
     label, _, stage = name.partition("/")
-    mine = [row for row in rows if row.label == label and row.task == task and d in (None, row.d)]
+    mine = Rows.of(rows).where(task=task, label=label, d=d)
     return [curve for curve in curves(mine, metric, stage or None) if any(i.count for i in curve.intervals)]
 
 
-def by_task(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def by_task(rows: Iterable[Row]) -> dict[str, Rows]:
     """Rows by task, in order of appearance."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.task, []).append(row)
-    return groups
+    return {task: group for (task,), group in Rows.of(rows).groups("task").items()}
 
 
 def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:
     """The metric, or ``error_rate`` in the place of ``nmse`` where only that was measured: for binary labels."""
     if metric != "nmse":
         return metric
-    rows = [row for row in rows if row.status == "ok"]
-    binary = all(row.nmse is None for row in rows) and any(row.error_rate is not None for row in rows)
+    found = Rows.of(rows).where(status="ok")
+    binary = np.isnan(found.number("nmse")).all() and not np.isnan(found.number("error_rate")).all()
     return "error_rate" if binary else metric
 
 
-def _curve(rows: list[Row], metric: str, stage: str | None) -> Curve | None:
-    first = rows[0]
-    n = sorted({row.n for row in rows})
-    replicates = sorted({row.replicate for row in rows})
-    column = {size: k for k, size in enumerate(n)}
-    line = {replicate: r for r, replicate in enumerate(replicates)}
+def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
+    (task,), (label,), d = rows.distinct("task"), rows.distinct("label"), int(rows.d[0])
+    n, column = np.unique(rows.n, return_inverse=True)
+    replicates, line = np.unique(rows.replicate, return_inverse=True)
+    _, first = np.unique(line * len(n) + column, return_index=True)
+    if len(first) < len(rows):
+        again = int(np.setdiff1d(np.arange(len(rows)), first)[0])
+        raise UsageError(
+            f"curves: one row per cell expected. Got two for task {task!r}, d={d}, {label!r}, "
+            f"n={rows.n[again]}, replicate {rows.replicate[again]}; select one suite and version first."
+        )
+    ok = rows.ok
     values = np.full((len(replicates), len(n)), math.nan)
-    statuses: list[Counter[str]] = [Counter() for _ in n]
-    seen: set[tuple[int, int]] = set()
-    for row in rows:
-        at = line[row.replicate], column[row.n]
-        if at in seen:
-            raise UsageError(
-                f"curves: one row per cell expected. Got two for task {row.task!r}, d={row.d}, {row.label!r}, "
-                f"n={row.n}, replicate {row.replicate}; select one suite and version first."
-            )
-        seen.add(at)
-        if row.status == "ok":
-            values[at] = _value(row, metric, stage)
-        else:
-            statuses[at[1]][row.status] += 1
-    if np.isnan(values).all() and any(row.status == "ok" for row in rows):
+    path = metric.split(".") if stage is None else ["stages", stage, *metric.split(".")]
+    values[line[ok], column[ok]] = rows.number(*path)[ok]
+    if np.isnan(values).all() and ok.any():
         return None
+    statuses: list[Counter[str]] = [Counter() for _ in n]
+    for k, status in zip(column[~ok].tolist(), rows.at(~ok).column("status"), strict=True):
+        statuses[k][status] += 1
     return Curve(
-        task=first.task,
-        d=first.d,
-        label=first.label,
-        learner=first.learner,
+        task=task,
+        d=d,
+        label=label,
+        learner=rows.distinct("learner")[0],
         metric=metric,
-        n=np.array(n),
-        replicates=tuple(replicates),
+        n=n,
+        replicates=tuple(replicates.tolist()),
         values=values,
         statuses=tuple(dict(at_n) for at_n in statuses),
         stage=stage,
     )
-
-
-def _value(row: Row, metric: str, stage: str | None) -> float:
-    head, *rest = metric.split(".")
-    value: Any = getattr(row, head) if stage is None else row.stages.get(stage, {}).get(head)
-    for key in rest:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else math.nan

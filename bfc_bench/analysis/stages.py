@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from bfc_bench.analysis.curves import FLOOR, scale_of
 from bfc_bench.analysis.intervals import Interval, geometric_mean, t_interval
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import NumberPath, Rows
 
 FINAL = "final"
 """Stands for the final predictor among the stages."""
@@ -68,23 +69,37 @@ def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]
     Of the predictors' errors ``metric`` is taken, where it is a column. Learners that show neither stages, features nor
     errors in parts of the target are left out.
     """
-    values: dict[tuple[str, int, int, str, str, Quantity], list[float]] = defaultdict(list)
-    for row in rows:
-        if row.status == "ok" and (row.stages or row.feature_errors or row.part_errors):
-            final = {metric: getattr(row, metric, None), **(row.chosen.get("measured") or {})}
-            final |= {"feature_errors": row.feature_errors, "part_errors": row.part_errors}
-            for stage, measured in [*row.stages.items(), (FINAL, final)]:
-                for quantity, value in _quantities(measured, metric):
-                    if isinstance(value, int | float) and math.isfinite(value):
-                        clipped = value if scale_of(quantity.kind) == "linear" else max(float(value), FLOOR)
-                        values[row.task, row.d, row.n, row.label, stage, quantity].append(float(clipped))
-    return [StageErrors(*key, tuple(found)) for key, found in values.items()]
+    found = []
+    for (task, d, n, label), rows_here in Rows.of(rows).where(status="ok").groups("task", "d", "n", "label").items():
+        shown = np.zeros(len(rows_here), dtype=bool)
+        places: dict[tuple[str, Quantity], NumberPath] = {}
+        for here, paths in rows_here.by_layout():
+            if any(path[0] in ("stages", "feature_errors", "part_errors") for path in paths):
+                shown |= here
+                places |= dict(_places(paths, metric))
+        rows_shown = rows_here.at(shown)
+        for (stage, quantity), path in places.items():
+            measured = rows_shown.number(*path)
+            measured = measured[~np.isnan(measured)]
+            if quantity.kind == "cka_distance":
+                measured = 1 - measured
+            if scale_of(quantity.kind) == "log":
+                measured = np.maximum(measured, FLOOR)
+            if len(measured):
+                found.append(StageErrors(task, d, n, label, stage, quantity, tuple(measured.tolist())))
+    return found
 
 
-def _quantities(measured: Mapping[str, Any], metric: str) -> Iterator[tuple[Quantity, Any]]:
-    yield Quantity(metric), measured.get(metric)
-    for kind in ("feature_errors", "part_errors", "span_errors"):
-        for part, value in (measured.get(kind) or {}).items():
-            yield Quantity(kind, part), value
-    for layer, value in (measured.get("cka") or {}).items():
-        yield Quantity("cka_distance", layer), 1 - value
+def _places(paths: Sequence[NumberPath], metric: str) -> Iterator[tuple[tuple[str, Quantity], NumberPath]]:
+    """Where rows hold the quantities of each stage, stages in their order, the final predictor last."""
+    stages = dict.fromkeys(path[1] for path in paths if path[0] == "stages" and len(path) > 2)
+    prefixes: dict[str, NumberPath] = {stage: ("stages", stage) for stage in stages}
+    known = set(paths)
+    for stage, prefix in (prefixes | {FINAL: ()}).items():
+        if (*prefix, metric) in known:
+            yield (stage, Quantity(metric)), (*prefix, metric)
+        for kind in ("feature_errors", "part_errors", "span_errors", "cka"):
+            above = (*(prefix or (("chosen", "measured") if kind in ("span_errors", "cka") else ())), kind)
+            for path in paths:
+                if path[:-1] == above:
+                    yield (stage, Quantity("cka_distance" if kind == "cka" else kind, path[-1])), path

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bfc_bench.store.row import Row
+    from bfc_bench.store.rows import Rows
 
 FITTED_ROWS = 300
 """Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
+NUMBERS = ("nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds")
 WIDEST = 60
 """Characters to which the columns of a longer table are filled."""
 
@@ -47,14 +51,15 @@ def results(
     from bfc_bench.store.export import csv_bytes, json_bytes, parquet_bytes
     from bfc_bench.stored_suite import open_store
 
+    writers: dict[str, Callable[[Sequence[Row]], bytes | memoryview]]
     writers = {"csv": csv_bytes, "json": json_bytes, "parquet": parquet_bytes}
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
     with open_store(store) as held:
+        if format == "table" and output is None:
+            _print_table(held[suite].columns(every=every))
+            return
         rows = held[suite].rows(every=every)
-    if format == "table" and output is None:
-        _print_table(rows)
-        return
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     data = writers.get(format, csv_bytes)(rows)
@@ -65,34 +70,45 @@ def results(
         write_file(output, data)
 
 
-def _print_table(rows: Sequence[Row]) -> None:
+def _print_table(rows: Rows) -> None:
     from bfc_bench.store.origins import origin_remarks
 
-    def number(value: float | None) -> str:
-        return "" if value is None else f"{value:.3g}"
-
-    several = len({row.origin for row in rows if row.status != "skipped"}) > 1
-    header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
-    header += ["made by"] if several else []
-    lines = [
-        [
-            *map(str, (row.task, row.label, row.d, row.n, row.replicate, row.status)),
-            *map(number, (row.nmse, row.nmse_trimmed, row.train_nmse, row.fit_cpu_seconds)),
-            row.reason.split("\n")[0],
-            *([str(row.origin)] if several else []),
-        ]
-        for row in rows
-    ]
     out = console()
-    if len(lines) > FITTED_ROWS:
-        _print_columns([header, *lines])
+    header, lines = _lines(rows)
+    if len(rows) > FITTED_ROWS:
+        _print_columns(header, lines)
     else:
-        _print_fitted(header, lines, out)
+        _print_fitted(header, lines(), out)
     for remark in origin_remarks(rows):
         out.print(remark, markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_fitted(header: Sequence[str], lines: Sequence[Sequence[str]], out: Console) -> None:
+def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]]:
+    """The head of the table, and what gives its lines anew each time: a million of them need not be held."""
+    from bfc_bench.store.origins import ORIGIN
+    from bfc_bench.store.row import Origin
+
+    def texts() -> Iterator[Iterable[str]]:
+        yield from (rows.column(name) for name in ("task", "label"))
+        yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
+        yield rows.column("status")
+        yield from (map(number, rows.number(name)) for name in NUMBERS)
+        yield rows.column_of("reason", lambda reason: reason.split("\n")[0])
+        if several:
+            yield map(origin, *map(rows.column, ORIGIN))
+
+    def number(value: float) -> str:
+        return "" if math.isnan(value) else f"{value:.3g}"
+
+    def origin(*made: Any) -> str:
+        return str(Origin(*made))
+
+    several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
+    header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
+    return [*header, *["made by"] * several], lambda: zip(*texts(), strict=True)
+
+
+def _print_fitted(header: Sequence[str], lines: Iterable[Sequence[str]], out: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -102,8 +118,10 @@ def _print_fitted(header: Sequence[str], lines: Sequence[Sequence[str]], out: Co
     out.print(table)
 
 
-def _print_columns(lines: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+def _print_columns(header: Sequence[str], lines: Callable[[], Iterable[Sequence[str]]]) -> None:
+    widths = [len(name) for name in header]
+    for line in lines():
+        widths = list(map(max, widths, map(len, line)))
     form = "".join(f" {{:{min(width, WIDEST)}}} " for width in widths).format
-    for line in lines:
+    for line in chain([header], lines()):
         print(form(*line).rstrip())

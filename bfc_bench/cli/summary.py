@@ -17,7 +17,7 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
     from bfc_bench.report.tables import summary_table
     from bfc_bench.store.origins import origin_remarks
 
-    rows, levels = stored.rows(), stored.levels
+    rows, levels = stored.columns(), stored.levels
     records = summary_table(rows, levels)
     if records:
         shown = {"task": "task", "d": "d", "label": "learner", "n": "n", "error": "NMSE at n [95 %]"}

@@ -37,19 +37,33 @@ class Gallery:
             stem = f"{plain}-{count}"
         self._taken.add(stem.lower())
         _, svg = save(figure, self.directory / "figures", stem)
-        return Picture(title, inline_svg(svg.read_text(encoding="utf-8"), stem, title), stem)
+        return Picture(title, inline_svg(svg.read_text(encoding="utf-8"), f"f{len(self._taken)}", title), stem)
 
 
 def inline_svg(text: str, prefix: str, title: str) -> Markup:
     """A matplotlib SVG file as an element of a page.
 
     Ids start with ``prefix``, so that drawings in one page do not share any; prologue, metadata and style rules, which
-    would name outside addresses or apply to the whole page, are left out.
+    would name outside addresses or apply to the whole page, are left out. So are ids that nothing refers to, indents,
+    digits of places beyond a hundredth of a point, and styles that markers share: a third of the text.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
+    used = set(re.findall(r"#([^\s\")]+)", text))
+    text = re.sub(r'\s\bid="([^"]+)"', lambda id: f' id="{prefix}-{id[1]}"' if id[1] in used else "", text)
+    text = re.sub(r'\s(d|x|y)="[^"]*"', lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), text)
+    text = re.sub(r"\n\s*", "\n", text)
+    text = re.sub(r"(<g[^>]*)>\n((?:<(?:use|path) [^>]*/>\n)+)</g>", _shared_style, text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
+
+
+def _shared_style(group: re.Match[str]) -> str:
+    """A group of markers or lines with the style that they have in common at the group, from which they inherit it."""
+    styles = set(re.findall(r' style="([^"]*)"', group[2]))
+    if len(styles) != 1 or "style=" in group[1] or any(re.search(r"(^|; )opacity:", style) for style in styles):
+        return group[0]  # the opacity of a group is not that of each of its members
+    markers = re.sub(r' style="[^"]*"', "", group[2])
+    return f'{group[1]} style="{styles.pop()}">\n{markers}</g>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,7 @@ from bfc_bench.report.layout import Table, TableCell, estimate, listing
 from bfc_bench.report.style import assign
 from bfc_bench.store.origins import origin_remarks
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 
 PROBLEMS = {
     "status": "status",
@@ -66,8 +68,10 @@ def write_report(
     """
     make_folder(directory)
     gallery = Gallery(directory)
-    measured = {row.label for row in rows}
-    styles = assign([*(label for label in _labels(suite) if label in measured), *(row.label for row in rows)])
+    rows = Rows.of(rows)
+    measured = rows.distinct("label")
+    styles = assign([*(label for label in _labels(suite) if label in measured), *measured])
+    statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
     definitions = {task["name"]: {k: v for k, v in task.items() if k != "name"} for task in suite.get("task", ())}
     groups = by_task(rows)
     sections = [
@@ -92,9 +96,9 @@ def write_report(
         rows=rows,
         origins=origin_remarks(rows),
         styles=styles,
-        statuses={status: count for status in tables.STATUSES if (count := sum(row.status == status for row in rows))},
-        cpu_seconds=sum(row.fit_cpu_seconds or 0.0 for row in rows),
-        finished_at=max((row.finished_at for row in rows if row.finished_at), default=None),
+        statuses={status: statuses[status] for status in tables.STATUSES if statuses[status]},
+        cpu_seconds=tables.cpu_seconds(rows),
+        finished_at=max(finished[finished > 0].tolist(), default=None),
         status_grid=_status(rows, list(definitions), list(styles)),
         learners=_learners(rows, list(styles)),
         sections=sections,
@@ -138,7 +142,7 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
     return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
 
-def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) -> Table:
+def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> Table:
     records = tables.status_table(rows)
     tasks = list(dict.fromkeys([*tasks, *(record["task"] for record in records)]))
     records.sort(key=lambda record: (tasks.index(record["task"]), labels.index(record["label"])))
@@ -146,9 +150,12 @@ def _status(rows: Sequence[Row], tasks: Sequence[str], labels: Sequence[str]) ->
     return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
 
 
-def _learners(rows: Sequence[Row], labels: Sequence[str]) -> Table:
-    first = {row.label: row for row in reversed(rows)}
-    records = [{"label": x, "learner": first[x].learner, "options": as_text(first[x].options)} for x in labels]
+def _learners(rows: Rows, labels: Sequence[str]) -> Table:
+    of = {label: group for (label,), group in rows.groups("label").items()}
+    records = [
+        {"label": x, "learner": of[x].distinct("learner")[0], "options": as_text(of[x].distinct("options")[0])}
+        for x in labels
+    ]
     return listing(
         "", records, {"label": "learner", "learner": "plugin", "options": "options (a tuned one may differ)"}
     )

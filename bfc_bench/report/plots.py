@@ -29,6 +29,10 @@ METRIC_NAMES = {
     "error_rate": "error rate",
     "train_nmse": "training NMSE",
 }
+MANY = 20
+"""Up to so many replicates each is drawn as a dot; more of them as what most of them span."""
+MOST = (0.05, 0.95)
+"""The quantiles between which most replicates lie."""
 ARROW_UP = Path([(0, 0), (0, 1), (-0.3, 0.6), (0, 1), (0.3, 0.6)], [1, 2, 1, 2, 2])
 ARROW_DOWN = ARROW_UP.transformed(Affine2D().scale(1, -1))
 
@@ -36,10 +40,11 @@ ARROW_DOWN = ARROW_UP.transformed(Affine2D().scale(1, -1))
 def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Figure:
     """Error against n, both logarithmic, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
+    Of more than ``MANY`` replicates a second band shows the range from the 5 % to the 95 % quantile in place of dots.
     Errors that may be negative, those in parts of the target, have a linear axis and arithmetic means.
     The axes span the measured values: an interval that is wider, as at R = 2 or 3, runs out of the panel. A size at
-    which a replicate failed has an open marker and a bar from the median to the worst value; a size at which every
-    replicate failed has a cross at the top.
+    which a replicate failed has an open marker and, where replicates are dots, a bar from the median to the worst; a
+    size at which every replicate failed has a cross at the top.
     """
     panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
     labels = in_order((curve.label for curve in curves), styles)
@@ -58,11 +63,10 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
     mean = "mean" if linear else "geometric mean"
-    notes = [f"Line: {mean} of the replicates. Band: its 95 % t-interval. Dots: replicates."]
-    if any(curve.failures.any() for curve in curves):
-        notes.append(
-            "Open marker: a replicate failed; bar: from median to worst of the others. Cross at the top: all failed."
-        )
+    notes = [f"Line: {mean} of the replicates. {_bands(len(curve.replicates) for curve in curves)}"]
+    if failing := [len(curve.replicates) for curve in curves if curve.failures.any()]:
+        bar = "; bar: from median to worst of the others" * (min(failing) <= MANY)
+        notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
     drawn = [
         label for label in labels if label in {c.label for c in curves if np.isfinite(c.mean).any() or c.failures.any()}
     ]
@@ -70,6 +74,27 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
         notes.append(f"No values, see the skips: {', '.join(missing)}.")
     dress(figure, title, drawn, styles, notes)
     return figure
+
+
+def _bands(replicates: Iterable[int]) -> str:
+    """What bands and dots are, for curves of so many replicates each."""
+    counts = {count > MANY for count in replicates}
+    if True not in counts:
+        return "Band: its 95 % t-interval. Dots: replicates."
+    dots = " Dots: replicates, where there are no more than that." * (False in counts)
+    return f"Inner band: its 95 % t-interval. Outer band: {most('replicates')}.{dots}"
+
+
+def most(what: str) -> str:
+    """In words, what is drawn of many replicates in place of dots."""
+    return f"from the 5 % to the 95 % quantile, for more than {MANY} {what}"
+
+
+def spread(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The quantiles ``MOST`` of values (R, K) over R, nan left out: two arrays (K,), nan where nothing is left."""
+    columns = [column[~np.isnan(column)] for column in np.asarray(values, dtype=float).T]
+    lo, hi = np.array([np.quantile(column, MOST) if column.size else (np.nan, np.nan) for column in columns]).T
+    return lo, hi
 
 
 def _shown(curve: Curve) -> np.ndarray:
@@ -83,11 +108,18 @@ def _curve(panel: Axes, curve: Curve, style: Style) -> None:
     measured, failed = np.isfinite(curve.values).any(axis=0), curve.failures > 0
     band = measured & np.isfinite(curve.lo)
     panel.fill_between(n[band], curve.lo[band], curve.hi[band], color=colour, alpha=0.13, linewidth=0)
-    markers(np.tile(n, len(curve.values)), _shown(curve).ravel(), "o", markersize=2.4, alpha=0.4)
+    if len(curve.replicates) > MANY:
+        lo, hi = spread(_shown(curve))
+        panel.fill_between(n, lo, hi, facecolor=colour, alpha=0.08, linewidth=0)
+        for edge in (lo, hi):
+            panel.plot(n, edge, color=colour, linewidth=0.6, alpha=0.7, linestyle=style.line)
+    else:
+        markers(np.tile(n, len(curve.values)), _shown(curve).ravel(), "o", markersize=2.4, alpha=0.4)
     markers(n[measured], curve.mean[measured], style.marker, linestyle=style.line, linewidth=1.7, label=curve.label)
     some, none = measured & failed, ~measured & failed
-    panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
-    markers(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
+    if len(curve.replicates) <= MANY:
+        panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
+        markers(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
     markers(n[some], curve.mean[some], style.marker, markersize=5.5, markerfacecolor="white", zorder=3)
     across = panel.get_xaxis_transform()
     markers(n[none], np.full(none.sum(), 0.97), "x", markersize=6, markeredgewidth=1.6, transform=across, clip_on=False)
@@ -132,8 +164,9 @@ def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: S
             _thresholds(panel, {d * shift: scaling.thresholds[d] for d in scaling.measured_dims}, styles[label])
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
+    many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
     notes = [
-        "Marker: median of the replicates. Dots: replicates.",
+        f"Marker: median of the replicates. Dots: replicates{many_bars(many)}.",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
     ]
     drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
@@ -146,6 +179,9 @@ def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> Non
     for d, threshold in at.items():
         for censored, marker, size in ((None, "o", 3), ("right", ARROW_UP, 13), ("left", ARROW_DOWN, 13)):
             n = sorted({crossing.n for crossing in threshold.crossings if crossing.censored == censored})
+            if censored is None and len(n) > MANY:
+                panel.vlines(d, *spread(np.array(n)[:, None]), color=style.colour, linewidth=4, alpha=0.3)
+                continue
             markers([d] * len(n), n, marker, markersize=size, alpha=1 if censored else 0.45)
     medians = {d: threshold.median[0] for d, threshold in at.items() if threshold.median[0] == threshold.median[1]}
     markers(list(medians), list(medians.values()), style.marker, linestyle=style.line, linewidth=1.5)
@@ -173,12 +209,13 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
             _features(panel, own, styles[label])
         panel.set_title(f"{layer}, d = {d}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "feature error P (relative)", "")
+    many = any(len(found.values) > MANY for found in errors)
     dress(
         figure,
         title,
         labels,
         styles,
-        ["Marker: geometric mean of the replicates, a learner's stages joined. Dots: replicates."],
+        [f"Marker: geometric mean of the replicates, a learner's stages joined. Dots: replicates{many_bars(many)}."],
     )
     return figure
 
@@ -187,9 +224,17 @@ def _features(panel: Axes, own: Mapping[int, StageErrors], style: Style) -> None
     """One learner in one panel: the feature errors on each of its lines."""
     markers = Markers(panel, style.colour)
     for line, found in own.items():
+        if len(found.values) > MANY:
+            panel.hlines(line, *spread(np.array(found.values)[:, None]), color=markers.colour, linewidth=5, alpha=0.25)
+            continue
         markers(found.values, np.full(len(found.values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
     means = [found.interval.mean for found in own.values()]
     markers(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
+
+
+def many_bars(many: bool) -> str:
+    """What to add to a note on dots where ``many`` replicates are drawn as a bar."""
+    return f"; bar: {most('of them')}" * many
 
 
 def in_order(labels: Iterable[str], styles: Styles | None) -> list[str]:

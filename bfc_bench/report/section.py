@@ -21,6 +21,7 @@ from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot
 from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import MISSING, Record, number, sample_size
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.targets.harmonics import part_degree
 
 HEAVY_TAIL = 1.5
@@ -81,7 +82,7 @@ class _Task:
     """A task's rows with what is computed from them once."""
 
     name: str
-    rows: Sequence[Row]
+    rows: Rows
     metric: str
     styles: Styles
     found: Sequence[Curve]
@@ -110,6 +111,7 @@ def build(
 
     ``asymptotic`` are exponents of N* as d grows that theorems give, by label.
     """
+    rows = Rows.of(rows)
     metric = metric_of(rows, metric)
     trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if metric == "nmse" else []
     found = curves(rows, metric)
@@ -317,7 +319,7 @@ def _with_exponents(task: _Task) -> list[Scaling]:
 
 def _degree_curves(task: _Task) -> dict[tuple[int, str], dict[int, Curve]]:
     """Errors per degree by (d, label), then degree."""
-    degrees = {degree: part for row in task.rows for part in row.part_errors if (degree := part_degree(part))}
+    degrees = {degree: part for part in task.rows.names("part_errors") if (degree := part_degree(part))}
     found: dict[tuple[int, str], dict[int, Curve]] = {}
     for degree, part in sorted(degrees.items()):
         for curve in curves(task.rows, f"part_errors.{part}"):

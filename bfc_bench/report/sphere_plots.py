@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.theory import harmonics_slope
-from bfc_bench.report.plots import METRIC_NAMES, Markers, in_order, name_axes
+from bfc_bench.report.plots import MANY, METRIC_NAMES, Markers, in_order, many_bars, most, name_axes, spread
 from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
@@ -40,14 +40,19 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
             markers, r2 = Markers(panel, style.colour), np.maximum(1 - curve.values, LEAST)
             mean, lo, hi = (np.maximum(1 - error, LEAST) for error in (curve.mean, curve.hi, curve.lo))
             panel.vlines(n, lo, hi, color=style.colour, linewidth=1, alpha=0.6)
-            markers(np.tile(n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
+            if len(r2) > MANY:
+                panel.vlines(n, *spread(r2), color=style.colour, linewidth=3, alpha=0.25)
+            else:
+                markers(np.tile(n, len(r2)), r2.ravel(), "o", markersize=2.4, alpha=0.4)
             markers(n, mean, style.marker, linestyle=style.line, linewidth=1.5)
             if sizes[0] <= harmonics_dimension(d, degree) <= sizes[-1]:
                 panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
         panel.set_title(f"{label}, d = {d}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "training points n", "R² of the degree")
+    many = any(len(curve.replicates) > MANY for by_degree in curves.values() for curve in by_degree.values())
+    dots = f"Wide bar: {most('replicates')}" if many else "Dots: replicates"
     notes = [
-        "Line: mean of the replicates. Bar: its 95 % t-interval. Dots: replicates. "
+        f"Line: mean of the replicates. Bar: its 95 % t-interval. {dots}. "
         "Dotted: n = B(d, k), the number of harmonics of degree k.",
         f"R² is an unbiased estimate, which may come out above 1; below {LEAST:g} it is drawn there.",
     ]
@@ -84,8 +89,10 @@ def exponent_lines(
             _line(panel, scaling, styles[scaling.label], (asymptotic or {}).get(scaling.label))
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
+    many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
     notes = [
-        "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. Dots: replicates.",
+        "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. "
+        f"Dots: replicates{many_bars(many)}.",
         f"Dashed: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
     ]
     if asymptotic:
@@ -98,7 +105,10 @@ def _line(panel: Axes, scaling: Scaling, style: Style, asymptotic: float | None)
     markers, fit = Markers(panel, style.colour), scaling.exponent
     for d, crossings in scaling.crossings.items():
         known = [crossing.n for crossing in crossings if crossing.censored is None]
-        markers([d] * len(known), known, style.marker, markersize=3.5, alpha=0.6)
+        if len(known) > MANY:
+            panel.vlines(d, *spread(np.array(known)[:, None]), color=style.colour, linewidth=4, alpha=0.3)
+        else:
+            markers([d] * len(known), known, style.marker, markersize=3.5, alpha=0.6)
     if fit.refused:
         return
     span = np.geomspace(fit.dims[0], fit.dims[-1], 20)

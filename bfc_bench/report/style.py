@@ -76,6 +76,7 @@ def grid(count: int, columns: int, *, width: float | None = None, height: float 
         spare.remove()
     for axes in panels[:count]:
         axes.tick_params(which="both", labelbottom=True, labelsize=9, color=FAINT, labelcolor=INK)
+        axes.tick_params(which="minor", labelbottom=False, labelleft=False)  # they have no text, which takes its time
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(FAINT)
         axes.grid(which="major", color="#e4e4e4", linewidth=0.7)
@@ -160,12 +161,22 @@ def tick_text(value: float, plain: bool = True) -> str:
     return power if mantissa == 1 else f"{mantissa}·{power}"
 
 
+def _lay_out(figure: Figure) -> None:
+    """Solve the layout once, for text as the PNG has it; with an engine left each file would be drawn twice."""
+    engine, dpi = figure.get_layout_engine(), figure.dpi
+    if engine is not None:
+        figure.dpi = DPI
+        engine.execute(figure)
+        figure.dpi = dpi
+        figure.set_layout_engine(None)
+
+
 def save(figure: Figure, directory: Path, stem: str) -> tuple[Path, Path]:
     """Write ``stem.png`` at 150 dots per inch and ``stem.svg`` with text as text; equal figures give equal files."""
     make_folder(directory)
     png, svg = BytesIO(), BytesIO()
+    _lay_out(figure)
     figure.savefig(png, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
-    figure.set_layout_engine("none")  # the layout is solved: the second file need not solve it again
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem}):
         figure.savefig(svg, format="svg", facecolor="white", metadata={"Date": None})
     paths = directory / f"{stem}.png", directory / f"{stem}.svg"

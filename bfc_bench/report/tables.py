@@ -6,13 +6,16 @@ import json
 import math
 import re
 import statistics
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, get_args
+
+import numpy as np
 
 from bfc_bench.analysis.curves import by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.row import Row, Status
+from bfc_bench.store.rows import Rows
 
 Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)
@@ -22,29 +25,38 @@ MISSING = "\N{EN DASH}"
 
 def status_table(rows: Iterable[Row]) -> list[Record]:
     """Cells per (task, label): how many of each status, and their CPU time in seconds."""
-    groups = {
-        key: group for rows_of in by_task(rows).values() for key, group in _grouped(rows_of, "task", "label").items()
-    }
-    statuses = sorted({row.status for group in groups.values() for row in group}, key=STATUSES.index)
-    return [
-        {"task": task, "label": label, "cells": len(group)}
-        | {status: sum(row.status == status for row in group) for status in statuses}
-        | {"cpu_seconds": sum(row.fit_cpu_seconds or 0.0 for row in group)}
-        for (task, label), group in groups.items()
-    ]
+    rows = Rows.of(rows)
+    statuses = sorted(rows.distinct("status"), key=STATUSES.index)
+    records = []
+    for (task, label), group in _by_task_and_label(rows).items():
+        counts = Counter(group.column("status"))
+        records.append(
+            {"task": task, "label": label, "cells": len(group)}
+            | {status: counts[status] for status in statuses}
+            | {"cpu_seconds": cpu_seconds(group)}
+        )
+    return records
+
+
+def cpu_seconds(rows: Rows) -> float:
+    """Of all fits, those without a time left out."""
+    seconds: list[float] = np.nan_to_num(rows.number("fit_cpu_seconds")).tolist()
+    return sum(seconds)
 
 
 def tuning_table(rows: Iterable[Row]) -> list[Record]:
     """Per (task, label): candidates tried per cell, how often each was chosen, oracle facts used, options."""
     records = []
-    for (task, label), group in _grouped((row for row in rows if row.status == "ok"), "task", "label").items():
-        counts = sorted({int(row.chosen.get("candidates") or 1) for row in group})
-        choices = Counter(_assignments(row.chosen.get("tuned") or {}) for row in group)
-        oracle = sorted({fact for row in group for fact in row.chosen.get("oracle") or ()})
-        tuned = {name for row in group for name in row.chosen.get("tuned") or {}}
-        fixed = {name: value for name, value in group[0].options.items() if name not in tuned}
+    for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
+        candidates = group.number("chosen", "candidates")
+        counts = np.unique(np.where(candidates > 0, candidates, 1)).astype(int).tolist()
+        choices = Counter(group.column_of("tuned", lambda tuned: _assignments(tuned or {})))
+        oracle = sorted({fact for facts in group.distinct("oracle") for fact in facts or ()})
+        tuned = {name for values in group.distinct("tuned") for name in values or {}}
+        fixed = {name: value for name, value in group.distinct("options")[0].items() if name not in tuned}
         records.append(
-            {"task": task, "label": label, "learner": group[0].learner, "candidates": "-".join(map(str, counts))}
+            {"task": task, "label": label, "learner": group.distinct("learner")[0]}
+            | {"candidates": "-".join(map(str, counts))}
             | {"chosen": "; ".join(f"{choice} ({count})" for choice, count in choices.most_common() if choice)}
             | {"oracle": ", ".join(oracle), "options": _assignments(fixed)}
         )
@@ -54,16 +66,17 @@ def tuning_table(rows: Iterable[Row]) -> list[Record]:
 def cost_table(rows: Iterable[Row]) -> list[Record]:
     """Per (task, label): CPU seconds in all and per cell at the largest n (tuning included), peak memory, device."""
     records = []
-    for (task, label), group in _grouped((row for row in rows if row.status == "ok"), "task", "label").items():
-        largest = max(row.n for row in group)
-        seconds = [row.fit_cpu_seconds for row in group if row.n == largest and row.fit_cpu_seconds is not None]
-        memory = [row.peak_memory_bytes for row in group if row.peak_memory_bytes is not None]
+    for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
+        largest = int(group.n.max())
+        seconds = group.where(n=largest).number("fit_cpu_seconds")
+        seconds, memory = seconds[~np.isnan(seconds)], group.number("peak_memory_bytes")
+        memory = memory[~np.isnan(memory)]
         records.append(
             {"task": task, "label": label, "cells": len(group)}
-            | {"cpu_seconds": sum(row.fit_cpu_seconds or 0.0 for row in group), "largest_n": largest}
-            | {"cpu_seconds_at_largest_n": statistics.median(seconds) if seconds else None}
-            | {"peak_memory_mb": max(memory) / 1e6 if memory else None}
-            | {"device": ", ".join(sorted({row.device for row in group if row.device}))}
+            | {"cpu_seconds": cpu_seconds(group), "largest_n": largest}
+            | {"cpu_seconds_at_largest_n": statistics.median(seconds.tolist()) if len(seconds) else None}
+            | {"peak_memory_mb": float(memory.max()) / 1e6 if len(memory) else None}
+            | {"device": ", ".join(sorted(filter(None, group.distinct("device"))))}
         )
     return records
 
@@ -73,10 +86,12 @@ def problem_table(rows: Iterable[Row]) -> list[Record]:
 
     Failures come first, cautions next, skips last.
     """
-    groups = _grouped((row for row in rows if row.status != "ok" or row.reason), "status", "task", "label", "reason")
+    rows = Rows.of(rows)
+    with_reason = np.array(rows.column_of("reason", bool), dtype=bool)
+    groups = rows.at(~rows.ok | with_reason).groups("status", "task", "label", "reason")
     return [
         {"status": status, "task": task, "label": label, "reason": reason or "no reason given", "cells": len(group)}
-        | {"d": _listed(row.d for row in group), "n": _listed(row.n for row in group)}
+        | {"d": _listed(group.d), "n": _listed(group.n)}
         for (status, task, label, reason), group in sorted(groups.items(), key=lambda item: _severity(item[0][0]))
     ]
 
@@ -93,7 +108,7 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
     records = []
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
-        cells = {key: Counter(row.status for row in members) for key, members in _grouped(group, "d", "label").items()}
+        cells = {key: Counter(members.column("status")) for key, members in group.groups("d", "label").items()}
         for curve in curves(group, used):
             measured = [
                 (int(n), interval) for n, interval in zip(curve.n, curve.intervals, strict=True) if interval.count
@@ -154,16 +169,13 @@ def _size(n: float) -> str:
     return f"{n:.0f}" if n >= 100 else f"{n:.3g}"
 
 
-def _grouped(rows: Iterable[Row], *fields: str) -> dict[tuple[Any, ...], list[Row]]:
-    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[tuple(getattr(row, name) for name in fields)].append(row)
-    return dict(groups)
+def _by_task_and_label(rows: Rows) -> dict[tuple[Any, ...], Rows]:
+    return {key: group for of_task in by_task(rows).values() for key, group in of_task.groups("task", "label").items()}
 
 
 def _assignments(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={json.dumps(value)}" for name, value in options.items())
 
 
-def _listed(values: Iterator[int]) -> str:
-    return ", ".join(map(str, sorted(set(values))))
+def _listed(values: np.ndarray) -> str:
+    return ", ".join(map(str, np.unique(values).tolist()))

@@ -10,6 +10,8 @@ from math import frexp
 from statistics import median
 from typing import TypeAlias
 
+import numpy as np
+
 from bfc_bench.config import canonical_json
 from bfc_bench.learner import Cost, TaskFacts
 from bfc_bench.run.admission import ask, batch_key, skip_reason
@@ -17,6 +19,7 @@ from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin, Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Held
 from bfc_bench.tasks.task import Problem
 
@@ -240,17 +243,16 @@ class Costs:
         self._known: dict[Where, float] = {}
         seen: dict[Where, list[float]] = {}
         rates: dict[str, list[float]] = {}
-        for row in history:
-            if row.status != "ok" or row.label not in grid.entries or row.fit_cpu_seconds is None:
+        ok = Rows.of(history).where(status="ok")
+        for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
+            if label not in grid.entries or made_on != device:
                 continue
-            if row.device != device:
-                continue
-            where = (row.label, row.d, row.n)
-            seen.setdefault(where, []).append(row.fit_cpu_seconds)
-            if cost := self._cost(where):
-                rates.setdefault(row.label, []).append(row.fit_cpu_seconds / cost.flops)
-        self._seen = {key: median(values) for key, values in seen.items()}
-        self._rates = {label: median(values) for label, values in rates.items()}
+            seconds = group.number("fit_cpu_seconds")
+            seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
+            if cost := self._cost((label, d, n)):
+                rates.setdefault(label, []).extend(found / cost.flops for found in measured)
+        self._seen = {key: median(values) for key, values in seen.items() if values}
+        self._rates = {label: median(values) for label, values in rates.items() if values}
 
     def seconds(self, cell: Cell) -> float:
         """The estimate for one cell."""

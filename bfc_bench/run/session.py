@@ -77,7 +77,7 @@ def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "",
     )
     held = store.held(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
-    history = store.rows(suite.name, suite.version) if store and missing else []
+    history = store.columns(suite.name, suite.version) if store and missing else []
     plan = make_plan(grid, common, held, history, redo=redo)
     for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
         if label in grid.entries and (others := _without(versions, grid.entries[label].learner.version)):

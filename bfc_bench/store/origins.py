@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from importlib.metadata import version
 
+import numpy as np
+
 from bfc_bench.store.row import Origin, Row
+from bfc_bench.store.rows import Rows
+
+ORIGIN = ("release", "device", "learner_version")
 
 
 def origin_remarks(rows: Iterable[Row]) -> list[str]:
@@ -15,13 +20,15 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     What made them, where that is more than one release and device, or another release than the installed one; and for
     each label the curves of which some points were made by one and some by another, learner versions included.
     """
-    run = [row for row in rows if row.status != "skipped"]
-    made = Counter(Origin(row.release, row.device, None) for row in run)
+    rows = Rows.of(rows)
+    skipped = np.array(rows.column_of("status", lambda status: status == "skipped"), dtype=bool)
+    run = rows.at(~skipped)
+    made = Counter({Origin(by[0], by[1], None): len(group) for by, group in run.groups("release", "device").items()})
     alike = len(made) < 2 and all(origin.release == version("bfc-bench") for origin in made)
     lines = [] if alike else [f"{_cells(count)} made by {origin}." for origin, count in made.most_common()]
     curves: dict[tuple[str, str, int], set[Origin]] = {}
-    for row in run:
-        curves.setdefault((row.label, row.task, row.d), set()).add(row.origin)
+    for label, task, d, *origin in run.groups("label", "task", "d", *ORIGIN):
+        curves.setdefault((label, task, d), set()).add(Origin(*origin))
     mixed: dict[str, dict[str, list[int]]] = {}
     for (label, task, d), origins in sorted(curves.items()):
         if len(origins) > 1:

@@ -106,13 +106,7 @@ class Row:
         ``part_errors`` kept among the feature errors, are put where they belong. What learners said is made visible:
         earlier releases stored it as it came, escape sequences for terminals included.
         """
-        known = {
-            name: all_visible(value) if name in _SAID else value for name, value in values.items() if name in _KNOWN
-        }
-        if "part_errors" not in values:
-            stages = {name: _with_parts(measured) for name, measured in known.get("stages", {}).items()}
-            known = _with_parts(known) | {"stages": stages}
-        return cls(**known)
+        return cls(**present(values))
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Row:
@@ -131,6 +125,20 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+
+def present(values: Mapping[str, Any], *, clean: bool = False) -> dict[str, Any]:
+    """Columns of this release, as far as they are there, from what ``as_dict`` of this release or another one gave.
+
+    ``clean`` where nothing in it is unseen.
+    """
+    known = {name: value for name, value in values.items() if name in _KNOWN}
+    if not clean:
+        known |= {name: all_visible(known[name]) for name in _SAID & known.keys()}
+    if "part_errors" not in values:
+        stages = {name: _with_parts(measured) for name, measured in known.get("stages", {}).items()}
+        known = _with_parts(known) | {"stages": stages}
+    return known
 
 
 @cache

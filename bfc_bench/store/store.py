@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import time
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -17,12 +20,14 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic_core import to_json
+import numpy as np
+from pydantic_core import from_json, to_json
 
-from bfc_bench.config import canonical_json, digest_text
+from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
-from bfc_bench.store.row import Origin, Row
+from bfc_bench.store.row import Origin, Row, present
+from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
 
 SCHEMA = 2
@@ -81,6 +86,7 @@ class Store:
         self.directory = Path(directory)
         self.path = self.directory / "results.sqlite"
         self._opened = ExitStack()
+        self._columns: tuple[tuple[Any, ...], Rows] | None = None
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
@@ -236,19 +242,70 @@ class Store:
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
-        query = f"SELECT row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
-        return [Row.read(json.loads(text)) for (text,) in self._read(query, (suite, version))]
+        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
+        with self._snapshot():
+            return [self._row(rowid) for (rowid,) in self._read(query, (suite, version))]
+
+    def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
+        """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
+
+        What was read last is given again while nobody has written.
+        """
+        asked = (suite, version, every, self._state())
+        if self._columns is None or self._columns[0] != asked:
+            self._columns = None
+            self._columns = asked, self._as_columns(suite, version, every)
+        return self._columns[1]
+
+    def _as_columns(self, suite: str, version: int, every: bool) -> Rows:
+        taken, rowids = Builder(), array("q")
+        query = f"SELECT rowid, row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        for rowid, text in self._stream(query, (suite, version)):
+            taken.add(_values(text))
+            rowids.append(rowid)
+        return taken.rows(lambda i: self._row(rowids[i])).ordered(np.array(rowids, dtype=np.int64))
+
+    def _row(self, rowid: int) -> Row:
+        found = self._read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
+        if not found:
+            raise StoreError(f"A row of the store in {self.directory} was replaced while it was read; read again.")
+        return Row(**_values(found[0][0]))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Inside, all that is read is of one moment, whoever writes meanwhile."""
+        self._read("BEGIN", ())
+        try:
+            yield
+        finally:
+            self._read("ROLLBACK", ())
+
+    def _state(self) -> tuple[int, int]:
+        """What changes with every write to the file, by this connection or another one."""
+        return int(self._read("PRAGMA data_version", ())[0][0]), self._db.total_changes
 
     def digest(self, suite: str, version: int) -> str:
         """A hash of the current rows of a suite, without reading what they say."""
-        query = f"SELECT row FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
-        return digest_text("\n".join(text for (text,) in self._read(query, (suite, version))))
+        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
+        found = hashlib.blake2b(digest_size=8)
+        with self._snapshot():
+            for i, (rowid,) in enumerate(self._read(query, (suite, version))):
+                ((text,),) = self._read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
+                found.update(f"{chr(10) * (i > 0)}{text}".encode())
+        return found.hexdigest()
+
+    def made(self, suite: str, version: int) -> list[tuple[str, float | None]]:
+        """When each of the current rows of a suite was made, by cell: other rows, other times."""
+        query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
+        return sorted((cell, json.loads(text or "null")) for cell, text in self._stream(query, (suite, version)))
 
     def held(self, suite: str, version: int) -> dict[str, Held]:
         """Status and origin by cell, without reading the rows."""
         origin = '"release", device, learner_version' if self._notes_origins else "NULL, NULL, NULL"
-        found = self._read(f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?", (suite, version))
-        return {cell: Held(status, Origin(*made)) for cell, status, *made in found}
+        query = f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?"
+        found = self._stream(query, (suite, version))
+        kinds: dict[tuple[Any, ...], Held] = {}
+        return {cell: kinds.setdefault((status, *made), Held(status, Origin(*made))) for cell, status, *made in found}
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
         """How many rows there are of each version of a learner, by label, whatever their definitions."""
@@ -275,11 +332,26 @@ class Store:
         """Name and version of every suite with a run in this store."""
         return [(name, version) for name, version in self._read("SELECT DISTINCT suite, version FROM sessions", ())]
 
+    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[Any]:
+        try:
+            yield from self._db.execute(query, values)
+        except sqlite3.Error as error:
+            raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+
     def _read(self, query: str, values: Sequence[Any]) -> list[Any]:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+
+
+_SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
+"""In JSON, what may stand for something unseen."""
+
+
+def _values(text: str) -> dict[str, Any]:
+    """What a stored row says, by column."""
+    return present(from_json(text), clean=_SUSPECT.search(text) is None)
 
 
 @contextmanager
@@ -317,16 +389,16 @@ def _connect_to_copy(path: Path, log: Path) -> sqlite3.Connection:
     """The file and its log as they are now, merged outside their directory. The copy has no name: it goes with the
     connection."""
     with TemporaryDirectory(prefix="bfc-bench-") as folder:
-        before = _state(path, log)
+        before = _sizes(path, log)
         copies = [Path(shutil.copyfile(file, Path(folder, file.name))) for file in (path, log)]
-        if _state(path, log) != before:
+        if _sizes(path, log) != before:
             raise StoreError(f"{path} is being written from elsewhere and cannot be copied; read it there.")
         db = _connect(copies[0], "rw")
         db.execute("PRAGMA journal_mode = DELETE").fetchone()
         return db
 
 
-def _state(*files: Path) -> list[tuple[int, int]]:
+def _sizes(*files: Path) -> list[tuple[int, int]]:
     return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 

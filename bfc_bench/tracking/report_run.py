@@ -36,7 +36,7 @@ def log_report(
     content = digest([_files(directory), json.dumps(tables, default=str), note], 16)
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
-        for run in find_runs(client, experiment, "report", {"bfc.session": session}):
+        for run in find_runs(client, experiment, {"bfc.kind": "report", "bfc.session": session}):
             if run.data.tags.get("bfc.content") == content and run.info.status == "FINISHED":
                 return str(run.info.run_id)
             client.delete_run(run.info.run_id)

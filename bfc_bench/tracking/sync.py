@@ -83,7 +83,8 @@ def sync(
     newest = max(map(milliseconds, mine))
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
-        known = [run for kind in (RETIRED, "curve") for run in find_runs(client, experiment, kind)]
+        known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
+        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")  # of two of one curve the one that is shown
         runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
@@ -106,9 +107,9 @@ def _retire(client: MlflowClient, runs: Iterable[Run]) -> int:
     return len(shown)
 
 
-def find_runs(client: MlflowClient, experiment: str, kind: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
-    """The experiment's runs of a kind (``curve``, ``retired`` or ``report``) that have these tags."""
-    clauses = [f"tags.`{name}` = '{value}'" for name, value in {"bfc.kind": kind, **(tags or {})}.items()]
+def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
+    """The experiment's runs that have these tags."""
+    clauses = [f"tags.`{name}` = '{value}'" for name, value in (tags or {}).items()]
     token = None
     while True:
         page = client.search_runs([experiment], " and ".join(clauses), max_results=1000, page_token=token)
@@ -197,15 +198,12 @@ class _Writer:
     ) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
-        batches = zip_longest(
-            _chunks([Metric(*metric) for metric in metrics], METRICS_PER_BATCH),
-            _chunks([Param(*param) for param in params.items()], PARAMS_PER_BATCH),
-            fillvalue=(),
-        )
-        for some_metrics, some_params in batches:
-            self.client.log_batch(run_id, some_metrics, some_params)
-        # Last, so that a run whose tag lists its points holds them all.
-        self.client.log_batch(run_id, tags=[RunTag(*tag) for tag in tags.items()])
+        some_metrics = list(_chunks([Metric(*metric) for metric in metrics], METRICS_PER_BATCH))
+        some_params = list(_chunks([Param(*param) for param in params.items()], PARAMS_PER_BATCH))
+        # Tags are in the last batch, of which MLflow logs them last: a run whose tag lists its points holds them all.
+        some_tags = [[]] * (max(len(some_metrics), len(some_params), 1) - 1) + [[RunTag(*tag) for tag in tags.items()]]
+        for batch in zip_longest(some_metrics, some_params, some_tags, fillvalue=()):
+            self.client.log_batch(run_id, *batch)
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

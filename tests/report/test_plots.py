@@ -135,6 +135,27 @@ def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():
     assert notes(figure).startswith("Line: mean of the replicates.")
 
 
+def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them(tmp_path):
+    rng = np.random.default_rng(0)
+    errors = np.exp(rng.standard_normal((400, 3)))
+
+    def drawing(replicates):
+        cells = [row(n=n, replicate=r, nmse=errors[r, k]) for r in range(replicates) for k, n in enumerate(DIMS)]
+        figure = plots.learning_curves(curves(cells))
+        return figure, len(save(figure, tmp_path, f"curves-{replicates}")[1].read_bytes())
+
+    few, _ = drawing(plots.MANY)
+    assert any(len(line.get_xdata()) == 3 * plots.MANY for line in few.axes[0].get_lines())
+    assert "Outer band" not in notes(few)
+    many, size = drawing(100)
+    lo, hi = plots.spread(errors[:100])
+    edges = [line.get_ydata() for line in many.axes[0].get_lines() if line.get_label() != "joint"]
+    np.testing.assert_array_equal(edges, [lo, hi])
+    np.testing.assert_array_equal(lo, np.quantile(errors[:100], 0.05, axis=0))
+    assert "Outer band: from the 5 % to the 95 % quantile, for more than 20 replicates." in notes(many)
+    assert drawing(400)[1] < 1.02 * size
+
+
 def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
     values = {
         ("S2", "joint", "after layer 2"): (1e-2, 2e-2), ("S2", "joint", "final"): (1e-7,),

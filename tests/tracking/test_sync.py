@@ -1,10 +1,12 @@
 import math
+import subprocess
+import sys
 import time
 
 import pytest
 
 from bfc_bench.errors import TrackingError
-from bfc_bench.tracking.client import default_uri
+from bfc_bench.tracking.client import connection, default_uri
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
@@ -208,3 +210,28 @@ def test_saved_views_select_current_runs_only(rows):
     clauses = [view_state(rows, clause)["searchFilter"] for _, clause in _filters(rows)]
     assert clauses
     assert all("tags.`bfc.kind` = 'curve'" in clause for clause in clauses)
+
+
+NOTHING_TO_DO = """
+import sys
+from bfc_bench.cli.app import run
+assert run(["sync", *sys.argv[1:]]) == 0
+assert "mlflow" not in sys.modules
+"""
+
+
+def test_a_sync_without_work_leaves_mlflow_alone_and_one_after_a_loss_repairs_it(faulty, suite_file, store_dir, bench):
+    command = [suite_file(learner=[{"name": "mean"}]), "--store", store_dir]
+    assert bench("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
+    assert ": 1 curves: 1 new" in bench("sync", *command).stdout
+    again = [sys.executable, "-c", NOTHING_TO_DO, *map(str, command)]
+    ran = subprocess.run(again, capture_output=True, text=True, check=True)
+    assert "1 curves: 0 new, 1 unchanged, 0 values logged" in ran.stdout
+
+    with connection(database_uri(store_dir)) as client:
+        experiment = client.get_experiment_by_name("bfc/tiny@1")
+        (curve,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'")
+        client.delete_run(curve.info.run_id)
+    assert ": 1 curves: 1 new" in bench("sync", *command).stdout
+    assert bench("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
+    assert ": 2 curves: 1 new, 1 unchanged" in bench("sync", *command).stdout

@@ -24,6 +24,7 @@ from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import ClaimEntry, Suite
 
 __all__ = [
@@ -69,6 +70,7 @@ def judge(claims: Iterable[Claim], rows: Sequence[Row]) -> list[Verdict]:
 
     A claim of a plugin's kind that raises is undecided, and its note says what it raised.
     """
+    rows = Rows.of(rows)
     verdicts = [_judge(claim, rows) for claim in claims]
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]

@@ -11,6 +11,7 @@ from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, floor, scale_of
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Point:
 
 def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None) -> Point:
     """The point that a claim names, d and n being the largest of the labels' rows where they are not given."""
-    here = [row for row in rows if row.task == task and row.label in labels and d in (None, row.d)]
-    d = d or max((row.d for row in here), default=None)
-    return Point(task, d, n or max((row.n for row in here if row.d == d), default=None))
+    here = Rows.of(rows).where(task=task, label=labels, d=d)
+    d = d or max(here.d.tolist(), default=None)
+    return Point(task, d, n or max(here.where(d=d).n.tolist(), default=None))
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,12 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
     """The values of ``LABEL`` or ``LABEL/STAGE`` at a point."""
     label, _, stage = name.partition("/")
     scale = scale_of(metric)
-    here = [row for row in rows if (row.label, row.task, row.d, row.n) == (label, at.task, at.d, at.n)]
+    here = Rows.of(rows).where(task=at.task, label=label, d=at.d, n=at.n)
     if not here:
         return Measured(name, scale, problem=f"no cells of {label} on {at}")
     found = curves(here, metric, stage or None)
     if not found:
-        stages = list(dict.fromkeys(known for row in here for known in row.stages))
+        stages = here.names("stages")
         hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
         return Measured(name, scale, problem=f"{name} has no {metric} on {at}{hint}")
     (curve,) = found

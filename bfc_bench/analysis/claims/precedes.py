@@ -16,6 +16,7 @@ from bfc_bench.analysis.curves import Curve, curves
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import Size
 
 CHECKPOINT = re.compile(r"step(\d+)")
@@ -64,7 +65,7 @@ class Precedes(Claim):
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the t-interval of the log ratio of steps; a failed cell leaves both sides open."""
         at = locate(rows, self.task, self.labels, self.d, self.n)
-        here = [row for row in rows if (row.label, row.task, row.d, row.n) == (self.label, at.task, at.d, at.n)]
+        here = Rows.of(rows).where(task=at.task, label=self.label, d=at.d, n=at.n)
         sooner = f"{short(self.factor)} times sooner than" if self.factor != 1 else "before"
         statement = f"In the training of {self.label}, {self.first} is reached {sooner} {self.then} ({at})."
         return self.verdict(statement, Region(hi=1 / self.factor), self._evidence(here, at), log=True)
@@ -89,7 +90,7 @@ def training_path(rows: Sequence[Row], metric: str) -> Curve | None:
 
     The sizes ``n`` of the curve are steps.
     """
-    names = {name for row in rows for name in row.stages if CHECKPOINT.fullmatch(name)}
+    names = {name for name in Rows.of(rows).names("stages") if CHECKPOINT.fullmatch(name)}
     found = [curve for name in sorted(names, key=_step) for curve in curves(rows, metric, name)]
     if not found:
         return None

@@ -1,0 +1,85 @@
+"""Columns say of many rows what the rows say one by one."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bfc_bench import open_store
+from bfc_bench.errors import StoreError
+from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
+from bfc_bench.store.store import Store
+
+
+def row(label="a", d=5, n=10, replicate=0, **values):
+    base = {"cell": f"{label}-{d}-{n}-{replicate}", "suite": "s", "suite_version": 1, "task": "t", "learner": "l"}
+    return Row(
+        **{**base, "label": label, "options": {}, "d": d, "n": n, "replicate": replicate, "status": "ok", **values}
+    )
+
+
+NESTED = [
+    row("b", nmse=0.1, stages={"one": {"nmse": 0.3, "feature_errors": {"S2": 2.0}}}, feature_errors={"S2": 1e-300}),
+    row("a", nmse=0.1 + 0.2, stages={"a.b": {"nmse": None}}, chosen={"tuned": {"ridge": 1.0}, "info": {"x": 3}}),
+    row("a", replicate=1, status="failed", reason="why", device="cpu"),
+    row("a", n=20, nmse=math.inf, chosen={"info": {"x": 10**2000}}),
+]
+
+
+def test_numbers_are_those_of_the_rows_bit_for_bit_and_nan_where_there_is_none():
+    rows = Rows.of(NESTED)
+    np.testing.assert_array_equal(rows.number("nmse"), [0.1, 0.1 + 0.2, math.nan, math.nan])
+    np.testing.assert_array_equal(rows.number("feature_errors", "S2"), [1e-300, math.nan, math.nan, math.nan])
+    np.testing.assert_array_equal(rows.number("stages", "one", "feature_errors", "S2")[:1], [2.0])
+    np.testing.assert_array_equal(rows.number("chosen", "info", "x"), [math.nan, 3.0, math.nan, math.nan])
+    assert np.isnan(rows.number("no", "such", "path")).all()
+    assert rows.names("stages") == ["one", "a.b"]
+
+
+def test_selections_and_groups_keep_rows_and_their_order():
+    rows = Rows.of(NESTED)
+    assert list(rows) == NESTED
+    assert list(rows.where(label="a", n=10)) == NESTED[1:3]
+    assert list(rows.where(label=("a", "b"), status="ok", d=5)) == [NESTED[0], NESTED[1], NESTED[3]]
+    assert {key: list(group) for key, group in rows.groups("label", "n").items()} == {
+        ("b", 10): NESTED[:1],
+        ("a", 10): NESTED[1:3],
+        ("a", 20): NESTED[3:],
+    }
+    assert list(rows.groups("label", "n")) == [("b", 10), ("a", 10), ("a", 20)]
+    assert rows.column("reason") == ["", "", "why", ""]
+    assert rows.distinct("tuned") == [None, {"ridge": 1.0}]
+    assert len(rows[1:3]) == 2
+    assert not rows.where(task="other")
+    assert Rows.of([]).groups("task") == {}
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = [row(label, d, n, r, nmse=n / 7 + r) for r in (1, 0) for n in (200, 30) for d in (10, 5) for label in "ba"]
+    with Store(tmp_path, write=True) as store:
+        store.begin_session("x", "s", 1, {}, {})
+        store.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
+        store.put((found, "T", found.label.upper(), "") for found in made)
+        yield store
+
+
+def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_path):
+    rows = store.rows("s", 1)
+    columns = store.columns("s", 1)
+    assert list(columns) == rows
+    np.testing.assert_array_equal(columns.number("nmse"), [row.nmse for row in rows])
+    assert [cell for cell, _ in store.made("s", 1)] == sorted(row.cell for row in rows)
+
+
+def test_columns_are_read_again_when_somebody_has_written(store, tmp_path):
+    with open_store(tmp_path) as other:
+        before = other.store.columns("s", 1)
+        assert other.store.columns("s", 1) is before
+        store.put([(row("a", 5, 30, 0, nmse=0.5), "T", "A", "")])
+        after = other.store.columns("s", 1)
+        assert (len(before), len(after)) == (16, 16)
+        assert 0.5 in after.number("nmse")
+        with pytest.raises(StoreError, match="replaced while it was read"):
+            list(before)
