@@ -1,4 +1,4 @@
-"""Student-t intervals over replicates: the ones that cover at 3 to 10 replicates, where bootstraps do not."""
+"""Intervals over replicates that cover at 3 to 10 of them: Student's t, and its likelihood for values in ranges."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 CONFIDENCE = 0.95
+
+SAME = 0.01
+"""Of the widest range that values are known to: the least standard deviation that a likelihood may explain them by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,36 @@ def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
         return Interval(mean, math.nan, math.nan, 1)
     half = t_quantile(x.size - 1) * float(x.std(ddof=1)) / math.sqrt(x.size)
     return Interval(mean, mean - half, mean + half, x.size)
+
+
+def t_drop(values: int, parameters: int, confidence: float = CONFIDENCE) -> float:
+    """The fall of a profile log-likelihood that makes a likelihood interval of exact normal values Student's.
+
+    (N / 2) log(1 + t^2 / (N - p)) for N ``values`` and p coefficients: more than half of chi-squared's, by which
+    likelihood intervals of few values are too narrow.
+    """
+    degrees = values - parameters
+    return values / 2 * math.log1p(t_quantile(degrees, confidence) ** 2 / degrees)
+
+
+def range_interval(lower: Sequence[float] | np.ndarray, upper: Sequence[float] | np.ndarray) -> Interval:
+    """Mean of R values that are known to lie in [lower_r, upper_r], all finite, with an interval of their likelihood.
+
+    The mean is that of the middles, without bias where the ranges lie at random. The interval is that of the profile
+    likelihood of normal values (``tobit``), cut where it makes exact values Student's, so ``t_interval`` is its limit.
+    Ranges that share points leave the mean open between the extremes of these: replicates that all lie in one range
+    give that range at least.
+    """
+    from bfc_bench.analysis.tobit import profile_interval
+
+    lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    exact = t_interval((lower + upper) / 2)
+    widest = float((upper - lower).max(initial=0.0))
+    if widest == 0 or exact.count < 2:
+        return exact
+    drop = t_drop(exact.count, 1)
+    lo, hi = profile_interval(np.ones((exact.count, 1)), lower, upper, 0, drop, SAME * widest)
+    return Interval(exact.mean, min(lo, exact.mean), max(hi, exact.mean), exact.count)
 
 
 def geometric_mean(values: Sequence[float] | np.ndarray) -> Interval:

@@ -1,25 +1,25 @@
-"""Measures how often the intervals of this package cover: synthetic learners with known exponents, end to end.
+"""Measures how often the intervals of this package cover: synthetic learners with known truths, end to end.
 
-Run ``python -m bfc_bench.analysis.selftest [EXPERIMENTS]``. An experiment has K dimensions from 8 to 32 and R
-replicates. A replicate's N* is 5 d^2 exp(.25 N(0,1)), its error 1 / (1 + 9 (n / N*)^3), which is the level .1 at N*,
-times exp(.1 N(0,1)) at each n of a grid of ratio sqrt 2. A share of the replicates at the last d is beyond the grid.
+``bfc-bench check --statistics`` prints the table; ``docs/statistics.md`` holds its last output and explains it.
+
+A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
+stand a factor 2 or sqrt 2 apart; where the grid lies is drawn in each experiment, so that luck hides no bias.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import decay, fit_exponent
-from bfc_bench.analysis.intervals import Interval, geometric_mean
-from bfc_bench.analysis.thresholds import Crossing, crossings
+from bfc_bench.analysis.intervals import Interval
+from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 
 LEVEL = 0.1
@@ -28,6 +28,25 @@ OFFSET = math.log(5.0)
 SPREAD = 0.25
 NOISE = 0.1
 DECAY = 1.5
+REPLICATES = (3, 5, 10)
+RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
+
+BEFORE, AFTER = math.log(0.6), math.log(1e-3)
+STEEPNESS = 14.0
+
+
+def smooth(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + 9 e^(3x)), x = log(n / N*): the level .1 at N*."""
+    return np.asarray(1 / (1 + 9 * np.exp(3 * x)))
+
+
+def sharp(x: np.ndarray) -> np.ndarray:
+    """From .6 to .001, most of it within a step of sqrt 2, as curves of joint training fall: the level .1 at N*."""
+    at_level = logit((math.log(LEVEL) - BEFORE) / (AFTER - BEFORE))
+    return np.asarray(np.exp(BEFORE + (AFTER - BEFORE) * expit(STEEPNESS * x + at_level)))
+
+
+SHAPES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"smooth": smooth, "sharp": sharp}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +65,58 @@ def dimensions(k: int) -> np.ndarray:
 
 
 def experiment(
-    rng: np.random.Generator, k: int, replicates: int, censored: float, scatter: float = 0.0
+    rng: np.random.Generator,
+    k: int,
+    replicates: int,
+    censored: float,
+    scatter: float = 0.0,
+    shape: str = "smooth",
+    ratio: float = math.sqrt(2),
 ) -> dict[int, list[Crossing]]:
     """Crossings by dimension of one synthetic experiment.
 
     ``censored`` is the expected share of replicates at the last of the ``k`` dimensions that are beyond the grid,
     ``scatter`` the standard deviation of a shift of log N* that all replicates of one d share: no exact power law.
+    Sizes span a factor 64, ``ratio`` apart.
     """
     dims = dimensions(k)
     points = {}
+    step = math.log(ratio)
     for d in dims.tolist():
         centre = OFFSET + EXPONENT * math.log(d)
         log_star = centre + scatter * rng.standard_normal() + SPREAD * rng.standard_normal(replicates)
-        reach = ndtri(1 - censored) if d == dims[-1] and censored > 0 else 5.0
-        log_n = centre + SPREAD * reach + math.log(2) / 2 * np.arange(-12, 1)
-        error = 1 / (1 + 9 * np.exp(3 * (log_n - log_star[:, None])))
-        measured = error * np.exp(NOISE * rng.standard_normal(error.shape))
-        points[d] = crossings(_curve(d, np.exp(log_n), measured), LEVEL)
+        reach = ndtri(1 - censored) * SPREAD if d == dims[-1] and censored > 0 else 5 * SPREAD + step * rng.uniform()
+        log_n = centre + reach + step * np.arange(-round(math.log(64) / step), 1)
+        points[d] = crossings(_measured(rng, d, shape, log_n, log_star), LEVEL)
     return points
 
 
-def exponent_coverage(k: int, replicates: int, censored: float, experiments: int, scatter: float = 0.0) -> Coverage:
+def exponent_coverage(
+    k: int,
+    replicates: int,
+    censored: float,
+    experiments: int,
+    scatter: float = 0.0,
+    shape: str = "smooth",
+    ratio: float = math.sqrt(2),
+) -> Coverage:
     """Coverage of ``fit_exponent``; the arguments are those of ``experiment``."""
-    rng = stream("analysis self-test", k, replicates, censored, scatter)
-    fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter)) for _ in range(experiments)]
+    rng = stream("analysis self-test", k, replicates, censored, scatter, shape, ratio)
+    fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter, shape, ratio)) for _ in range(experiments)]
     kept = [Interval(fit.value, fit.lo, fit.hi, fit.uncensored) for fit in fits if not fit.refused]
     return _coverage(kept, EXPONENT, refused=len(fits) - len(kept))
 
 
-def threshold_coverage(replicates: int, experiments: int) -> Coverage:
+def threshold_coverage(replicates: int, experiments: int, shape: str = "smooth", ratio: float = 2.0) -> Coverage:
     """Coverage of the geometric mean of N* over R replicates; its bias is in log N*."""
-    rng = stream("analysis self-test", "threshold", replicates)
-    truth = OFFSET + EXPONENT * math.log(8)
+    rng = stream("analysis self-test", "threshold", replicates, shape, ratio)
     intervals = []
     for _ in range(experiments):
-        found = experiment(rng, 2, replicates, 0.0)[8]
-        mean = geometric_mean([crossing.n for crossing in found])
+        log_n = OFFSET + math.log(ratio) * (rng.uniform() + np.arange(-round(math.log(32) / math.log(ratio)), 6))
+        log_star = OFFSET + SPREAD * rng.standard_normal(replicates)
+        mean = threshold(_measured(rng, 8, shape, log_n, log_star), LEVEL).interval
         intervals.append(Interval(math.log(mean.mean), math.log(mean.lo), math.log(mean.hi), mean.count))
-    return _coverage(intervals, truth)
+    return _coverage(intervals, OFFSET)
 
 
 def decay_coverage(replicates: int, experiments: int) -> Coverage:
@@ -97,38 +130,64 @@ def decay_coverage(replicates: int, experiments: int) -> Coverage:
     return _coverage(intervals, DECAY)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table."""
+
+    method: str
+    family: str
+    """Of curves, or of the errors at one n."""
+    ratio: str
+    """Of neighbouring sizes; empty where one size is meant."""
+    replicates: int
+    coverage: Coverage
+    warning: str = ""
+    """What the report says where the conditions of a line that does not cover show; empty where none is needed."""
+
+    def __str__(self) -> str:
+        share, bias = f"{100 * self.coverage.share:.1f}", f"{self.coverage.bias:+.3f}"
+        cells = (self.method, self.family, self.ratio, str(self.replicates), share, bias, self.warning)
+        return f"| {' | '.join(cells)} |"
+
+
+HEADER = (
+    "| interval | curves or errors | sizes apart | R | coverage, % | bias | what the report says |\n"
+    "|---|---|---|---|---|---|---|"
+)
+
+
+def lines(experiments: int) -> Iterator[Line]:
+    """Every line of the table, each as soon as it is measured."""
+    for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
+        yield Line("N*", shape, name, r, threshold_coverage(r, experiments, shape, ratio))
+    for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
+        coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
+        yield Line("exponent in d, 4 d", shape, name, r, coverage)
+    for r in REPLICATES:
+        yield Line("decay in n", "nested samples", "√2", r, decay_coverage(r, experiments))
+
+
 def report(experiments: int) -> Iterator[str]:
-    """The lines of a table of all settings, each as soon as it is measured."""
+    """The table as text, line by line."""
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
-    yield f"Coverage of nominal 95 % intervals, {experiments} experiments each, Monte Carlo error {error:.1f} points."
+    yield f"Nominal 95 % intervals, {experiments} experiments a line, exponents half: error {error:.1f} points."
     yield ""
-    yield "exponent of N* in d         exact power law          shift per d, sd .1"
-    yield "  K   R  censored   cover %   bias  refused   cover %   bias  refused"
-    for k, replicates, censored in itertools.product((3, 4, 5), (3, 5, 10), (0.0, 0.25, 0.5)):
-        cells = (exponent_coverage(k, replicates, censored, experiments, scatter) for scatter in (0.0, 0.1))
-        yield f"{k:3d} {replicates:3d} {censored:9.2f}" + "".join(map(_cell, cells))
-    for name, measure in (("N*", threshold_coverage), ("error decay in n", decay_coverage)):
-        yield ""
-        yield name
-        for replicates in (3, 5, 10):
-            yield f"    {replicates:3d}          {_cell(measure(replicates, experiments))}"
+    yield HEADER
+    yield from map(str, lines(experiments))
+
+
+def _measured(rng: np.random.Generator, d: int, shape: str, log_n: np.ndarray, log_star: np.ndarray) -> Curve:
+    errors = SHAPES[shape](log_n - log_star[:, None])
+    return _curve(d, np.exp(log_n), errors * np.exp(NOISE * rng.standard_normal(errors.shape)))
 
 
 def _curve(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
     return Curve("synthetic", d, "synthetic", "synthetic", "nmse", n, tuple(range(len(values))), values)
 
 
-def _coverage(intervals: list[Interval], truth: float, refused: int = 0) -> Coverage:
+def _coverage(intervals: Sequence[Interval] | Iterable[Interval], truth: float, refused: int = 0) -> Coverage:
+    intervals = list(intervals)
     if not intervals:
         return Coverage(math.nan, math.nan, refused)
     share = np.mean([interval.lo <= truth <= interval.hi for interval in intervals])
     return Coverage(float(share), float(np.mean([interval.mean - truth for interval in intervals])), refused)
-
-
-def _cell(coverage: Coverage) -> str:
-    return f"{100 * coverage.share:10.1f} {coverage.bias:+6.3f} {coverage.refused:8d}"
-
-
-if __name__ == "__main__":
-    for line in report(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
-        print(line, flush=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bfc_bench.store.row import Row
+    from bfc_bench.stored_suite import StoredSuite
 
 FITTED_ROWS = 300
 """Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
@@ -52,9 +53,11 @@ def results(
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
     with open_store(store) as held:
         rows = held[suite].rows(every=every)
-    if format == "table" and output is None:
-        _print_table(rows)
-        return
+        if format == "table" and output is None:
+            _print_table(rows)
+            if not every:
+                _print_ill_behaved(held[suite])
+            return
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     data = writers.get(format, csv_bytes)(rows)
@@ -90,6 +93,16 @@ def _print_table(rows: Sequence[Row]) -> None:
         _print_fitted(header, lines, out)
     for remark in origin_remarks(rows):
         out.print(remark, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_ill_behaved(stored: StoredSuite) -> None:
+    from bfc_bench.report.tables import remark_on, sample_size
+
+    for found in stored.thresholds():
+        if remark := remark_on(found.threshold):
+            size = sample_size(found.threshold)[0]
+            text = f"{found.task}, d = {found.d}, {found.label}: N*({found.level:g}) = {size}, {remark}"
+            console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_fitted(header: Sequence[str], lines: Sequence[Sequence[str]], out: Console) -> None:

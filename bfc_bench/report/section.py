@@ -190,11 +190,13 @@ def _errors(task: _Task) -> Iterable[Table]:
 
 def _thresholds(task: _Task) -> Iterable[Table]:
     def cell(found: Reached) -> TableCell:
-        return TableCell(*sample_size(found.threshold))
+        remark = tables.remark_on(found.threshold)
+        return TableCell(*sample_size(found.threshold), (remark,) if remark else ())
 
     note = (
-        "Geometric mean of the replicates with its 95 % t-interval. Where some replicates are censored, their median: "
-        "they need more than the largest n (>) or less than the smallest (<)."
+        "Geometric mean of the replicates with its 95 % interval. Where some replicates are censored, their median: "
+        "they need more than the largest n (>) or less than the smallest (<). N* is where a replicate's error comes down "
+        "to the level first; of ill-behaved curves, which rise above it again, the size from which on it stays is named."
     )
     levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
     for level in levels:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.intervals import geometric_mean, t_interval
+from bfc_bench.analysis.intervals import geometric_mean, range_interval, t_interval
 from bfc_bench.seeds import stream
 
 
@@ -32,6 +32,24 @@ def test_geometric_mean_follows_units_and_inversion():
     assert (inverted.mean, inverted.lo, inverted.hi) == pytest.approx(
         (1 / interval.mean, 1 / interval.hi, 1 / interval.lo)
     )
+
+
+def test_narrow_ranges_are_values_and_wide_ones_widen():
+    x = stream("test", "range_interval").standard_normal(6)
+    exact = t_interval(x)
+    assert range_interval(x, x) == exact
+    narrow, wide = range_interval(x - 1e-3, x + 1e-3), range_interval(x - 2, x + 2)
+    assert (narrow.mean, narrow.lo, narrow.hi) == pytest.approx((exact.mean, exact.lo, exact.hi), abs=0.02)
+    assert wide.lo < exact.lo
+    assert wide.hi > exact.hi
+
+
+def test_replicates_in_one_range_give_that_range_at_least():
+    for count in (2, 3, 5, 10):
+        found = range_interval([1.0] * count, [2.0] * count)
+        assert found.mean == 1.5
+        assert found.lo <= 1.03
+        assert found.hi >= 1.97
 
 
 def test_one_value_has_no_bounds_and_none_has_no_mean():

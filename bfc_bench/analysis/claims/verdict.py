@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
+from bfc_bench.analysis.intervals import CONFIDENCE, range_interval, t_quantile
 
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
 
@@ -65,33 +65,41 @@ class Evidence:
     notes: tuple[str, ...] = ()
     refused: str = ""
     """Why there is no interval; empty where there is one."""
+    error_below: float | None = None
+    """The standard error that gives the lower end, where ranges make it another than ``error``."""
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval; infinite where a side is open, on both where the evidence is refused."""
         if self.refused:
             return -math.inf, math.inf
-        half = t_quantile(self.degrees, confidence) * self.error
-        return (-math.inf if self.open_below else self.mean - half, math.inf if self.open_above else self.mean + half)
+        t = t_quantile(self.degrees, confidence)
+        lo, hi = self.mean - t * self._error_below, self.mean + t * self.error
+        return -math.inf if self.open_below else lo, math.inf if self.open_above else hi
+
+    @property
+    def _error_below(self) -> float:
+        return self.error if self.error_below is None else self.error_below
 
     def p_inside(self, region: Region) -> float:
         """The significance at which the interval just lies inside the region; 1 where none does."""
-        below = self._p(self.mean - region.lo, self.open_below) if math.isfinite(region.lo) else 0.0
-        above = self._p(region.hi - self.mean, self.open_above) if math.isfinite(region.hi) else 0.0
+        finite = [math.isfinite(end) for end in (region.lo, region.hi)]
+        below = self._p(self.mean - region.lo, self._error_below, self.open_below) if finite[0] else 0.0
+        above = self._p(region.hi - self.mean, self.error, self.open_above) if finite[1] else 0.0
         return 1.0 if self.refused else max(below, above)
 
     def p_outside(self, region: Region) -> float:
         """The significance at which the interval just lies outside the region; 1 where none does."""
-        below = self._p(region.lo - self.mean, self.open_above)
-        above = self._p(self.mean - region.hi, self.open_below)
+        below = self._p(region.lo - self.mean, self.error, self.open_above)
+        above = self._p(self.mean - region.hi, self._error_below, self.open_below)
         return 1.0 if self.refused else min(below, above)
 
-    def _p(self, distance: float, is_open: bool) -> float:
+    def _p(self, distance: float, error: float, is_open: bool) -> float:
         """Two-sided p of a mean that is ``distance`` beyond a bound; 1 where it is not beyond."""
         if is_open or not distance > 0:
             return 1.0
         from scipy import stats
 
-        return float(2 * stats.t.sf(distance / self.error, self.degrees)) if self.error > 0 else 0.0
+        return float(2 * stats.t.sf(distance / error, self.degrees)) if error > 0 else 0.0
 
 
 def evidence(
@@ -107,6 +115,25 @@ def evidence(
     elif error <= 1e-12 * abs(mean):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
     return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused)
+
+
+def evidence_of_ranges(
+    lower: Sequence[float],
+    upper: Sequence[float],
+    *,
+    open_below: bool = False,
+    open_above: bool = False,
+    notes: Sequence[str] = (),
+) -> Evidence:
+    """What R replicates say of their mean, each known to lie in [lower, upper]; ``evidence`` where all are points."""
+    pairs = list(zip(lower, upper, strict=True))
+    middles = [(a + b) / 2 for a, b in pairs]
+    found = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
+    if len(pairs) < MIN_REPLICATES or all(a == b for a, b in pairs):
+        return found
+    interval, t = range_interval(lower, upper), t_quantile(found.degrees)
+    above, below = (interval.hi - interval.mean) / t, (interval.mean - interval.lo) / t
+    return replace(found, error=above, error_below=below, refused="")
 
 
 def nothing(reason: str) -> Evidence:
