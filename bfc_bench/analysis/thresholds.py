@@ -1,7 +1,7 @@
 """N*(eps): the sample size at which a learning curve reaches an error, replicate by replicate.
 
-Between two tested sizes a curve is taken as a power law where the slopes before and after allow that. Where they do not,
-as where the error drops within one step, N* is known to lie between these sizes and nothing more.
+Between two tested sizes a curve is taken as a power law where the slopes before and after allow that. Where they do
+not, as where the error drops within one step, N* is known to lie between these sizes and nothing more.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from bfc_bench.errors import UsageError
 
 UNSURE = 0.5
 """Of the step between two tested sizes, in logarithm: where a curve's slopes leave N* open by more, it is known to lie
-in the step and nothing more. Coverage and bias of N* chose it (docs/statistics.md): steps everywhere make the intervals of
-smooth curves up to four times as wide."""
-
-
+in the step and nothing more. Coverage and bias of N* chose it (docs/statistics.md): steps everywhere make the intervals
+of smooth curves up to four times as wide."""
 RISE = 2.0
 """A curve that is above the level again by this factor of the lowest error before is ill-behaved."""
 NOISE = 3.0

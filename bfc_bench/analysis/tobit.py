@@ -134,7 +134,7 @@ def _newton_step(
             break
         held = held | late
     if math.isfinite(most):
-        ahead = phi[:, 0] + step[:, 0] > most
+        ahead = (phi[:, 0] + step[:, 0] > most) & (step[:, 0] > 0)
         step[ahead] *= ((most - phi[ahead, 0]) / step[ahead, 0])[:, None]
     return step, np.einsum("mi,mi->m", gradient, step)
 
@@ -165,7 +165,8 @@ def _log_mass(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
     high = log_ndtr(b)
-    return np.asarray(high + np.log1p(-np.exp(log_ndtr(a) - high)))
+    with np.errstate(divide="ignore"):  # a range narrower than rounding has no mass: Newton's step is cut there
+        return np.asarray(high + np.log1p(-np.exp(log_ndtr(a) - high)))
 
 
 def _loglik(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, floor, scale_of
+from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.store.row import Row
 
@@ -92,7 +93,10 @@ def mean_of(a: Measured) -> Evidence:
     """
     if not a.values:
         return nothing(a.problem)
-    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=a.notes)
+    skewed = ("the values are skewed, of which the interval covers less than it says",) * is_skewed(
+        [*a.values.values()]
+    )
+    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=(*a.notes, *skewed))
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:

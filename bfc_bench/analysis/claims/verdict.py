@@ -65,6 +65,8 @@ class Evidence:
     notes: tuple[str, ...] = ()
     refused: str = ""
     """Why there is no interval; empty where there is one."""
+    extremes: tuple[float, float] = (math.nan, math.nan)
+    """Least and largest value of a replicate."""
     error_below: float | None = None
     """The standard error that gives the lower end, where ranges make it another than ``error``."""
 
@@ -114,7 +116,8 @@ def evidence(
         refused = f"{x.size} replicates have a value; at least {MIN_REPLICATES} are needed"
     elif error <= 1e-12 * abs(mean):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
-    return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused)
+    extremes = (float(x.min()), float(x.max())) if x.size else (math.nan, math.nan)
+    return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused, extremes)
 
 
 def evidence_of_ranges(
@@ -165,6 +168,15 @@ class Verdict:
     """``p`` adjusted for all claims judged together."""
     note: str = ""
     """Why it is undecided, and what to know of the evidence."""
+    worst: float = math.nan
+    """Of the replicates, the value that speaks most against the claim; a mean hides it."""
+    but: str = ""
+    """What a reader must know before the verdict is quoted; empty where it is plain."""
+
+    @property
+    def words(self) -> str:
+        """The verdict as it must be quoted: ``supported``, or ``supported, but the worst replicate ...``."""
+        return f"{self.verdict}, but {self.but}" if self.but else self.verdict
 
     @property
     def sign(self) -> str:
@@ -187,6 +199,8 @@ class Finding:
     replicates: int
     p: float
     note: str
+    worst: float = math.nan
+    """Value of a replicate, as values are averaged."""
 
 
 def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
@@ -222,7 +236,16 @@ def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
         notes.insert(0, f"nearest: {name}")
     # Without any variance there is no test.
     p = math.nan if any(piece.error == 0 for piece in pieces) else min(inside, outside)
-    return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes))
+    worst = _worst(region, [piece.extremes for piece in pieces])
+    return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes), worst)
+
+
+def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:
+    """The value that is farthest above the region, or below one that is bounded below only."""
+    least, largest = (min(lo for lo, _ in extremes), max(hi for _, hi in extremes))
+    if math.isinf(region.hi) or (math.isfinite(region.lo) and region.lo - least > largest - region.hi):
+        return least
+    return largest
 
 
 def _refusals(found: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
