@@ -18,7 +18,9 @@ from scipy.special import expit, logit, ndtri
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import decay, fit_exponent
-from bfc_bench.analysis.intervals import Interval
+from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, t_quantile
+from bfc_bench.analysis.looks import SCHEDULE, Looks, constant
+from bfc_bench.analysis.power_law import curve_fits
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 
@@ -31,6 +33,10 @@ DECAY = 1.5
 REPLICATES = (3, 5, 10)
 RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
 
+FALL = math.log(0.5 / 1e-7)
+"""From an error of 1e-7 to the .5 of a failure."""
+POINTS = 20_000
+"""On which an error rate is counted."""
 BEFORE, AFTER = math.log(0.6), math.log(1e-3)
 STEEPNESS = 14.0
 
@@ -156,6 +162,11 @@ HEADER = (
 )
 
 
+FAILING = "the worst replicate beside the mean; `supported, but`"
+BOOTSTRAP = "an option, not what the report shows"
+SKEWED = "that logarithms are skewed, where R >= 5 shows it"
+
+
 def lines(experiments: int) -> Iterator[Line]:
     """Every line of the table, each as soon as it is measured."""
     for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
@@ -165,15 +176,96 @@ def lines(experiments: int) -> Iterator[Line]:
         yield Line("exponent in d, 4 d", shape, name, r, coverage)
     for r in REPLICATES:
         yield Line("decay in n", "nested samples", "√2", r, decay_coverage(r, experiments))
+    for floor, (name, ratio), r in itertools.product((0.0, 0.02), RATIOS.items(), REPLICATES):
+        family = f"{floor:g} + n^-b"
+        coverage = power_law_coverage(r, max(1, experiments // 2), floor, ratio)
+        yield Line("curve fit, b", family, name, r, coverage)
+    for errors, r in itertools.product(ERRORS, REPLICATES):
+        warning = {"skewed logs": SKEWED, "1 of 10 fails": FAILING}.get(errors, "")
+        yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
+    for r in (5, 10):
+        yield Line("the same, bootstrap-t", "skewed logs", "", r, bootstrap_coverage(r, experiments), BOOTSTRAP)
+    for share, r in itertools.product((0.9, 0.99), (*REPLICATES, 40)):
+        yield Line("`succeeds`", f"probability {share:g}", "", r, share_coverage(r, share), "")
 
 
-def report(experiments: int) -> Iterator[str]:
-    """The table as text, line by line."""
+def _log_rates(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Error rates counted on 20,000 points, of rates that differ by 30 % about .01."""
+    rates = np.exp(math.log(0.01) + 0.3 * rng.standard_normal(shape))
+    counted = np.maximum(rng.binomial(POINTS, rates) / POINTS, 0.5 / POINTS)
+    return np.asarray(np.log(counted) - math.log(0.01))
+
+
+ERRORS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal logs": lambda rng, shape: rng.standard_normal(shape),
+    "t3 logs": lambda rng, shape: rng.standard_t(3, shape),
+    "skewed logs": lambda rng, shape: rng.exponential(size=shape) - 1,
+    "1 of 10 fails": lambda rng, shape: rng.standard_normal(shape) + FALL * ((rng.uniform(size=shape) < 0.1) - 0.1),
+    "error rates": _log_rates,
+}
+"""Logarithms of errors of R replicates, (experiments, R), of mean 0."""
+
+
+def mean_coverage(replicates: int, experiments: int, errors: str) -> Coverage:
+    """Coverage of the geometric mean over R replicates, all experiments at once by the formula of ``t_interval``."""
+    x = ERRORS[errors](stream("analysis self-test", "mean", replicates, errors), (experiments, replicates))
+    half = t_quantile(replicates - 1) * x.std(axis=1, ddof=1) / math.sqrt(replicates)
+    return Coverage(float((np.abs(x.mean(axis=1)) <= half).mean()), float(x.mean()))
+
+
+def bootstrap_coverage(replicates: int, experiments: int) -> Coverage:
+    """Coverage of the bootstrap-t of skewed logarithms."""
+    x = ERRORS["skewed logs"](stream("analysis self-test", "bootstrap", replicates), (experiments, replicates))
+    return _coverage([bootstrap_t(line, "self-test", k) for k, line in enumerate(x)], 0.0)
+
+
+def share_coverage(replicates: int, share: float) -> Coverage:
+    """Coverage of Clopper and Pearson's interval, exactly: the sum over all counts."""
+    from scipy import stats
+
+    found = [clopper_pearson(k, replicates) for k in range(replicates + 1)]
+    weights = stats.binom.pmf(np.arange(replicates + 1), replicates, share)
+    held = [interval.lo <= share <= interval.hi for interval in found]
+    return Coverage(float(weights @ held), float(weights @ [interval.mean for interval in found]) - share)
+
+
+def power_law_coverage(replicates: int, experiments: int, floor: float, ratio: float) -> Coverage:
+    """Coverage of the exponent of c + a n^-b: b is 1 and differs by .1, a by 20 %, each size has noise of 5 %."""
+    rng = stream("analysis self-test", "power law", replicates, floor, ratio)
+    n = 50 * ratio ** np.arange(round(math.log(128) / math.log(ratio)) + 1)
+    intervals = []
+    for _ in range(experiments):
+        b, a = 1 + 0.1 * rng.standard_normal((replicates, 1)), np.exp(0.2 * rng.standard_normal((replicates, 1)))
+        error = (floor + a * (n / 50) ** -b) * np.exp(0.05 * rng.standard_normal((replicates, len(n))))
+        (fit,) = curve_fits([_curve(8, n, error)])
+        intervals.append(fit.exponent)
+    return _coverage(intervals, 1.0)
+
+
+def error_of_looks(levels: Sequence[float], experiments: int) -> float:
+    """How often one of the looks of ``SCHEDULE``, at one-sided ``levels``, is wrong where the truth is the bound."""
+    x = stream("analysis self-test", "looks").standard_normal((experiments, SCHEDULE[-1]))
+    wrong = np.zeros(experiments, dtype=bool)
+    for r, level in zip(SCHEDULE, levels, strict=True):
+        error = x[:, :r].std(axis=1, ddof=1) / math.sqrt(r)
+        wrong |= x[:, :r].mean(axis=1) > t_quantile(r - 1, 1 - 2 * level) * error
+    return float(wrong.mean())
+
+
+def report(experiments: int = 200) -> Iterator[str]:
+    """The table as text, line by line, each as soon as it is measured; then what looking again costs."""
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
-    yield f"Nominal 95 % intervals, {experiments} experiments a line, exponents half: error {error:.1f} points."
+    yield (
+        f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
+        "for exponents and curve fits, 20 times as many for means; shares are exact."
+    )
     yield ""
     yield HEADER
     yield from map(str, lines(experiments))
+    yield ""
+    spending, again = (100 * error_of_looks(levels, 200 * experiments) for levels in (Looks().levels, constant()))
+    rates = f"{spending:.2f} % with the levels of `looks.py`, {again:.2f} % with .025 each"
+    yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."
 
 
 def _measured(rng: np.random.Generator, d: int, shape: str, log_n: np.ndarray, log_star: np.ndarray) -> Curve:
