@@ -102,7 +102,7 @@ def skewness(values: Sequence[float] | np.ndarray) -> float:
 def is_skewed(values: Sequence[float] | np.ndarray) -> bool:
     """Whether ``skewness`` exceeds 1.96 standard errors of normal values, which 1 of 20 normal samples does.
 
-    Never below 5 values, which cannot show it. Student's intervals of skewed values cover 88 to 93 %, not 95.
+    Never below 5 values, which cannot show it. Student's intervals of skewed values cover 88 to 90 %, not 95.
     """
     r = int((~np.isnan(np.asarray(values, dtype=float))).sum())
     if r < MIN_SKEWED:

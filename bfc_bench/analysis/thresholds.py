@@ -20,7 +20,7 @@ from bfc_bench.errors import UsageError
 UNSURE = 0.5
 """Of the step between two tested sizes, in logarithm: where a curve's slopes leave N* open by more, it is known to lie
 in the step and nothing more. Coverage and bias of N* chose it (docs/statistics.md): steps everywhere make the intervals
-of smooth curves up to four times as wide."""
+of smooth curves up to five times as wide."""
 RISE = 2.0
 """A curve that is above the level again by this factor of the lowest error before is ill-behaved."""
 NOISE = 3.0

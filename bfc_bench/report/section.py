@@ -178,7 +178,7 @@ def _errors(task: _Task) -> Iterable[Table]:
     note += (
         "rare, so the worst replicate stands beside it. Of skewed values, which fewer than 5 cannot show, it covers "
     )
-    note += "88 to 93 %."
+    note += "88 to 90 %."
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
 
