@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
     from bfc_bench.analysis.curves import Curve
+    from bfc_bench.analysis.power_law import CurveFit
     from bfc_bench.analysis.scaling import Scaling
     from bfc_bench.analysis.thresholds import Reached
     from bfc_bench.tracking.sync import SyncReport
@@ -200,6 +201,12 @@ class StoredSuite:
 
         return Records(found for found in scalings(self.curves(), levels or self.levels) if len(found.thresholds) > 1)
 
+    def fits(self, metric: str = "nmse") -> Records[CurveFit]:
+        """Each curve as error ~ c + a n^-b, with intervals of b and c over replicates that have 5 sizes or more."""
+        from bfc_bench.analysis.power_law import curve_fits
+
+        return Records(curve_fits(self.curves(metric)))
+
     def claims(self) -> Records[Verdict]:
         """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
         return self._judged(self.columns())
@@ -285,7 +292,7 @@ class StoredSuite:
 
     def log_report(self, uri: str | None = None) -> None:
         """Log the report that lies in the store to MLflow, once per content. Raises ``TrackingError``."""
-        from bfc_bench.report.note import note
+        from bfc_bench.report.note import ill_behaved_note, note
         from bfc_bench.report.tables import problem_table, summary_table
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.report_run import log_report
@@ -304,7 +311,7 @@ class StoredSuite:
                 "summary": summary_table(rows, self.levels),
                 "failures": problem_table(rows),
             },
-            note=note(text, verdicts),
+            note=note(f"{text}{ill_behaved_note(self.thresholds())}", verdicts),
             store_dir=self.store.directory,
             git=session["provenance"].get("git"),
         )

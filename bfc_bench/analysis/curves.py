@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import Interval, t_interval
+from bfc_bench.analysis.intervals import Interval, is_skewed, t_interval
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
@@ -158,9 +158,10 @@ class Curve:
                 worst=float(worst),
                 replicates=interval.count,
                 failed=int(failed),
+                skewed=is_skewed(column),
             )
-            for n, interval, median, worst, failed in zip(
-                self.n, self.intervals, self.median, self.worst, self.failures, strict=True
+            for n, interval, median, worst, failed, column in zip(
+                self.n, self.intervals, self.median, self.worst, self.failures, self.scaled.T, strict=True
             )
             if interval.count or failed
         ]
@@ -192,6 +193,8 @@ class CurvePoint:
     """Those with a value."""
     failed: int
     """Cells that were tried and did not end ok."""
+    skewed: bool = False
+    """Whether the values that are averaged are skewed beyond chance: the interval covers less than it says."""
 
     def as_dict(self) -> dict[str, Any]:
         """The point as a flat record; numbers that do not exist are nan."""

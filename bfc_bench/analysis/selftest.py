@@ -1,25 +1,27 @@
-"""Measures how often the intervals of this package cover: synthetic learners with known exponents, end to end.
+"""Measures how often the intervals of this package cover: synthetic learners with known truths, end to end.
 
-Run ``python -m bfc_bench.analysis.selftest [EXPERIMENTS]``. An experiment has K dimensions from 8 to 32 and R
-replicates. A replicate's N* is 5 d^2 exp(.25 N(0,1)), its error 1 / (1 + 9 (n / N*)^3), which is the level .1 at N*,
-times exp(.1 N(0,1)) at each n of a grid of ratio sqrt 2. A share of the replicates at the last d is beyond the grid.
+``bfc-bench check --statistics`` prints the table; ``docs/statistics.md`` holds its last output and explains it.
+
+A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
+stand a factor 2 or sqrt 2 apart; where the grid lies is drawn in each experiment, so that luck hides no bias.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import decay, fit_exponent
-from bfc_bench.analysis.intervals import Interval, geometric_mean
-from bfc_bench.analysis.thresholds import Crossing, crossings
+from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, t_quantile
+from bfc_bench.analysis.looks import SCHEDULE, Looks, constant
+from bfc_bench.analysis.power_law import curve_fits
+from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 
 LEVEL = 0.1
@@ -28,6 +30,29 @@ OFFSET = math.log(5.0)
 SPREAD = 0.25
 NOISE = 0.1
 DECAY = 1.5
+REPLICATES = (3, 5, 10)
+RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
+
+FALL = math.log(0.5 / 1e-7)
+"""From an error of 1e-7 to the .5 of a failure."""
+POINTS = 20_000
+"""On which an error rate is counted."""
+BEFORE, AFTER = math.log(0.6), math.log(1e-3)
+STEEPNESS = 14.0
+
+
+def smooth(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + 9 e^(3x)), x = log(n / N*): the level .1 at N*."""
+    return np.asarray(1 / (1 + 9 * np.exp(3 * x)))
+
+
+def sharp(x: np.ndarray) -> np.ndarray:
+    """From .6 to .001, most of it within a step of sqrt 2, as curves of joint training fall: the level .1 at N*."""
+    at_level = logit((math.log(LEVEL) - BEFORE) / (AFTER - BEFORE))
+    return np.asarray(np.exp(BEFORE + (AFTER - BEFORE) * expit(STEEPNESS * x + at_level)))
+
+
+SHAPES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"smooth": smooth, "sharp": sharp}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +71,58 @@ def dimensions(k: int) -> np.ndarray:
 
 
 def experiment(
-    rng: np.random.Generator, k: int, replicates: int, censored: float, scatter: float = 0.0
+    rng: np.random.Generator,
+    k: int,
+    replicates: int,
+    censored: float,
+    scatter: float = 0.0,
+    shape: str = "smooth",
+    ratio: float = math.sqrt(2),
 ) -> dict[int, list[Crossing]]:
     """Crossings by dimension of one synthetic experiment.
 
     ``censored`` is the expected share of replicates at the last of the ``k`` dimensions that are beyond the grid,
     ``scatter`` the standard deviation of a shift of log N* that all replicates of one d share: no exact power law.
+    Sizes span a factor 64, ``ratio`` apart.
     """
     dims = dimensions(k)
     points = {}
+    step = math.log(ratio)
     for d in dims.tolist():
         centre = OFFSET + EXPONENT * math.log(d)
         log_star = centre + scatter * rng.standard_normal() + SPREAD * rng.standard_normal(replicates)
-        reach = ndtri(1 - censored) if d == dims[-1] and censored > 0 else 5.0
-        log_n = centre + SPREAD * reach + math.log(2) / 2 * np.arange(-12, 1)
-        error = 1 / (1 + 9 * np.exp(3 * (log_n - log_star[:, None])))
-        measured = error * np.exp(NOISE * rng.standard_normal(error.shape))
-        points[d] = crossings(_curve(d, np.exp(log_n), measured), LEVEL)
+        reach = ndtri(1 - censored) * SPREAD if d == dims[-1] and censored > 0 else 5 * SPREAD + step * rng.uniform()
+        log_n = centre + reach + step * np.arange(-round(math.log(64) / step), 1)
+        points[d] = crossings(_measured(rng, d, shape, log_n, log_star), LEVEL)
     return points
 
 
-def exponent_coverage(k: int, replicates: int, censored: float, experiments: int, scatter: float = 0.0) -> Coverage:
+def exponent_coverage(
+    k: int,
+    replicates: int,
+    censored: float,
+    experiments: int,
+    scatter: float = 0.0,
+    shape: str = "smooth",
+    ratio: float = math.sqrt(2),
+) -> Coverage:
     """Coverage of ``fit_exponent``; the arguments are those of ``experiment``."""
-    rng = stream("analysis self-test", k, replicates, censored, scatter)
-    fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter)) for _ in range(experiments)]
+    rng = stream("analysis self-test", k, replicates, censored, scatter, shape, ratio)
+    fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter, shape, ratio)) for _ in range(experiments)]
     kept = [Interval(fit.value, fit.lo, fit.hi, fit.uncensored) for fit in fits if not fit.refused]
     return _coverage(kept, EXPONENT, refused=len(fits) - len(kept))
 
 
-def threshold_coverage(replicates: int, experiments: int) -> Coverage:
+def threshold_coverage(replicates: int, experiments: int, shape: str = "smooth", ratio: float = 2.0) -> Coverage:
     """Coverage of the geometric mean of N* over R replicates; its bias is in log N*."""
-    rng = stream("analysis self-test", "threshold", replicates)
-    truth = OFFSET + EXPONENT * math.log(8)
+    rng = stream("analysis self-test", "threshold", replicates, shape, ratio)
     intervals = []
     for _ in range(experiments):
-        found = experiment(rng, 2, replicates, 0.0)[8]
-        mean = geometric_mean([crossing.n for crossing in found])
+        log_n = OFFSET + math.log(ratio) * (rng.uniform() + np.arange(-round(math.log(32) / math.log(ratio)), 6))
+        log_star = OFFSET + SPREAD * rng.standard_normal(replicates)
+        mean = threshold(_measured(rng, 8, shape, log_n, log_star), LEVEL).interval
         intervals.append(Interval(math.log(mean.mean), math.log(mean.lo), math.log(mean.hi), mean.count))
-    return _coverage(intervals, truth)
+    return _coverage(intervals, OFFSET)
 
 
 def decay_coverage(replicates: int, experiments: int) -> Coverage:
@@ -97,38 +136,150 @@ def decay_coverage(replicates: int, experiments: int) -> Coverage:
     return _coverage(intervals, DECAY)
 
 
-def report(experiments: int) -> Iterator[str]:
-    """The lines of a table of all settings, each as soon as it is measured."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table."""
+
+    method: str
+    family: str
+    """Of curves, or of the errors at one n."""
+    ratio: str
+    """Of neighbouring sizes; empty where one size is meant."""
+    replicates: int
+    coverage: Coverage
+    warning: str = ""
+    """What the report says where the conditions of a line that does not cover show; empty where none is needed."""
+
+    def __str__(self) -> str:
+        share, bias = f"{100 * self.coverage.share:.1f}", f"{self.coverage.bias:+.3f}"
+        cells = (self.method, self.family, self.ratio, str(self.replicates), share, bias, self.warning)
+        return f"| {' | '.join(cells)} |"
+
+
+HEADER = (
+    "| interval | curves or errors | sizes apart | R | coverage, % | bias | what the report says |\n"
+    "|---|---|---|---|---|---|---|"
+)
+
+
+FAILING = "the worst replicate beside the mean; `supported, but`"
+BOOTSTRAP = "an option, not what the report shows"
+SKEWED = "that logarithms are skewed, where R >= 5 shows it"
+
+
+def lines(experiments: int) -> Iterator[Line]:
+    """Every line of the table, each as soon as it is measured."""
+    for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
+        yield Line("N*", shape, name, r, threshold_coverage(r, experiments, shape, ratio))
+    for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
+        coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
+        yield Line("exponent in d, 4 d", shape, name, r, coverage)
+    for r in REPLICATES:
+        yield Line("decay in n", "nested samples", "√2", r, decay_coverage(r, experiments))
+    for floor, (name, ratio), r in itertools.product((0.0, 0.02), RATIOS.items(), REPLICATES):
+        family = f"{floor:g} + n^-b"
+        coverage = power_law_coverage(r, max(1, experiments // 2), floor, ratio)
+        yield Line("curve fit, b", family, name, r, coverage)
+    for errors, r in itertools.product(ERRORS, REPLICATES):
+        warning = {"skewed logs": SKEWED, "1 of 10 fails": FAILING}.get(errors, "")
+        yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
+    for r in (5, 10):
+        yield Line("the same, bootstrap-t", "skewed logs", "", r, bootstrap_coverage(r, experiments), BOOTSTRAP)
+    for share, r in itertools.product((0.9, 0.99), (*REPLICATES, 40)):
+        yield Line("`succeeds`", f"probability {share:g}", "", r, share_coverage(r, share), "")
+
+
+def _log_rates(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Error rates counted on 20,000 points, of rates that differ by 30 % about .01."""
+    rates = np.exp(math.log(0.01) + 0.3 * rng.standard_normal(shape))
+    counted = np.maximum(rng.binomial(POINTS, rates) / POINTS, 0.5 / POINTS)
+    return np.asarray(np.log(counted) - math.log(0.01))
+
+
+ERRORS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "normal logs": lambda rng, shape: rng.standard_normal(shape),
+    "t3 logs": lambda rng, shape: rng.standard_t(3, shape),
+    "skewed logs": lambda rng, shape: rng.exponential(size=shape) - 1,
+    "1 of 10 fails": lambda rng, shape: rng.standard_normal(shape) + FALL * ((rng.uniform(size=shape) < 0.1) - 0.1),
+    "error rates": _log_rates,
+}
+"""Logarithms of errors of R replicates, (experiments, R), of mean 0."""
+
+
+def mean_coverage(replicates: int, experiments: int, errors: str) -> Coverage:
+    """Coverage of the geometric mean over R replicates, all experiments at once by the formula of ``t_interval``."""
+    x = ERRORS[errors](stream("analysis self-test", "mean", replicates, errors), (experiments, replicates))
+    half = t_quantile(replicates - 1) * x.std(axis=1, ddof=1) / math.sqrt(replicates)
+    return Coverage(float((np.abs(x.mean(axis=1)) <= half).mean()), float(x.mean()))
+
+
+def bootstrap_coverage(replicates: int, experiments: int) -> Coverage:
+    """Coverage of the bootstrap-t of skewed logarithms."""
+    x = ERRORS["skewed logs"](stream("analysis self-test", "bootstrap", replicates), (experiments, replicates))
+    return _coverage([bootstrap_t(line, "self-test", k) for k, line in enumerate(x)], 0.0)
+
+
+def share_coverage(replicates: int, share: float) -> Coverage:
+    """Coverage of Clopper and Pearson's interval, exactly: the sum over all counts."""
+    from scipy import stats
+
+    found = [clopper_pearson(k, replicates) for k in range(replicates + 1)]
+    weights = stats.binom.pmf(np.arange(replicates + 1), replicates, share)
+    held = [interval.lo <= share <= interval.hi for interval in found]
+    return Coverage(float(weights @ held), float(weights @ [interval.mean for interval in found]) - share)
+
+
+def power_law_coverage(replicates: int, experiments: int, floor: float, ratio: float) -> Coverage:
+    """Coverage of the exponent of c + a n^-b: b is 1 and differs by .1, a by 20 %, each size has noise of 5 %."""
+    rng = stream("analysis self-test", "power law", replicates, floor, ratio)
+    n = 50 * ratio ** np.arange(round(math.log(128) / math.log(ratio)) + 1)
+    intervals = []
+    for _ in range(experiments):
+        b, a = 1 + 0.1 * rng.standard_normal((replicates, 1)), np.exp(0.2 * rng.standard_normal((replicates, 1)))
+        error = (floor + a * (n / 50) ** -b) * np.exp(0.05 * rng.standard_normal((replicates, len(n))))
+        (fit,) = curve_fits([_curve(8, n, error)])
+        intervals.append(fit.exponent)
+    return _coverage(intervals, 1.0)
+
+
+def error_of_looks(levels: Sequence[float], experiments: int) -> float:
+    """How often one of the looks of ``SCHEDULE``, at one-sided ``levels``, is wrong where the truth is the bound."""
+    x = stream("analysis self-test", "looks").standard_normal((experiments, SCHEDULE[-1]))
+    wrong = np.zeros(experiments, dtype=bool)
+    for r, level in zip(SCHEDULE, levels, strict=True):
+        error = x[:, :r].std(axis=1, ddof=1) / math.sqrt(r)
+        wrong |= x[:, :r].mean(axis=1) > t_quantile(r - 1, 1 - 2 * level) * error
+    return float(wrong.mean())
+
+
+def report(experiments: int = 200) -> Iterator[str]:
+    """The table as text, line by line, each as soon as it is measured; then what looking again costs."""
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
-    yield f"Coverage of nominal 95 % intervals, {experiments} experiments each, Monte Carlo error {error:.1f} points."
+    yield (
+        f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
+        "for exponents and curve fits, 20 times as many for means; shares are exact."
+    )
     yield ""
-    yield "exponent of N* in d         exact power law          shift per d, sd .1"
-    yield "  K   R  censored   cover %   bias  refused   cover %   bias  refused"
-    for k, replicates, censored in itertools.product((3, 4, 5), (3, 5, 10), (0.0, 0.25, 0.5)):
-        cells = (exponent_coverage(k, replicates, censored, experiments, scatter) for scatter in (0.0, 0.1))
-        yield f"{k:3d} {replicates:3d} {censored:9.2f}" + "".join(map(_cell, cells))
-    for name, measure in (("N*", threshold_coverage), ("error decay in n", decay_coverage)):
-        yield ""
-        yield name
-        for replicates in (3, 5, 10):
-            yield f"    {replicates:3d}          {_cell(measure(replicates, experiments))}"
+    yield HEADER
+    yield from map(str, lines(experiments))
+    yield ""
+    spending, again = (100 * error_of_looks(levels, 200 * experiments) for levels in (Looks().levels, constant()))
+    rates = f"{spending:.2f} % with the levels of `looks.py`, {again:.2f} % with .025 each"
+    yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."
+
+
+def _measured(rng: np.random.Generator, d: int, shape: str, log_n: np.ndarray, log_star: np.ndarray) -> Curve:
+    errors = SHAPES[shape](log_n - log_star[:, None])
+    return _curve(d, np.exp(log_n), errors * np.exp(NOISE * rng.standard_normal(errors.shape)))
 
 
 def _curve(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
     return Curve("synthetic", d, "synthetic", "synthetic", "nmse", n, tuple(range(len(values))), values)
 
 
-def _coverage(intervals: list[Interval], truth: float, refused: int = 0) -> Coverage:
+def _coverage(intervals: Sequence[Interval] | Iterable[Interval], truth: float, refused: int = 0) -> Coverage:
+    intervals = list(intervals)
     if not intervals:
         return Coverage(math.nan, math.nan, refused)
     share = np.mean([interval.lo <= truth <= interval.hi for interval in intervals])
     return Coverage(float(share), float(np.mean([interval.mean - truth for interval in intervals])), refused)
-
-
-def _cell(coverage: Coverage) -> str:
-    return f"{100 * coverage.share:10.1f} {coverage.bias:+6.3f} {coverage.refused:8d}"
-
-
-if __name__ == "__main__":
-    for line in report(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
-        print(line, flush=True)

@@ -45,6 +45,11 @@ class StageErrors:
         """Mean over replicates with its t-interval: geometric, or arithmetic where values may be negative."""
         return t_interval(self.values) if scale_of(self.quantity.kind) == "linear" else geometric_mean(self.values)
 
+    @property
+    def worst(self) -> float:
+        """The largest value of a replicate."""
+        return max(self.values)
+
     def as_dict(self) -> dict[str, Any]:
         """The mean with its interval as a flat record."""
         interval = self.interval
@@ -59,6 +64,7 @@ class StageErrors:
             "mean": interval.mean,
             "lo": interval.lo,
             "hi": interval.hi,
+            "worst": self.worst,
             "replicates": interval.count,
         }
 

@@ -1,4 +1,8 @@
-"""N*(eps): the sample size at which a learning curve reaches an error, replicate by replicate."""
+"""N*(eps): the sample size at which a learning curve reaches an error, replicate by replicate.
+
+Between two tested sizes a curve is taken as a power law where the slopes before and after allow that. Where they do
+not, as where the error drops within one step, N* is known to lie between these sizes and nothing more.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,17 @@ from typing import Any, Literal
 import numpy as np
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.intervals import NOTHING, Interval, geometric_mean
+from bfc_bench.analysis.intervals import NOTHING, Interval, range_interval
 from bfc_bench.errors import UsageError
+
+UNSURE = 0.5
+"""Of the step between two tested sizes, in logarithm: where a curve's slopes leave N* open by more, it is known to lie
+in the step and nothing more. Coverage and bias of N* chose it (docs/statistics.md): steps everywhere make the intervals
+of smooth curves up to five times as wide."""
+RISE = 2.0
+"""A curve that is above the level again by this factor of the lowest error before is ill-behaved."""
+NOISE = 3.0
+"""Times the scatter of the steps of its replicates that it must rise, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +33,20 @@ class Crossing:
 
     replicate: int
     n: float
-    """N*, or the bound on it: the largest tested size (right-censored) or the smallest (left-censored)."""
+    """N*, or the bound on it: the largest tested size (right-censored) or the smallest (left-censored). The geometric
+    middle where a range is known."""
     censored: Literal["left", "right"] | None = None
+    within: tuple[float, float] | None = None
+    """The tested sizes between which N* lies, where the curve does not say it better."""
+    last: float | None = None
+    """Of an ill-behaved curve, which rises above the level again beyond noise: where it comes down to it for the last
+    time, inf where it ends above. ``n`` is where it does so first."""
 
     @property
     def log_bounds(self) -> tuple[float, float]:
-        """The interval that log N* is known to lie in; a point where it is not censored."""
+        """The interval that log N* is known to lie in; a point where it is neither censored nor a range."""
+        if self.within is not None:
+            return math.log(self.within[0]), math.log(self.within[1])
         log_n = math.log(self.n)
         return (-math.inf if self.censored == "left" else log_n, math.inf if self.censored == "right" else log_n)
 
@@ -48,18 +69,37 @@ class Threshold:
         return sum(crossing.censored == "right" for crossing in self.crossings)
 
     @property
+    def ill_behaved(self) -> int:
+        """Replicates whose error rises above the level again, beyond noise, after having reached it."""
+        return sum(crossing.last is not None for crossing in self.crossings)
+
+    @property
+    def last(self) -> float:
+        """Geometric mean of the sizes from which on the error stays at the level; inf where that of one is not reached.
+
+        The same as that of N* where no curve is ill-behaved; nan without crossings.
+        """
+        sizes = [math.inf if c.censored == "right" else c.n if c.last is None else c.last for c in self.crossings]
+        return math.exp(sum(map(math.log, sizes)) / len(sizes)) if sizes else math.nan
+
+    @property
     def interval(self) -> Interval:
-        """Geometric mean of N* with its t-interval; nan where any replicate is censored."""
+        """Geometric mean of N* with its interval (``range_interval``); nan where any replicate is censored."""
         if self.left or self.right or not self.crossings:
             return NOTHING
-        return geometric_mean([crossing.n for crossing in self.crossings])
+        lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
+        return range_interval(lower, upper).exp()
 
     @property
     def median(self) -> tuple[float, float]:
-        """Bounds on the median N*: equal where it is known, 0 or inf where censoring leaves a side open."""
+        """Bounds on the median N*: equal where it is known, 0 or inf where censoring leaves a side open.
+
+        Of a range its middle counts.
+        """
         if not self.crossings:
             return math.nan, math.nan
-        lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
+        lower = [-math.inf if c.censored == "left" else math.log(c.n) for c in self.crossings]
+        upper = [math.inf if c.censored == "right" else math.log(c.n) for c in self.crossings]
         return math.exp(_median(lower)), math.exp(_median(upper))
 
 
@@ -79,7 +119,9 @@ class Reached:
         """A flat record.
 
         ``n_star`` is the geometric mean with its interval, nan where a replicate is censored, ``median`` nan where
-        censoring hides it; ``below`` and ``beyond`` count the replicates that are censored on either side.
+        censoring hides it; ``below`` and ``beyond`` count the replicates that are censored on either side,
+        ``ill_behaved`` those whose error rises above the level again; ``last`` is the geometric mean of the sizes from
+        which on it does not, inf where one ends above.
         """
         interval, (lower, upper) = self.threshold.interval, self.threshold.median
         return {
@@ -95,27 +137,62 @@ class Reached:
             "replicates": len(self.threshold.crossings),
             "below": self.threshold.left,
             "beyond": self.threshold.right,
+            "ill_behaved": self.threshold.ill_behaved,
+            "last": self.threshold.last,
         }
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:
-    """N*(level) of each replicate of a curve whose error falls with n.
+    """N*(level) of each replicate: the least n at which its error, freed from noise, is at or below the level.
+
+    Of a curve that is above the level again, by ``RISE`` and beyond noise, that is the first crossing: who has more
+    samples may leave some away, and what a curve does elsewhere, or at the end of the grid, does not move it. The last
+    one stands beside it. Isotonic regression over both would give a number between them, at which nothing happens.
 
     Isotonic (non-increasing) regression of log error on log n, then log-log interpolation; on a linear scale regression
-    of the error itself, and interpolation that is linear in it and in log n. A replicate whose fit is at
-    or below the level at its smallest size is left-censored there, one that is above it at its largest size
-    right-censored there. Sizes without a value are left out, and so are replicates without any.
+    of the error itself, and interpolation that is linear in it and in log n. Where the slopes of some replicate leave
+    its N* open (``UNSURE``), that of every replicate lies between the tested sizes around it, and nothing is
+    interpolated: points among ranges would pass for values known without error, and the likelihood follow them. A
+    replicate whose fit is at or below the level at its smallest size is left-censored there, one that is above it at
+    its largest size right-censored there. Sizes without a value are left out, and so are replicates without any.
     Raises ``UsageError`` where ``level`` is not positive.
     """
     if not level > 0:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
-    found = []
-    bound = level if curve.scale == "linear" else math.log(level)
+    linear = curve.scale == "linear"
+    bound = level if linear else math.log(level)
+    rise = max(level * (RISE - 1) if linear else math.log(RISE), NOISE * _noise(curve.scaled))
+    steps = []
     for replicate, error in zip(curve.replicates, curve.scaled, strict=True):
         measured = ~np.isnan(error)
         if measured.any():
-            found.append(_crossing(replicate, np.log(curve.n[measured]), error[measured], bound))
-    return found
+            steps.append((replicate, *_first_and_last(np.log(curve.n[measured]), error[measured], bound, rise)))
+    unsure = any(step.unsure for _, first, last in steps for step in (first, last) if step)
+    return [first.crossing(replicate, unsure, last) for replicate, first, last in steps]
+
+
+def _noise(values: np.ndarray) -> float:
+    """Scatter of the steps of R curves, (R, K), about their medians, robustly; 0 below 3 replicates."""
+    if len(values) < 3 or values.shape[1] < 2:
+        return 0.0
+    steps = np.diff(values, axis=1)
+    known = ~np.isnan(steps)
+    if not known.any():
+        return 0.0
+    columns = (column[~np.isnan(column)] for column in steps.T)
+    middles = np.array([np.median(column) if column.size else 0.0 for column in columns])
+    return 1.4826 * float(np.median(np.abs(steps - middles)[known]))
+
+
+def _first_and_last(log_n: np.ndarray, error: np.ndarray, level: float, rise: float) -> tuple[_Step, _Step | None]:
+    """The step down to the level; of a curve that is above it again by ``rise`` the first one and the last."""
+    lowest = np.minimum.accumulate(error)
+    back = (error > level) & (lowest <= level) & (error - lowest > rise)
+    if not back.any():
+        return _Step.of(log_n, error, level), None
+    turn = int(np.argmin(error[: int(np.argmax(back))]))
+    peak = len(error) - 1 - int(np.argmax(back[::-1]))
+    return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[peak:], error[peak:], level)
 
 
 def threshold(curve: Curve, level: float) -> Threshold:
@@ -132,18 +209,61 @@ def thresholds(curves: Iterable[Curve], levels: Sequence[float]) -> list[Reached
     ]
 
 
-def _crossing(replicate: int, log_n: np.ndarray, error: np.ndarray, level: float) -> Crossing:
-    """Where the error, on the scale on which it is averaged as ``level`` is, comes down to the level."""
-    from scipy.optimize import isotonic_regression
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The two neighbouring sizes, in logarithm, between which a replicate comes down to the level."""
 
-    fit = isotonic_regression(error, increasing=False).x
-    if fit[0] <= level:
-        return Crossing(replicate, math.exp(log_n[0]), "left")
-    if fit[-1] > level:
-        return Crossing(replicate, math.exp(log_n[-1]), "right")
-    after = int(np.argmax(fit <= level))
-    share = (fit[after - 1] - level) / (fit[after - 1] - fit[after])
-    return Crossing(replicate, math.exp(log_n[after - 1] + share * (log_n[after] - log_n[after - 1])))
+    start: float
+    end: float
+    chord: float = math.nan
+    """Where the straight line between them meets the level."""
+    open: float = 0.0
+    """How far apart the curve's slopes let N* lie, in logarithm."""
+    censored: Literal["left", "right"] | None = None
+
+    @property
+    def unsure(self) -> bool:
+        return self.open > UNSURE * (self.end - self.start)
+
+    @classmethod
+    def of(cls, log_n: np.ndarray, error: np.ndarray, level: float) -> _Step:
+        """Of errors on the scale on which they are averaged, as ``level`` is.
+
+        Three lines meet the level in the step: its own chord, and those of the steps before and after, continued into
+        this one and cut at its ends. Where the curve is a power law they meet it in one point; where it drops in this
+        step only, those of its neighbours meet it at the ends. Beyond the tested sizes it is taken to go on as on the
+        other side.
+        """
+        from scipy.optimize import isotonic_regression
+
+        fit = isotonic_regression(error, increasing=False).x
+        if fit[0] <= level:
+            return cls(log_n[0], log_n[0], censored="left")
+        if fit[-1] > level:
+            return cls(log_n[-1], log_n[-1], censored="right")
+        after = int(np.argmax(fit <= level))
+        start, end = log_n[after - 1], log_n[after]
+        slopes = -np.diff(fit) / np.diff(log_n)
+        near = [slopes[k] for k in (after - 2, after) if 0 <= k < len(slopes)] or [slopes[after - 1]]
+        before, later = near[0], near[-1]
+        chord = start + (fit[after - 1] - level) / slopes[after - 1]
+        continued = min(end, start + (fit[after - 1] - level) / before) if before > 0 else end
+        traced = max(start, end - (level - fit[after]) / later) if later > 0 else start
+        return cls(start, end, chord, max(chord, continued, traced) - min(chord, continued, traced))
+
+    def crossing(self, replicate: int, unsure: bool, last: _Step | None) -> Crossing:
+        """``unsure``: some replicate of the curve is; ``last``: the last step down, where it is another."""
+        start, end = math.exp(self.start), math.exp(self.end)
+        again = None if last is None else last.size(unsure)
+        if self.censored:
+            return Crossing(replicate, start, self.censored, last=again)
+        return Crossing(replicate, self.size(unsure), within=(start, end) if unsure else None, last=again)
+
+    def size(self, unsure: bool) -> float:
+        """The best guess of N*; inf where the level is not reached."""
+        if self.censored:
+            return math.inf if self.censored == "right" else math.exp(self.start)
+        return math.exp((self.start + self.end) / 2 if unsure else self.chord)
 
 
 def _median(values: Sequence[float]) -> float:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from bfc_bench.errors import UsageError
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
@@ -13,9 +15,20 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_MODULE", help="A learner's name, or module:Class.")],
+    name: Annotated[str, typer.Argument(metavar="NAME_OR_MODULE", help="A learner's name, or module:Class.")] = "",
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
+    ] = False,
 ) -> None:
     """Run every check of the learner contract and print how many passed, were skipped and failed."""
+    if statistics == bool(name):
+        raise UsageError("check: a learner's name or --statistics is required, and only one.")
+    if statistics:
+        from bfc_bench.analysis.selftest import report as measured
+
+        for line in measured():
+            typer.echo(line)
+        return
     from bfc_bench.testing.apart import check_apart
 
     fine = True

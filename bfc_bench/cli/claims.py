@@ -51,20 +51,26 @@ def _print_table(verdicts: list[Verdict]) -> None:
     from bfc_bench.report.tables import number, with_interval
 
     colours: dict[Word, str] = {"supported": "green", "contradicted": "red", "undecided": "dim"}
-    table = Table("verdict", "claim", "statement", "estimate [95 %]", "claimed", "R", "p", "Holm p", box=None)
+    heads = ("verdict", "claim", "statement", "estimate [95 %]", "worst", "claimed", "R", "p", "Holm p")
+    table = Table(*heads, box=None)
     table.header_style, table.padding = "bold", (0, 2, 1, 0)
     for verdict in verdicts:
         statement = Text(verdict.statement)
+        if verdict.but:
+            statement.append(f"\nBut {verdict.but}.", style="bold")
         if verdict.note:
             statement.append(f"\n{verdict.note}", style="dim")
         name = Text(verdict.id)
         if verdict.source:
             name.append(f"\n{verdict.source}", style="dim")
         table.add_row(
-            Text(f"{verdict.sign} {verdict.verdict}", style=colours[verdict.verdict], no_wrap=True),
+            Text(
+                f"{verdict.sign} {verdict.verdict}" + (",\nbut" if verdict.but else ""), style=colours[verdict.verdict]
+            ),
             name,
             statement,
             Text(with_interval(verdict.estimate, verdict.lo, verdict.hi)),
+            Text(number(verdict.worst)),
             Text(verdict.region),
             str(verdict.replicates),
             number(verdict.p),

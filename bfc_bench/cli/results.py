@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from bfc_bench.store.row import Row
     from bfc_bench.store.rows import Rows
+    from bfc_bench.stored_suite import StoredSuite
 
 FITTED_ROWS = 300
 """Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
@@ -58,6 +59,8 @@ def results(
     with open_store(store) as held:
         if format == "table" and output is None:
             _print_table(held[suite].columns(every=every))
+            if not every:
+                _print_ill_behaved(held[suite])
             return
         rows = held[suite].rows(every=every)
     if format == "parquet" and output is None and sys.stdout.isatty():
@@ -106,6 +109,16 @@ def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]
     several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
     header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
     return [*header, *["made by"] * several], lambda: zip(*texts(), strict=True)
+
+
+def _print_ill_behaved(stored: StoredSuite) -> None:
+    from bfc_bench.report.tables import remark_on, sample_size
+
+    for found in stored.thresholds():
+        if remark := remark_on(found.threshold):
+            size = sample_size(found.threshold)[0]
+            text = f"{found.task}, d = {found.d}, {found.label}: N*({found.level:g}) = {size}, {remark}"
+            console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_fitted(header: Sequence[str], lines: Iterable[Sequence[str]], out: Console) -> None:

@@ -21,6 +21,7 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
     records = summary_table(rows, levels)
     if records:
         shown = {"task": "task", "d": "d", "label": "learner", "n": "n", "error": "NMSE at n [95 %]"}
+        shown |= {"worst": "worst"}
         shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels}
         shown |= {status: status for status in ("ok", "failed", "skipped")}
         table = Table(*shown.values(), box=None, header_style="bold")

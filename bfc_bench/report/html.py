@@ -19,7 +19,7 @@ from bfc_bench.analysis.curves import by_task
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
-from bfc_bench.report.layout import Table, TableCell, estimate, listing
+from bfc_bench.report.layout import Table, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
 from bfc_bench.store.origins import origin_remarks
 from bfc_bench.store.row import Row
@@ -165,9 +165,9 @@ def _claims(verdicts: Sequence[Verdict]) -> Table:
     def line(verdict: Verdict) -> dict[str, Any]:
         return {
             "id": TableCell(verdict.id, verdict.source, kind="text"),
-            "verdict": TableCell(verdict.verdict, kind="verdict"),
+            "verdict": TableCell(verdict.verdict, verdict.but and f"but {verdict.but}", kind="verdict"),
             "statement": TableCell(verdict.statement, remarks=(verdict.note,) * bool(verdict.note), kind="text"),
-            "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi),
+            "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
             "region": TableCell(verdict.region),
             "replicates": TableCell(str(verdict.replicates)),
             "p": TableCell(tables.number(verdict.p)),

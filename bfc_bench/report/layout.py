@@ -84,6 +84,11 @@ def plain(name: str, value: Any) -> TableCell:
     return TableCell(number(value))
 
 
+def worst(value: float) -> tuple[str, ...]:
+    """The remark that names the worst replicate, which a mean hides; none where there is no such value."""
+    return () if math.isnan(value) else (f"worst {number(value)}",)
+
+
 def estimate(mean: float, lo: float, hi: float, *remarks: str, digits: int = 2) -> TableCell:
     """A mean with its interval, where it has one."""
     interval = "" if math.isnan(lo) else f"[{number(lo, digits)}, {number(hi, digits)}]"

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bfc_bench.analysis.claims import expected_errors
 from bfc_bench.analysis.claims.verdict import Verdict
-from bfc_bench.report.tables import with_interval
+from bfc_bench.analysis.thresholds import Reached
+from bfc_bench.report.tables import number, with_interval
 
+SHOWN = 5
+"""Ill-behaved curves that a note names."""
 LENGTH = 4000
 """Characters that the table of claims may take; MLflow refuses tags beyond 8,000."""
+
+
+def ill_behaved_note(found: Iterable[Reached]) -> str:
+    """The thresholds of curves that rise above their level again, as a sentence to append; empty where none does."""
+    names = [f"{r.label} on {r.task}, d = {r.d}, at {r.level:g}" for r in found if r.threshold.ill_behaved]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"\n\nIll-behaved curves, above a level again: {'; '.join(names[:SHOWN])}{more}." if names else ""
 
 
 def note(text: str, verdicts: Sequence[Verdict]) -> str:
     """The text with the claims as a markdown table below it, as far as there is room for it."""
     if not verdicts:
         return text
-    lines = ["| claim | verdict | estimate [95 %] | claimed | source |", "|---|---|---|---|---|"]
+    lines = ["| claim | verdict | estimate [95 %] | worst replicate | claimed | source |", "|---|---|---|---|---|---|"]
     for v in verdicts:
-        cells = (v.id, f"{v.sign} {v.verdict}", with_interval(v.estimate, v.lo, v.hi), v.region, v.source)
+        estimate = with_interval(v.estimate, v.lo, v.hi)
+        cells = (v.id, f"{v.sign} {v.words}", estimate, number(v.worst), v.region, v.source)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     while len("\n".join(lines)) > LENGTH:
         lines.pop()

@@ -11,15 +11,16 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
 from bfc_bench.analysis.exponents import Decay, decays
+from bfc_bench.analysis.power_law import CurveFit, curve_fits
 from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
 from bfc_bench.report import plots, sphere_plots, tables
 from bfc_bench.report.gallery import Gallery, Picture
-from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot
+from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot, worst
 from bfc_bench.report.style import Styles
-from bfc_bench.report.tables import MISSING, Record, number, sample_size
+from bfc_bench.report.tables import MISSING, Record, number, sample_size, with_interval
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.targets.harmonics import part_degree
@@ -135,6 +136,7 @@ def build(
         *_thresholds(task),
         _exponents(task),
         _decay(task),
+        _fits(task),
         *_stages(task),
         _tuning(task),
         _cost(task),
@@ -172,14 +174,22 @@ def _errors(task: _Task) -> Iterable[Table]:
     robust = {(p.d, p.label, p.n): number(p.mean) for curve in task.trimmed for p in curve.points}
     most = max((p.replicates for p in errors), default=0)
     mean = "Mean" if any(curve.scale == "linear" for curve in task.found) else "Geometric mean"
-    note = f"{mean} of {most} replicates, unless R says otherwise, with its 95 % t-interval."
+    note = (
+        f"{mean} of {most} replicates, unless R says otherwise, with its 95 % t-interval; it hides failures that are "
+    )
+    note += (
+        "rare, so the worst replicate stands beside it. Of skewed values, which fewer than 5 cannot show, it covers "
+    )
+    note += "88 to 90 %."
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
 
     def cell(p: CurvePoint) -> TableCell:
         count, failed = p.replicates, p.failed
         remarks = [f"trimmed {robust[key]}"] if count and (key := (p.d, p.label, p.n)) in robust else []
-        remarks += [f"median {number(p.median)}", f"worst {number(p.worst)}"] if failed and count else []
+        remarks += [f"median {number(p.median)}"] if failed and count else []
+        remarks += worst(p.worst) if count > 1 else ()
+        remarks += ["skewed: covers less"] if p.skewed else []
         remarks += [f"R = {count}" + f", {failed} failed" * bool(failed)] if count < most else []
         return estimate(p.mean, p.lo, p.hi, *remarks)
 
@@ -192,11 +202,14 @@ def _errors(task: _Task) -> Iterable[Table]:
 
 def _thresholds(task: _Task) -> Iterable[Table]:
     def cell(found: Reached) -> TableCell:
-        return TableCell(*sample_size(found.threshold))
+        remark = tables.remark_on(found.threshold)
+        return TableCell(*sample_size(found.threshold), (remark,) if remark else ())
 
     note = (
-        "Geometric mean of the replicates with its 95 % t-interval. Where some replicates are censored, their median: "
-        "they need more than the largest n (>) or less than the smallest (<)."
+        "Geometric mean of the replicates with its 95 % interval. Where some replicates are censored, their median: "
+        "they need more than the largest n (>) or less than the smallest (<). N* is where a replicate's error comes "
+        "down to the level first; of ill-behaved curves, which rise above it again, the size from which on it stays is "
+        "named."
     )
     levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
     for level in levels:
@@ -253,12 +266,27 @@ def _decay(task: _Task) -> Table:
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
 
 
+def _fits(task: _Task) -> Table:
+    def cell(found: CurveFit) -> TableCell:
+        b, c = found.exponent, found.floor
+        floor = f"c = {with_interval(c.mean, c.lo, c.hi)}" if c.mean else "no floor"
+        return estimate(b.mean, b.lo, b.hi, floor, digits=3)
+
+    note = (
+        "b and the floor c of a fit per replicate (Huber loss of log error) with their t-intervals, of curves with "
+        "5 sizes or more. The law is assumed: a curve with a sharp drop follows none."
+    )
+    title = f"Curve fits: {task.metric_name} ≈ c + a n⁻ᵇ"
+    records = curve_fits(task.found)
+    return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
+
+
 def _stages(task: _Task) -> Iterable[Table]:
     """Error and P_l after each stage, at the largest n of each d."""
 
     def cell(found: StageErrors) -> TableCell:
         interval = found.interval
-        return estimate(interval.mean, interval.lo, interval.hi)
+        return estimate(interval.mean, interval.lo, interval.hi, *(worst(found.worst) if interval.count > 1 else ()))
 
     def head(quantity: Quantity) -> str:
         return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else task.metric_name

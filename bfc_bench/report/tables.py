@@ -103,7 +103,8 @@ def _severity(status: Status) -> tuple[bool, bool, int]:
 def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric: str = "nmse") -> list[Record]:
     """One record per (task, d, label), as text for a terminal: error at the largest n, N* of each level, cells.
 
-    ``best_n`` is the size with the least geometric mean; ``error`` that mean at ``n``, the largest size measured.
+    ``best_n`` is the size with the least geometric mean; ``error`` that mean at ``n``, the largest size measured, and
+    ``worst`` the worst replicate there.
     """
     records = []
     for task, group in by_task(rows).items():
@@ -114,16 +115,22 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
                 (int(n), interval) for n, interval in zip(curve.n, curve.intervals, strict=True) if interval.count
             ]
             last_n, last = measured[-1] if measured else (None, None)
+            worst = curve.worst[list(curve.n).index(last_n)] if last else math.nan
             best_n = min(measured, key=lambda item: item[1].mean)[0] if measured else None
             status = cells[curve.d, curve.label]
             records.append(
                 {"task": task, "d": curve.d, "label": curve.label, "metric": used, "best_n": best_n, "n": last_n}
                 | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
-                | {f"N*({level:g})": " ".join(filter(None, sample_size(threshold(curve, level)))) for level in levels}
+                | {"worst": number(worst) if last else ""}
+                | {f"N*({level:g})": _reached(threshold(curve, level)) for level in levels}
                 | {"ok": status["ok"], "failed": status.total() - status["ok"] - status["skipped"]}
                 | {"skipped": status["skipped"]}
             )
     return records
+
+
+def _reached(threshold: Threshold) -> str:
+    return " ".join(filter(None, [*sample_size(threshold), f"({remark})" if (remark := remark_on(threshold)) else ""]))
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -163,6 +170,14 @@ def sample_size(threshold: Threshold) -> tuple[str, str]:
     censored = [f"{threshold.left} of {total} <{smallest}"] * bool(threshold.left)
     censored += [f"{threshold.right} of {total} >{largest}"] * bool(threshold.right)
     return (f"median {_size(lower)}", f"({', '.join(censored)})") if lower == upper else (", ".join(censored), "")
+
+
+def remark_on(threshold: Threshold) -> str:
+    """That a curve is ill-behaved, with where it comes down to the level for the last time; empty where none is."""
+    if not threshold.ill_behaved:
+        return ""
+    stays = "it ends above" if math.isinf(threshold.last) else f"stays below from {_size(threshold.last)}"
+    return f"ill-behaved: {threshold.ill_behaved} of {len(threshold.crossings)} rise above again, {stays}"
 
 
 def _size(n: float) -> str:

@@ -24,6 +24,8 @@ class Fit:
 
     metrics: dict[str, float] = field(default_factory=dict)
     """``nstar/*`` where not censored, ``fit/*`` where the fit is not refused."""
+    ill_behaved: list[str] = field(default_factory=list)
+    """For each level that it rises above again: where it comes down to it first and last."""
     exponent: str = ""
     """The exponent of its (task, label) with its range and tests, or why there is none."""
 
@@ -43,6 +45,8 @@ def fits(rows: Iterable[Row]) -> dict[ReplicateKey, Fit]:
                 fit = found[scaling.task, d, scaling.label, crossing.replicate]
                 if crossing.censored is None:
                     fit.metrics[f"nstar/{scaling.level:g}"] = float(crossing.n)
+                if crossing.last is not None:
+                    fit.ill_behaved.append(f"{scaling.level:g}: first at {crossing.n:.4g}, last at {crossing.last:.4g}")
                 if scaling.level == LEVELS[0]:
                     exponent = scaling.exponent
                     bounds = zip(EXPONENT, (exponent.value, exponent.lo, exponent.hi), strict=True)

@@ -170,7 +170,8 @@ class _Writer:
             "bfc.points": json.dumps(self.curve.digests, separators=(",", ":")),
             "bfc.failures": self.curve.failures,
         }
-        tags |= {"bfc.exponent": self.fit.exponent} if self.fit else {}
+        if self.fit:
+            tags |= {"bfc.exponent": self.fit.exponent, "bfc.ill_behaved": "; ".join(self.fit.ill_behaved)}
         return tags | ({"bfc.git": self.git} if self.git and extended else {})
 
     def _new_points(self, logged: Mapping[str, str]) -> Iterator[tuple[str, float, int, int]]:

@@ -188,7 +188,8 @@ CASES = {
 
 
 def test_every_kind_is_measured():
-    assert {claim["kind"] for claim, *_ in CASES.values()} == set(KINDS)
+    by_count = {"succeeds"}  # of all that 36 replicates can show, below
+    assert {claim["kind"] for claim, *_ in CASES.values()} | by_count == set(KINDS)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -669,3 +670,95 @@ def test_the_claims_of_the_suites_fit_them_and_name_their_sources(path):
 
 def test_short_numbers():
     assert [short(x) for x in (0.01, 1e-5, 2.0, 1 / 1.1, 3e6)] == ["0.01", "1e-5", "2", "0.909", "3e6"]
+
+
+# --- rare failures ---
+
+
+def test_support_is_not_plain_where_a_replicate_is_far_beyond_the_bound():
+    """Nine of ten at 1e-7 and one at .5: the geometric mean and its interval lie below 1e-3."""
+    values = [*(1e-9 * spread("rare", 9)), 0.5]
+    found = verdict({**CASES["reaches"][0], "at_most": 1e-2}, cells("a", values))
+    assert found.verdict == "supported"
+    assert found.worst == pytest.approx(0.5)
+    assert found.words == "supported, but the worst replicate, 0.5, is 50 times beyond the bound"
+    near = verdict({**CASES["reaches"][0], "at_most": 0.06}, cells("a", values))
+    assert near.words == near.verdict == "supported"
+
+
+def test_the_worst_of_a_lower_bound_is_the_least():
+    found = verdict(CASES["stays"][0], cells("a", [5.0, 6.0, 7.0, 4.0, 5.5]))
+    assert found.worst == pytest.approx(4.0)
+
+
+SUCCEEDS = {"kind": "succeeds", "label": "a", "task": "t", "level": 0.01, "share": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "word"), [(20, 0, "supported"), (10, 0, "undecided"), (40, 1, "supported"), (5, 15, "contradicted")]
+)
+def test_a_share_of_replicates_is_judged_by_its_binomial_interval(good, bad, word):
+    from scipy import stats
+
+    found = verdict(SUCCEEDS, cells("a", [1e-6] * good + [0.5] * bad))
+    exact = stats.binomtest(good, good + bad).proportion_ci(0.95, "exact")
+    assert (found.estimate, found.lo, found.hi) == pytest.approx((good / (good + bad), exact.low, exact.high))
+    assert found.verdict == word
+    assert (found.p <= 0.05) == (word != "undecided")
+    assert f"{good} of {good + bad} replicates" in found.note
+
+
+def test_a_failed_cell_did_not_succeed_and_a_skipped_one_is_missing():
+    skipped = cell("a", 30, status="skipped", reason="too large")
+    found = verdict(SUCCEEDS, [*cells("a", [1e-6] * 20 + [None]), skipped])
+    assert (found.estimate, found.replicates) == (pytest.approx(20 / 21), 21)
+    assert "1 diverged" in found.note
+
+
+def test_too_few_replicates_for_a_share_are_counted():
+    found = verdict({**SUCCEEDS, "share": 0.99}, cells("a", [1e-6] * 20))
+    assert (found.verdict, found.p > 0.05) == ("undecided", True)
+    assert "368 replicates without a failure" in found.note
+    nothing = verdict(SUCCEEDS, [cell("b", 0, 0.1)])
+    assert nothing.verdict == "undecided"
+    assert math.isnan(nothing.estimate)
+    assert "no cells of a" in nothing.note
+
+
+def test_the_share_is_wrongly_supported_at_most_as_often_as_stated():
+    """At the boundary, over all that 36 replicates can show."""
+    from scipy import stats
+
+    wrong = {"supported": 0.0, "contradicted": 0.0}
+    for k in range(37):
+        found = verdict({**SUCCEEDS, "share": 0.9}, cells("a", [1e-6] * k + [0.5] * (36 - k)))
+        if found.verdict in wrong:
+            wrong[found.verdict] += stats.binom.pmf(k, 36, 0.9)
+    assert max(wrong.values()) <= 0.025
+
+
+@pytest.mark.parametrize("bad", [{"share": 1.0}, {"share": 0.0}, {"level": 0.0}])
+def test_a_share_that_cannot_be_is_an_error(bad):
+    with pytest.raises(UsageError):
+        verdict({**SUCCEEDS, **bad}, cells("a", [0.1]))
+
+
+SLOPE_IN_N = {"kind": "slope", "label": "a", "task": "t", "at_most": -0.8}
+
+
+@pytest.mark.parametrize(("exponent", "word"), [(1.2, "supported"), (0.4, "contradicted")])
+def test_the_slope_in_n_is_that_of_the_curve_less_its_floor(exponent, word):
+    factors = spread("slope in n", sd=0.05)
+    rows = [cell("a", r, 0.01 + (n / 20) ** (-exponent * float(f)), n=n) for r, f in enumerate(factors) for n in GRID]
+    found = verdict(SLOPE_IN_N, rows)
+    assert found.verdict == word
+    assert found.estimate == pytest.approx(-exponent, rel=0.03)
+    assert "5 of 5 replicates end on a floor" in found.note
+
+
+def test_a_slope_in_n_needs_sizes_and_one_of_task_and_sweep():
+    found = verdict(SLOPE_IN_N, [cell("a", r, 0.1, n=n) for r in range(3) for n in (20, 40)])
+    assert "values at 5 sizes" in found.note
+    for bad in ({**SLOPE_IN_N, "sweep": SWEPT}, {**SLOPE_IN_N, "n": 40}):
+        with pytest.raises(UsageError):
+            verdict(bad, [])

@@ -179,6 +179,7 @@ def test_points_are_flat_records_of_the_sizes_that_were_tried():
     assert first == {
         "task": "t", "d": 10, "label": "a", "metric": "nmse", "n": 100, "mean": curve.mean[0], "lo": curve.lo[0],
         "hi": curve.hi[0], "median": pytest.approx(1e-3), "worst": pytest.approx(1e-2), "replicates": 2, "failed": 0,
+        "skewed": False,
     }  # fmt: skip
     assert (second["n"], second["replicates"], second["failed"]) == (200, 0, 1)
     assert math.isnan(second["mean"])

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -311,3 +312,24 @@ def test_errors_that_may_be_negative_follow_no_power_of_n():
     assert decays([part]) == []
     with pytest.raises(UsageError, match="no logarithm"):
         decay(part)
+
+
+def test_ranges_leave_every_line_through_them_possible():
+    """N* = d^2 between sizes a factor 2 apart: the slopes of all lines through these ranges fit without error."""
+    dims = (8, 16, 32, 64)
+    points = {d: [Crossing(r, d**2, within=(d**2 / math.sqrt(2), d**2 * math.sqrt(2))) for r in range(3)] for d in dims}
+    fit = fit_exponent(points)
+    steepest = 2 + math.log(2) / math.log(64 / 8)
+    assert not fit.refused
+    assert fit.value == pytest.approx(2)
+    assert fit.hi > steepest - 0.02
+    assert fit.lo < 4 - steepest + 0.02
+    assert (fit.uncensored, fit.censored) == (12, 0)
+
+
+def test_narrow_ranges_are_values():
+    points = power_law("narrow ranges")
+    ranges = {d: [replace(c, within=(c.n / 1.001, c.n * 1.001)) for c in at] for d, at in points.items()}
+    a, b = fit_exponent(ranges), fit_exponent(points)
+    assert (a.value, a.lo, a.hi) == pytest.approx((b.value, b.lo, b.hi), abs=0.02)
+    assert (a.curvature_p, a.lack_of_fit_p) == pytest.approx((b.curvature_p, b.lack_of_fit_p), abs=0.02)

@@ -30,10 +30,73 @@ def test_the_curve_is_interpolated_in_both_logarithms():
 
 
 def test_a_curve_that_turns_back_is_pooled_in_logarithms():
-    # 200 and 400 pool to sqrt(.04 * .16) = .08, which the level .1 lies above, between 100 and 200.
-    (found,) = crossings(curve([1.0, 0.04, 0.16, 0.01, 0.001]), 0.1)
-    share = math.log(1 / 0.1) / math.log(1 / 0.08)
-    assert found.n == pytest.approx(100 * 2**share)
+    # 200 and 400 pool to sqrt(.08 * .13) = .102: the level .11 lies above it, the level .1 below.
+    line = curve([1.0, 0.08, 0.13, 0.01, 0.001])
+    for level, sizes in ((0.11, (100, 200)), (0.1, (400, 800))):
+        (found,) = crossings(line, level)
+        assert found.within == pytest.approx(sizes)
+
+
+def test_a_drop_between_two_sizes_gives_the_range_between_them():
+    (found,) = crossings(curve([0.6, 0.6, 0.001, 0.001, 0.001]), 0.1)
+    assert found.within == (pytest.approx(200), pytest.approx(400))
+    assert found.n == pytest.approx(math.sqrt(200 * 400))
+    assert found.log_bounds == pytest.approx((math.log(200), math.log(400)))
+
+
+def test_one_replicate_that_drops_leaves_none_interpolated():
+    """Interpolated points among ranges would pass for values known without error."""
+    found = crossings(curve([0.6, 0.6, 0.001, 0.001, 0.001], 0.1 * (N / 300.0) ** -2), 0.1)
+    assert [c.within for c in found] == [pytest.approx((200, 400))] * 2
+    assert crossings(curve(0.1 * (N / 300.0) ** -2), 0.1)[0].within is None
+
+
+def test_ranges_make_the_mean_as_uncertain_as_they_are():
+    """Three replicates that drop in the same step: the mean may lie anywhere in it, and was given to 0 %."""
+    found = threshold(curve(*[[0.6, 0.6, error, error, error] for error in (0.001, 0.002, 0.004)]), 0.1)
+    assert found.interval.lo <= 200 * 1.01
+    assert found.interval.hi >= 400 / 1.01
+    assert found.interval.mean == pytest.approx(math.sqrt(200 * 400))
+    assert found.median == pytest.approx((math.sqrt(200 * 400),) * 2)
+
+
+SIZES = np.array([25, 50, 100, 200, 400, 800, 1600])
+
+
+def test_a_curve_that_crosses_twice_is_flagged_with_both_crossings():
+    """Pooled it gave one number between them, 527, at which nothing happens."""
+    line = [1.0, 0.4, 0.08, 0.6, 0.5, 0.07, 0.01]
+    found = threshold(curve(line, n=SIZES), 0.1)
+    assert found.ill_behaved == 1
+    (crossing,) = found.crossings
+    assert 50 <= crossing.n <= 100
+    assert 400 <= crossing.last <= 800
+    assert found.last == pytest.approx(crossing.last)
+    assert found.interval.mean == pytest.approx(crossing.n)
+
+
+def test_one_blow_up_at_the_last_size_does_not_move_the_first_crossing():
+    smooth = 0.1 * (SIZES / 100.0) ** -2.0
+    found = threshold(curve(np.r_[smooth[:-1], 30.0], smooth, n=SIZES), 0.1)
+    assert [c.censored for c in found.crossings] == [None, None]
+    assert found.crossings[0].n == pytest.approx(100, rel=0.5)
+    assert found.crossings[0].last == math.inf
+    assert (found.ill_behaved, found.last) == (1, math.inf)
+
+
+def test_noise_about_the_level_is_no_second_crossing():
+    rng = stream("test", "behaved")
+    n = np.geomspace(25, 1600, 13)
+    noisy = 0.1 * (n / 200.0) ** -1 * np.exp(0.15 * rng.standard_normal((400, 13)))
+    assert sum(threshold(curve(line, n=n), 0.1).ill_behaved for line in noisy) <= 4
+
+
+def test_the_scatter_of_the_replicates_is_noise():
+    """Steps up by a factor 2.5 are what these replicates do everywhere; alone each would be flagged."""
+    rng = stream("test", "scatter")
+    noisy = 0.1 * (SIZES / 200.0) ** -0.5 * np.exp(0.6 * rng.standard_normal((20, len(SIZES))))
+    alone = sum(threshold(curve(line, n=SIZES), 0.1).ill_behaved for line in noisy)
+    assert threshold(curve(*noisy, n=SIZES), 0.1).ill_behaved < alone / 3
 
 
 def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
@@ -53,9 +116,12 @@ def test_on_a_linear_scale_the_curve_is_linear_in_the_error_and_in_log_n():
 
 
 def test_on_a_linear_scale_errors_are_pooled_as_they_are():
-    # 200 and 400 pool to (.3 - .1) / 2 = .1, which is the level .2's distance .8 of .9 from 1.
-    (found,) = crossings(curve([1.0, -0.1, 0.3, -0.01, 0.001], **PART), 0.2)
-    assert found.n == pytest.approx(100 * 2 ** (0.8 / 0.9))
+    # 400 and 800 pool to (.12 + .2) / 2 = .16.
+    line = curve([1.05, 0.6, 0.12, 0.2, -0.3], **PART)
+    for level, sizes in ((0.17, (200, 400)), (0.15, (800, 1600))):
+        (found,) = crossings(line, level)
+        lo, hi = found.within or (found.n, found.n)
+        assert sizes[0] / 1.001 <= lo <= hi <= sizes[1] * 1.001
 
 
 def test_on_a_linear_scale_negative_errors_are_below_every_level():
@@ -138,7 +204,7 @@ def test_thresholds_are_flat_records():
     assert low.as_dict() == {
         "task": "t", "d": 10, "label": "a", "metric": "nmse", "level": 0.1, "n_star": low.threshold.interval.mean,
         "lo": low.threshold.interval.lo, "hi": low.threshold.interval.hi, "median": low.threshold.median[0],
-        "replicates": 2, "below": 0, "beyond": 0,
+        "replicates": 2, "below": 0, "beyond": 0, "ill_behaved": 0, "last": pytest.approx(low.threshold.interval.mean),
     }  # fmt: skip
     record = high.as_dict()
     assert (record["level"], record["replicates"], record["below"], record["beyond"]) == (0.001, 2, 0, 2)

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
-from bfc_bench.analysis.tobit import tobit
+from bfc_bench.analysis.intervals import t_drop
+from bfc_bench.analysis.tobit import profile_interval, tobit
 from bfc_bench.seeds import stream
 
 
@@ -97,6 +98,42 @@ def test_bounds_far_in_the_tail_keep_the_fit_finite(bound):
     fit = tobit(np.vstack([x, [1.0, 0.0]]), lower, upper)
     assert np.isfinite(fit.covariance).all()
     assert fit.sigma > 0.5
+
+
+def test_a_profile_interval_of_exact_values_is_students():
+    x, y = data("profile", size=12)
+    for column in (0, 1):
+        lo, hi = profile_interval(x, y, y, column, t_drop(12, 2))
+        beta, (rss,), *_ = np.linalg.lstsq(x, y, rcond=None)
+        half = stats.t.ppf(0.975, 10) * np.sqrt(rss / 10 * np.linalg.inv(x.T @ x)[column, column])
+        assert (lo, hi) == pytest.approx((beta[column] - half, beta[column] + half), abs=0.01 * half)
+
+
+def test_a_profile_interval_of_censored_values_ends_where_the_likelihood_has_fallen():
+    x, lower, upper = mixed("profile")
+    lo, hi = profile_interval(x, lower, upper, 1, 2.0)
+    best = tobit(x, lower, upper).loglik
+    for value in (lo, hi):
+        found = minimize(lambda p, b=value: -brute_loglik([p[0], b, p[1]], x, lower, upper), [0, 0], tol=1e-10)
+        assert best + found.fun == pytest.approx(2.0, abs=0.03)
+
+
+def test_a_flat_likelihood_leaves_the_whole_range_open():
+    """All values in one range: any mean in it fits without error, one far out does not."""
+    ones, lower, upper = np.ones((10, 1)), np.full(10, 1.0), np.full(10, 2.0)
+    lo, hi = profile_interval(ones, lower, upper, 0, t_drop(10, 1), 0.01)
+    assert (lo, hi) == (pytest.approx(1, abs=0.03), pytest.approx(2, abs=0.03))
+    lo, hi = profile_interval(ones[:3], lower[:3], upper[:3], 0, t_drop(3, 1), 0.01)
+    assert -1 < lo < 1
+    assert 2 < hi < 4
+
+
+def test_what_nothing_limits_is_infinite():
+    ones = np.ones((4, 1))
+    lower, upper = np.array([0.0, 0.5, 1.0, 1.2]), np.full(4, np.inf)
+    upper[0] = 0.5
+    _, hi = profile_interval(ones, lower, upper, 0, t_drop(4, 1), 0.01)
+    assert hi == np.inf or hi > 5
 
 
 def test_no_maximum_is_an_error():

@@ -131,6 +131,30 @@ def test_mlflow_has_the_verdicts_as_note_and_table(held, capsys, tmp_path):
     assert [row[logged["columns"].index("id")] for row in logged["data"]] == ["separation", "reverse", "equal"]
 
 
+def test_a_note_quotes_what_is_not_plainly_supported():
+    from bfc_bench.analysis.claims import Verdict
+    from bfc_bench.report.note import note as note_of
+
+    verdict = Verdict(
+        "c", "reaches", "s", "", "supported", 1e-6, 1e-7, 1e-4, "≤ 0.01", 10, 0.01, worst=0.5, but="one is bad"
+    )
+    assert "| ✓ supported, but one is bad | 1.0e-6 [1.0e-7, 1.0e-4] | 0.50 |" in note_of("Report.", [verdict])
+
+
+def test_a_note_names_ill_behaved_curves():
+    from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold
+    from bfc_bench.report.note import ill_behaved_note
+
+    def reached(label, last):
+        return Reached("t", 10, label, "nmse", 0.1, Threshold(0.1, (Crossing(0, 90.0, last=last),)))
+
+    text = ill_behaved_note([reached("a", None), *(reached(f"b{i}", 690.0) for i in range(7))])
+    assert "b0 on t, d = 10, at 0.1; " in text
+    assert text.endswith(" and 2 more.")
+    assert "a on t" not in text
+    assert ill_behaved_note([reached("a", None)]) == ""
+
+
 def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
     from bfc_bench.analysis.claims import Verdict
     from bfc_bench.report.note import note as note_of

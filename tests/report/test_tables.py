@@ -86,6 +86,26 @@ def test_a_sample_size_reads(specs, main, detail):
     assert tables.sample_size(threshold) == (main, detail)
 
 
+def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
+    again = Crossing(0, 90, last=690)
+    assert tables.remark_on(Threshold(0.1, (again,))) == "ill-behaved: 1 of 1 rise above again, stays below from 690"
+    ends_above = Threshold(0.1, (Crossing(0, 90, last=math.inf), Crossing(1, 100)))
+    assert tables.remark_on(ends_above) == "ill-behaved: 1 of 2 rise above again, it ends above"
+    assert tables.remark_on(Threshold(0.1, (Crossing(1, 100),))) == ""
+
+
+def test_the_summary_names_the_worst_replicate_beside_the_mean(grid):
+    for record in tables.summary_table(grid):
+        if "[" in record["error"]:
+            values = [
+                r.nmse
+                for r in grid
+                if (r.task, r.d, r.label, r.n, r.status)
+                == (record["task"], record["d"], record["label"], record["n"], "ok")
+            ]
+            assert record["worst"] == tables.number(max(values))
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.3, "0.30"), (0.012, "0.012"), (1342, "1,342"), (33.0, "33"), (3.14e-7, "3.1e-7"), (2e12, "2.0e12"), (0, "0"),

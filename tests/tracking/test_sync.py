@@ -104,6 +104,14 @@ def test_more_options_and_metrics_than_one_request_may_hold(up_to_date, row, sto
     assert len(run.data.metrics) > METRICS_PER_BATCH // 3
 
 
+def test_an_ill_behaved_curve_has_a_tag_with_both_crossings(up_to_date, row, store_dir, contents):
+    errors = {25: 1.0, 50: 0.4, 100: 0.05, 200: 0.6, 400: 0.5, 800: 0.05, 1600: 0.02}
+    up_to_date([row("net", n=n, nmse=error) for n, error in errors.items()])
+    (run,) = contents(database_uri(store_dir))["runs"].values()
+    assert run.data.tags["bfc.ill_behaved"].startswith("0.1: first at ")
+    assert "last at " in run.data.tags["bfc.ill_behaved"]
+
+
 def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, row, store_dir, contents):
     def rows(dims):
         sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]

@@ -18,6 +18,7 @@ from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, m
 from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.slope import Slope
+from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing
 from bfc_bench.analysis.compare import holm
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Claim]] = {
-    claim.kind: claim for claim in (Reaches, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes)
+    claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes)
 }
 """The built-in kinds by name."""
 

@@ -17,6 +17,9 @@ from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
+FAR_BEYOND = 10
+"""Times a bound: a claim is not plainly supported where a replicate is so far beyond it, whatever the mean says."""
+
 METRICS: dict[str, str] = {
     "nmse": "NMSE",
     "nmse_trimmed": "trimmed NMSE",
@@ -85,11 +88,14 @@ class Claim(Settings):
         """
         pieces = [("", found)] if isinstance(found, Evidence) else list(found.items())
         finding = decide(region.log() if log else region, pieces)
-        numbers = (finding.estimate, finding.lo, finding.hi)
-        estimate, lo, hi = map(exp, numbers) if log else numbers
+        numbers = (finding.estimate, finding.lo, finding.hi, finding.worst)
+        estimate, lo, hi, worst = map(exp, numbers) if log else numbers
+        beyond = max(worst / region.hi, region.lo / worst if worst else 0.0) if log else 0.0
+        but = f"the worst replicate, {short(worst)}, is {short(beyond)} times beyond the bound"
         return Verdict(
             self.id, self.kind, self.source, statement, finding.verdict, estimate, lo, hi, str(region),
-            finding.replicates, finding.p, note=finding.note,
+            finding.replicates, finding.p, note=finding.note, worst=worst,
+            but=but if finding.verdict == "supported" and beyond >= FAR_BEYOND else "",
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
-from bfc_bench.analysis.claims.measures import failures
+from bfc_bench.analysis.claims.measures import failures, ill_behaved
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
@@ -98,6 +98,7 @@ class ExponentClaim(Bounded):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
         *theirs, mine = (scaling for side in sides for scaling in scalings(side, [self.level]))
         found = mine.exponent_beyond(*theirs) if theirs else mine.exponent
+        crossings = [at_d for scaling in (*theirs, mine) for at_d in scaling.crossings.values()]
         notes = [f"{found.uncensored} values and {found.censored} bounds"]
         if not found.refused:
             notes += [f"d = {found.dims[0]}..{found.dims[-1]}", *[found.note] * bool(found.note)]
@@ -105,10 +106,11 @@ class ExponentClaim(Bounded):
             notes.append(f"curvature p = {found.curvature_p:.2g}, detectable change of slope {found.detectable:.2g}")
         evidence = Evidence(
             mean=found.value,
-            error=(found.hi - found.lo) / 2 / t_quantile(found.degrees),
+            error=(found.hi - found.value) / t_quantile(found.degrees),
+            error_below=(found.value - found.lo) / t_quantile(found.degrees),
             degrees=found.degrees,
             count=found.replicates,
-            notes=(*notes, *failures(curve for side in sides for curve in side)),
+            notes=(*notes, *ill_behaved(*crossings), *failures(curve for side in sides for curve in side)),
             refused=found.refused,
         )
         return evidence, found.dims

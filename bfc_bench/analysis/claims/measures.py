@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, floor, scale_of
+from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
@@ -93,7 +94,10 @@ def mean_of(a: Measured) -> Evidence:
     """
     if not a.values:
         return nothing(a.problem)
-    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=a.notes)
+    skewed = ("the values are skewed, of which the interval covers less than it says",) * is_skewed(
+        [*a.values.values()]
+    )
+    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=(*a.notes, *skewed))
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:
@@ -131,10 +135,12 @@ def crossing_ratio(
 ) -> Evidence:
     """The mean of log(N*_a / N*_b), a bound in the place of what is censored, which leaves that side open.
 
+    Where the curves give ranges the ratio lies in one.
+
     ``failed``: whether cells of a and of b gave no value, so that their N* may be any amount larger.
     """
     bounds_b = {crossing.replicate: crossing.log_bounds for crossing in b}
-    values, below, above, unknown = [], 0, 0, 0
+    ranges, below, above, unknown = [], 0, 0, 0
     for crossing in a:
         if crossing.replicate in bounds_b:
             (lo_a, hi_a), (lo_b, hi_b) = crossing.log_bounds, bounds_b[crossing.replicate]
@@ -143,11 +149,21 @@ def crossing_ratio(
             if math.isinf(lo) and math.isinf(hi):
                 unknown += 1
             else:
-                values.append(hi if math.isinf(lo) else lo)
-    censored = [f"{below + above - unknown} of {len(values) + unknown} replicates are censored"] * bool(below or above)
-    return evidence(
-        values, open_below=below > 0 or failed[1], open_above=above > 0 or failed[0], notes=(*notes, *censored)
+                ranges.append((hi if math.isinf(lo) else lo, lo if math.isinf(hi) else hi))
+    censored = [f"{below + above - unknown} of {len(ranges) + unknown} replicates are censored"] * bool(below or above)
+    return evidence_of_ranges(
+        [lo for lo, _ in ranges],
+        [hi for _, hi in ranges],
+        open_below=below > 0 or failed[1],
+        open_above=above > 0 or failed[0],
+        notes=(*notes, *censored, *ill_behaved(a, b)),
     )
+
+
+def ill_behaved(*found: Sequence[Crossing]) -> tuple[str, ...]:
+    """A note on replicates whose error rises above the level again after its first crossing, where any does."""
+    count = sum(crossing.last is not None for crossings in found for crossing in crossings)
+    return (f"{count} ill-behaved curves rise above the level again; their first crossing counts",) * bool(count)
 
 
 def failures(found: Iterable[Curve]) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
+from bfc_bench.analysis.intervals import CONFIDENCE, range_interval, t_quantile
 
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
 
@@ -65,33 +65,43 @@ class Evidence:
     notes: tuple[str, ...] = ()
     refused: str = ""
     """Why there is no interval; empty where there is one."""
+    extremes: tuple[float, float] = (math.nan, math.nan)
+    """Least and largest value of a replicate."""
+    error_below: float | None = None
+    """The standard error that gives the lower end, where ranges make it another than ``error``."""
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval; infinite where a side is open, on both where the evidence is refused."""
         if self.refused:
             return -math.inf, math.inf
-        half = t_quantile(self.degrees, confidence) * self.error
-        return (-math.inf if self.open_below else self.mean - half, math.inf if self.open_above else self.mean + half)
+        t = t_quantile(self.degrees, confidence)
+        lo, hi = self.mean - t * self._error_below, self.mean + t * self.error
+        return -math.inf if self.open_below else lo, math.inf if self.open_above else hi
+
+    @property
+    def _error_below(self) -> float:
+        return self.error if self.error_below is None else self.error_below
 
     def p_inside(self, region: Region) -> float:
         """The significance at which the interval just lies inside the region; 1 where none does."""
-        below = self._p(self.mean - region.lo, self.open_below) if math.isfinite(region.lo) else 0.0
-        above = self._p(region.hi - self.mean, self.open_above) if math.isfinite(region.hi) else 0.0
+        finite = [math.isfinite(end) for end in (region.lo, region.hi)]
+        below = self._p(self.mean - region.lo, self._error_below, self.open_below) if finite[0] else 0.0
+        above = self._p(region.hi - self.mean, self.error, self.open_above) if finite[1] else 0.0
         return 1.0 if self.refused else max(below, above)
 
     def p_outside(self, region: Region) -> float:
         """The significance at which the interval just lies outside the region; 1 where none does."""
-        below = self._p(region.lo - self.mean, self.open_above)
-        above = self._p(self.mean - region.hi, self.open_below)
+        below = self._p(region.lo - self.mean, self.error, self.open_above)
+        above = self._p(self.mean - region.hi, self._error_below, self.open_below)
         return 1.0 if self.refused else min(below, above)
 
-    def _p(self, distance: float, is_open: bool) -> float:
+    def _p(self, distance: float, error: float, is_open: bool) -> float:
         """Two-sided p of a mean that is ``distance`` beyond a bound; 1 where it is not beyond."""
         if is_open or not distance > 0:
             return 1.0
         from scipy import stats
 
-        return float(2 * stats.t.sf(distance / self.error, self.degrees)) if self.error > 0 else 0.0
+        return float(2 * stats.t.sf(distance / error, self.degrees)) if error > 0 else 0.0
 
 
 def evidence(
@@ -106,7 +116,27 @@ def evidence(
         refused = f"{x.size} replicates have a value; at least {MIN_REPLICATES} are needed"
     elif error <= 1e-12 * abs(mean):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
-    return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused)
+    extremes = (float(x.min()), float(x.max())) if x.size else (math.nan, math.nan)
+    return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused, extremes)
+
+
+def evidence_of_ranges(
+    lower: Sequence[float],
+    upper: Sequence[float],
+    *,
+    open_below: bool = False,
+    open_above: bool = False,
+    notes: Sequence[str] = (),
+) -> Evidence:
+    """What R replicates say of their mean, each known to lie in [lower, upper]; ``evidence`` where all are points."""
+    pairs = list(zip(lower, upper, strict=True))
+    middles = [(a + b) / 2 for a, b in pairs]
+    found = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
+    if len(pairs) < MIN_REPLICATES or all(a == b for a, b in pairs):
+        return found
+    interval, t = range_interval(lower, upper), t_quantile(found.degrees)
+    above, below = (interval.hi - interval.mean) / t, (interval.mean - interval.lo) / t
+    return replace(found, error=above, error_below=below, refused="")
 
 
 def nothing(reason: str) -> Evidence:
@@ -138,6 +168,15 @@ class Verdict:
     """``p`` adjusted for all claims judged together."""
     note: str = ""
     """Why it is undecided, and what to know of the evidence."""
+    worst: float = math.nan
+    """Of the replicates, the value that speaks most against the claim; a mean hides it."""
+    but: str = ""
+    """What a reader must know before the verdict is quoted; empty where it is plain."""
+
+    @property
+    def words(self) -> str:
+        """The verdict as it must be quoted: ``supported``, or ``supported, but the worst replicate ...``."""
+        return f"{self.verdict}, but {self.but}" if self.but else self.verdict
 
     @property
     def sign(self) -> str:
@@ -160,6 +199,8 @@ class Finding:
     replicates: int
     p: float
     note: str
+    worst: float = math.nan
+    """Value of a replicate, as values are averaged."""
 
 
 def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
@@ -195,7 +236,16 @@ def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
         notes.insert(0, f"nearest: {name}")
     # Without any variance there is no test.
     p = math.nan if any(piece.error == 0 for piece in pieces) else min(inside, outside)
-    return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes))
+    worst = _worst(region, [piece.extremes for piece in pieces])
+    return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes), worst)
+
+
+def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:
+    """The value that is farthest above the region, or below one that is bounded below only."""
+    least, largest = (min(lo for lo, _ in extremes), max(hi for _, hi in extremes))
+    if math.isinf(region.hi) or (math.isfinite(region.lo) and region.lo - least > largest - region.hi):
+        return least
+    return largest
 
 
 def _refusals(found: Sequence[tuple[str, Evidence]]) -> Iterator[str]:

@@ -1,0 +1,75 @@
+import math
+
+import numpy as np
+import pytest
+
+from bfc_bench.analysis import selftest
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.power_law import curve_fits, fit_power_law
+from bfc_bench.seeds import stream
+
+N = np.array([50, 100, 200, 400, 800, 1600, 3200])
+
+
+def curve(*lines, n=N, metric="nmse"):
+    return Curve("t", 10, "a", "a", metric, n, tuple(range(len(lines))), np.array(lines, dtype=float))
+
+
+@pytest.mark.parametrize("exponent", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("floor", [0.0, 1e-3, 0.05])
+def test_an_exact_law_is_found(exponent, floor):
+    fit = fit_power_law(N, floor + 2.0 * (N / 50.0) ** -exponent)
+    assert fit.exponent == pytest.approx(exponent, rel=1e-3)
+    assert fit.floor == pytest.approx(floor, rel=1e-2)
+    assert fit.scale == pytest.approx(2.0 * 50.0**exponent, rel=1e-2)
+    assert fit(N) == pytest.approx(floor + 2.0 * (N / 50.0) ** -exponent, rel=1e-3)
+
+
+def test_units_of_n_and_of_the_error_do_not_matter():
+    rng = stream("test", "power law", "units")
+    error = (0.02 + (N / 50.0) ** -1.2) * np.exp(0.05 * rng.standard_normal(len(N)))
+    fit, scaled = fit_power_law(N, error), fit_power_law(10 * N, 7 * error)
+    assert scaled.exponent == pytest.approx(fit.exponent, abs=1e-4)
+    assert scaled.floor == pytest.approx(7 * fit.floor, rel=1e-3)
+
+
+def test_one_bad_size_does_not_bend_the_fit():
+    error = 2.0 * (N / 50.0) ** -1.0
+    error[3] *= 20
+    fit = fit_power_law(N, error)
+    squares = -np.polyfit(np.log(N), np.log(error), 1)[0]
+    assert abs(fit.exponent - 1) < 0.05
+    assert fit.floor == 0
+    assert abs(squares - 1) < 1e-9 or abs(fit.exponent - 1) < abs(squares - 1)
+
+
+def test_a_floor_is_not_seen_in_noise():
+    rng = stream("test", "power law", "noise")
+    lines = (N / 50.0) ** -1.0 * np.exp(0.1 * rng.standard_normal((100, len(N))))
+    assert np.mean([fit_power_law(N, line).floor > 0 for line in lines]) < 0.1
+
+
+def test_too_few_sizes_give_no_fit():
+    error = (N / 50.0) ** -1.0
+    gaps = np.where(np.arange(len(N)) < 4, error, math.nan)
+    assert fit_power_law(N, gaps) is None
+    assert curve_fits([curve(gaps)]) == []
+    assert curve_fits([curve(error, metric="part_errors.degree2")]) == []
+
+
+def test_fits_are_flat_records_with_intervals_over_replicates():
+    exponents = (0.9, 1.0, 1.1)
+    (found,) = curve_fits([curve(*[0.01 + (N / 50.0) ** -b for b in exponents])])
+    record = found.as_dict()
+    half = 4.3027 * 0.1 / math.sqrt(3)
+    assert (record["exponent"], record["hi"]) == pytest.approx((1.0, 1.0 + half), abs=2e-3)
+    assert (record["floor"], record["with_floor"], record["replicates"]) == (pytest.approx(0.01, rel=0.02), 3, 3)
+    assert (record["n_first"], record["n_last"], record["label"]) == (50, 3200, "a")
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.02])
+def test_exponents_of_fits_are_covered(floor):
+    """80 experiments: Monte Carlo error 2.4 points."""
+    coverage = selftest.power_law_coverage(5, 80, floor, 2.0)
+    assert coverage.share > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 80)
+    assert abs(coverage.bias) < 0.03
