@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.compare import Comparison
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.scaling import Scaling
+    from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
+    from bfc_bench.learner import Theory
     from bfc_bench.tracking.sync import SyncReport
 
 
@@ -195,6 +197,21 @@ class StoredSuite:
 
         return Records(found for found in scalings(self.curves(), levels or self.levels) if len(found.thresholds) > 1)
 
+    @cached_property
+    def theories(self) -> Mapping[tuple[str, int, str], Theory]:
+        """What the learners of its last run offer, by task, d and label; none of learners that are tuned."""
+        from bfc_bench.run.theories import SuiteTheories
+
+        return SuiteTheories(self.definition, self.plugins)
+
+    def theory(self, levels: Sequence[float] | None = None) -> Records[Expected]:
+        """The theory's N*(level) beside the measured one, wherever a learner offers a theory; the suite's levels by
+        default.
+        """
+        from bfc_bench.analysis.theory import expected
+
+        return Records(expected(self.thresholds(levels), self.theories))
+
     def claims(self) -> Records[Verdict]:
         """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
         return self._judged(self.rows())
@@ -202,7 +219,7 @@ class StoredSuite:
     def _judged(self, rows: Sequence[Row]) -> Records[Verdict]:
         from bfc_bench.analysis.claims import judge
 
-        return Records(judge(self._claims, rows))
+        return Records(judge(self._claims, rows, self.theories))
 
     @property
     def _claims(self) -> list[Claim]:
