@@ -253,6 +253,7 @@ class StoredSuite:
             levels=self.levels,
             extra_figures=self.plugins.figures(rows),
             verdicts=self._judged(rows),
+            theories=self.theories,
             key=key,
         )
 

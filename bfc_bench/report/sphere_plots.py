@@ -86,7 +86,7 @@ def exponent_lines(
     name_axes(axes, "input dimension d", "N*, training points")
     notes = [
         "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. Dots: replicates.",
-        f"Dashed: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
+        f"Grey dashes: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
     ]
     if asymptotic:
         notes.append("Dotted: the theorem's exponent as d grows.")
