@@ -282,6 +282,7 @@ class StoredSuite:
         rows, directory = self.rows(), self.store.directory
         uri = default_uri(directory, uri)
         done = sync(rows, uri, suite=self.name, version=self.version, store_dir=directory, git=git_commit(Path.cwd()))
+        self._log_theories(rows, uri)
         if (self.directory / "report.html").exists():
             if not self.reported:
                 self.report()
@@ -289,13 +290,17 @@ class StoredSuite:
         return done
 
     def log_report(self, uri: str | None = None) -> None:
-        """Log the report that lies in the store to MLflow, once per content. Raises ``TrackingError``."""
+        """Log the report that lies in the store to MLflow, and the theories, once per content.
+
+        Raises ``TrackingError``.
+        """
         from bfc_bench.report.note import note
         from bfc_bench.report.tables import problem_table, summary_table
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.report_run import log_report
 
         rows, session = self.rows(), self.sessions[-1]
+        self._log_theories(rows, default_uri(self.store.directory, uri))
         verdicts = self._judged(rows)
         text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
         log_report(
@@ -307,12 +312,18 @@ class StoredSuite:
             tables={
                 "claims": [verdict.as_dict() for verdict in verdicts],
                 "summary": summary_table(rows, self.levels),
+                "theory": [found.as_dict() for found in self.theory()],
                 "failures": problem_table(rows),
             },
             note=note(text, verdicts),
             store_dir=self.store.directory,
             git=session["provenance"].get("git"),
         )
+
+    def _log_theories(self, rows: Sequence[Row], uri: str) -> None:
+        from bfc_bench.tracking.theory import log_theories
+
+        log_theories(rows, uri, self.theories, suite=self.name, version=self.version, store_dir=self.store.directory)
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -87,10 +87,10 @@ class KernelRidge(RidgeLearner):
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """Of the kernel on the inputs alone, on the sphere: with squares it is not invariant under rotations."""
+        if self.with_squares or not task.shares or self.skip(task, 1):
+            return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
 
-        if self.with_squares or self.skip(task, 1):
-            return None
         return sphere_theory(self._make(self.gamma), self.ridge, task)
 
     def cost(self, n: int, d: int) -> Cost:

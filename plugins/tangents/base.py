@@ -78,9 +78,11 @@ class TangentLearner(RidgeLearner):
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """That of the infinitely wide limit; random features of finite width are not rotation-invariant."""
+        if self.width is not None or not task.shares:
+            return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
 
-        return sphere_theory(self.kernel(), self.ridge, task) if self.width is None else None
+        return sphere_theory(self.kernel(), self.ridge, task)
 
     def cost(self, n: int, d: int) -> Cost:
         """Kernel matrix, factor and factors of its entries; or features, their products and an eigendecomposition."""
