@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Outline,
         Predictor,
         TaskFacts,
+        Theory,
     )
     from bfc_bench.markers import hookimpl
     from bfc_bench.plugins import load_plugins
@@ -42,7 +43,7 @@ _HOMES = {
     "bfc_bench.executors.base": ("Executor", "Fault", "Pool"),
     "bfc_bench.learner": (
         *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
-        *("Job", "Learner", "Outline", "Predictor", "TaskFacts"),
+        *("Job", "Learner", "Outline", "Predictor", "TaskFacts", "Theory"),
     ),
     "bfc_bench.markers": ("hookimpl",),
     "bfc_bench.plugins": ("load_plugins",),
@@ -83,6 +84,7 @@ __all__ = [
     "Target",
     "TaskFacts",
     "Teacher",
+    "Theory",
     "Truth",
     "UsageError",
     "Verdict",

@@ -118,6 +118,16 @@ class Cost:
     """Peak memory."""
 
 
+@dataclass(frozen=True)
+class Theory:
+    """What theory says of a learner on a task, without a parameter that is fitted to results."""
+
+    nmse: Callable[[float], float]
+    """The expected error at fresh points against the target itself, over its variance, at n > 0 training points."""
+    source: str
+    """Where it comes from, for readers of the results."""
+
+
 class Predictor(ABC):
     """A fitted model. Holds all fitted state, so that a learner stays a description."""
 
@@ -193,6 +203,13 @@ class Learner(Settings, ABC):
         """
         return None
 
+    def theory(self, task: TaskFacts) -> Theory | None:
+        """The learning curve that theory gives for these options on the task, or None where there is none.
+
+        It is drawn beside what is measured, and claims of kind ``follows`` are judged by it; no result depends on it.
+        """
+        return None
+
     def oracle(self) -> frozenset[str]:
         """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
         return frozenset()
@@ -236,6 +253,10 @@ class TaskFacts:
     unlabeled: int
     degrees: tuple[int, ...] = ()
     """Degrees >= 1 of the spherical harmonics that make up the target on the sphere; empty where none are declared."""
+    shares: tuple[float, ...] = ()
+    """Share of each of ``degrees`` in the target's variance; empty where it is not known."""
+    noise_variance: float | None = None
+    """Variance, over the target's, of the independent noise in the labels; None where labels are made otherwise."""
 
 
 Register: TypeAlias = Callable[..., None]

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.power_law import CurveFit
     from bfc_bench.analysis.scaling import Scaling
+    from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
+    from bfc_bench.learner import Theory
     from bfc_bench.tracking.sync import SyncReport
 
 
@@ -207,6 +209,21 @@ class StoredSuite:
 
         return Records(curve_fits(self.curves(metric)))
 
+    @cached_property
+    def theories(self) -> Mapping[tuple[str, int, str], Theory]:
+        """What the learners of its last run offer, by task, d and label; none of learners that are tuned."""
+        from bfc_bench.run.theories import SuiteTheories
+
+        return SuiteTheories(self.definition, self.plugins)
+
+    def theory(self, levels: Sequence[float] | None = None) -> Records[Expected]:
+        """The theory's N*(level) beside the measured one, wherever a learner offers a theory; the suite's levels by
+        default.
+        """
+        from bfc_bench.analysis.theory import expected
+
+        return Records(expected(self.thresholds(levels), self.theories))
+
     def claims(self) -> Records[Verdict]:
         """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
         return self._judged(self.columns())
@@ -214,7 +231,7 @@ class StoredSuite:
     def _judged(self, rows: Sequence[Row]) -> Records[Verdict]:
         from bfc_bench.analysis.claims import judge
 
-        return Records(judge(self._claims, rows))
+        return Records(judge(self._claims, rows, self.theories))
 
     @property
     def _claims(self) -> list[Claim]:
@@ -248,6 +265,7 @@ class StoredSuite:
             levels=self.levels,
             extra_figures=self.plugins.figures(rows),
             verdicts=self._judged(rows),
+            theories=self.theories,
             key=key,
         )
 
@@ -284,20 +302,26 @@ class StoredSuite:
             self.report()
         elif (held := untouched(directory, uri, suite, version, made, key_of(self.directory))) is not None:
             return SyncReport(curves=held, unchanged=held)
-        done = sync(self.rows(), uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
+        rows = self.rows()
+        done = sync(rows, uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
+        self._log_theories(rows, uri)
         if page.exists():
             self.log_report(uri)
         seen(directory, uri, suite, version, made, key_of(self.directory), done.curves)
         return done
 
     def log_report(self, uri: str | None = None) -> None:
-        """Log the report that lies in the store to MLflow, once per content. Raises ``TrackingError``."""
+        """Log the report that lies in the store to MLflow, and the theories, once per content.
+
+        Raises ``TrackingError``.
+        """
         from bfc_bench.report.note import ill_behaved_note, note
         from bfc_bench.report.tables import problem_table, summary_table
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.report_run import log_report
 
         rows, session = self.columns(), self.sessions[-1]
+        self._log_theories(rows, default_uri(self.store.directory, uri))
         verdicts = self._judged(rows)
         text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
         log_report(
@@ -309,12 +333,18 @@ class StoredSuite:
             tables={
                 "claims": [verdict.as_dict() for verdict in verdicts],
                 "summary": summary_table(rows, self.levels),
+                "theory": [found.as_dict() for found in self.theory()],
                 "failures": problem_table(rows),
             },
             note=note(f"{text}{ill_behaved_note(self.thresholds())}", verdicts),
             store_dir=self.store.directory,
             git=session["provenance"].get("git"),
         )
+
+    def _log_theories(self, rows: Sequence[Row], uri: str) -> None:
+        from bfc_bench.tracking.theory import log_theories
+
+        log_theories(rows, uri, self.theories, suite=self.name, version=self.version, store_dir=self.store.directory)
 
     def _repr_html_(self) -> str:
         import pandas as pd

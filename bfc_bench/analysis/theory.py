@@ -1,13 +1,24 @@
-"""What theory says of sample sizes on the sphere, beside what is measured."""
+"""What theory says of sample sizes, beside what is measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from bfc_bench.analysis.thresholds import Reached
+from bfc_bench.learner import Theory
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+
+Theories: TypeAlias = Mapping[tuple[str, int, str], Theory]
+"""What learners offer, by task, d and label."""
+
+LARGEST = 1e9
+"""No N* is looked for beyond so many points."""
 
 
 def harmonics_slope(dims: Sequence[int], p: int) -> float:
@@ -20,3 +31,71 @@ def harmonics_slope(dims: Sequence[int], p: int) -> float:
         return float("nan")
     sizes = [math.log(harmonics_dimension(d, p)) for d in dims]  # integers beyond NumPy's
     return float(np.polyfit(np.log(dims), sizes, 1)[0])
+
+
+@lru_cache(maxsize=4096)
+def expected_n_star(theory: Theory, level: float) -> float:
+    """The least n at which the theory's curve is at ``level``; inf beyond 10^9, nan where the curve has no value.
+
+    Looked for in steps of sqrt(2), so that a peak that is narrower, such as that of a kernel of finite rank, may be
+    passed over.
+    """
+    from scipy.optimize import brentq
+
+    def above(log_n: float) -> float:
+        return theory.nmse(math.exp(log_n)) - level
+
+    before, here = 0.0, 0.0
+    while (distance := above(here)) > 0:
+        before, here = here, here + math.log(2) / 2
+        if here > math.log(LARGEST):
+            return math.inf
+    if math.isnan(distance):
+        return math.nan
+    return 1.0 if here == 0 else math.exp(brentq(above, before, here, xtol=1e-9))
+
+
+def expected_exponent(theories: Theories, task: str, label: str, level: float, dims: Sequence[int]) -> float:
+    """Least-squares slope of the theory's log N*(level) on log d over ``dims``; nan where an N* is missing."""
+    sizes = [expected_n_star(found, level) for d in dims if (found := theories.get((task, d, label)))]
+    if len(sizes) < max(2, len(dims)) or not np.isfinite(sizes).all():
+        return math.nan
+    return float(np.polyfit(np.log(dims), np.log(sizes), 1)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """N*(level) of one learner on one task at one d: the theory's, beside the measured one."""
+
+    measured: Reached
+    n_star: float
+    """inf where the theory's curve never gets there."""
+    exponent: float
+    """Of the theory's N* over all d of the task and label; nan for fewer than two."""
+    source: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A flat record; ``ratio`` is measured over theory, nan where a replicate is censored."""
+        found = self.measured.as_dict()
+        kept = {name: found[name] for name in ("task", "d", "label", "level")}
+        measured = {"measured": found["n_star"], "lo": found["lo"], "hi": found["hi"]}
+        theory = {"n_star": self.n_star, "exponent": self.exponent, "source": self.source}
+        return kept | theory | measured | {"ratio": found["n_star"] / self.n_star}
+
+
+def expected(reached: Sequence[Reached], theories: Theories) -> list[Expected]:
+    """The theory's N* beside each measured one of which there is a theory."""
+    dims: dict[tuple[str, str], list[int]] = {}
+    for found in reached:
+        known = dims.setdefault((found.task, found.label), [])
+        known += [found.d] * (found.d not in known)
+    return [
+        Expected(
+            found,
+            expected_n_star(theory, found.level),
+            expected_exponent(theories, found.task, found.label, found.level, dims[found.task, found.label]),
+            theory.source,
+        )
+        for found in reached
+        if (theory := theories.get((found.task, found.d, found.label)))
+    ]

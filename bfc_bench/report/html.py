@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import by_task
+from bfc_bench.analysis.theory import Theories
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
 from bfc_bench.report.gallery import Gallery
@@ -57,14 +58,16 @@ def write_report(
     metric: str = "nmse",
     extra_figures: Mapping[str, Figure] | None = None,
     verdicts: Sequence[Verdict] = (),
+    theories: Theories | None = None,
     key: str = "",
 ) -> Path:
     """Write ``report.html``, ``figures/*.png`` and ``figures/*.svg`` into ``directory``; returns the path of the page.
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
-    are those on the suite's claims; ``key`` is what ``report.key.key_of`` finds in it. The page loads nothing: drawings
-    and style are inside. It is written last, so that a page is never newer than its figures. Raises ``OutputError``.
+    are those on the suite's claims; ``theories`` are what its learners offer; ``key`` is what ``report.key.key_of``
+    finds in it. The page loads nothing: drawings and style are inside. It is written last, so that a page is never
+    newer than its figures. Raises ``OutputError``.
     """
     make_folder(directory)
     gallery = Gallery(directory)
@@ -84,6 +87,7 @@ def write_report(
             levels=levels,
             metric=metric,
             asymptotic=_asymptotic(suite, name),
+            theories=theories,
         )
         for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]

@@ -14,9 +14,9 @@ from bfc_bench.analysis.exponents import Decay, decays
 from bfc_bench.analysis.power_law import CurveFit, curve_fits
 from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
-from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
-from bfc_bench.report import plots, sphere_plots, tables
+from bfc_bench.report import plots, sphere_plots, tables, theory_plots
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot, worst
 from bfc_bench.report.style import Styles
@@ -94,6 +94,7 @@ class _Task:
     """Of a target of one degree on the sphere."""
     asymptotic: Mapping[str, float] = field(default_factory=dict)
     """Exponents that theorems give, by label."""
+    theories: Theories = field(default_factory=dict)
 
     @property
     def metric_name(self) -> str:
@@ -107,10 +108,11 @@ class _Task:
 def build(
     name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
     *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
+    theories: Theories | None = None,
 ) -> Section:  # fmt: skip
     """The section of task ``name`` from its ``rows``, its figures written by ``gallery`` in the report's ``styles``.
 
-    ``asymptotic`` are exponents of N* as d grows that theorems give, by label.
+    ``asymptotic`` are exponents of N* as d grows that theorems give, by label; ``theories`` are those of learners.
     """
     rows = Rows.of(rows)
     metric = metric_of(rows, metric)
@@ -127,6 +129,7 @@ def build(
         stage_errors(rows, metric),
         _degree(definition),
         asymptotic or {},
+        {} if theories is None or metric != "nmse" else theories,
     )
     section = Section(name, definition)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
@@ -148,6 +151,7 @@ def build(
 def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
     if task.found:
         figure = plots.learning_curves(task.found, f"{task.name}: {task.metric_name} against n", task.styles)
+        theory_plots.add_theory(figure, task.found, task.theories, task.styles)
         section.pictures.append(gallery.add(figure, f"{task.metric_name} against n", f"curves-{task.name}"))
     if task.trimmed:
         figure = plots.learning_curves(task.trimmed, f"{task.name}: trimmed NMSE against n", task.styles)
@@ -155,11 +159,13 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         section.heavy_tailed = _heavy_tailed(task)
     if len({curve.d for curve in task.found}) > 1:
         figure = plots.thresholds_against_d(task.scalings, f"{task.name}: N* against d", task.styles)
+        theory_plots.add_expected_n_star(figure, task.scalings, task.theories, task.styles)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
         if task.degree is not None:
             figure = sphere_plots.exponent_lines(
                 _with_exponents(task), task.degree, f"{task.name}: exponents", task.styles, task.asymptotic
             )
+            theory_plots.add_expected_n_star(figure, _with_exponents(task), task.theories, task.styles)
             section.pictures.append(gallery.add(figure, "exponents and theory", f"exponents-{task.name}"))
     if degrees := _degree_curves(task):
         figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")
@@ -202,14 +208,17 @@ def _errors(task: _Task) -> Iterable[Table]:
 
 def _thresholds(task: _Task) -> Iterable[Table]:
     def cell(found: Reached) -> TableCell:
-        remark = tables.remark_on(found.threshold)
-        return TableCell(*sample_size(found.threshold), (remark,) if remark else ())
+        theory = task.theories.get((found.task, found.d, found.label))
+        remarks = [tables.remark_on(found.threshold)]
+        if theory is not None:
+            remarks.append(f"theory {number(expected_n_star(theory, found.level), 3)}")
+        return TableCell(*sample_size(found.threshold), tuple(filter(None, remarks)))
 
     note = (
         "Geometric mean of the replicates with its 95 % interval. Where some replicates are censored, their median: "
         "they need more than the largest n (>) or less than the smallest (<). N* is where a replicate's error comes "
         "down to the level first; of ill-behaved curves, which rise above it again, the size from which on it stays is "
-        "named."
+        "named. Theory: what the learner's own theory, without a free parameter, says of the mean curve."
     )
     levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
     for level in levels:
@@ -235,9 +244,13 @@ def _exponents(task: _Task) -> Table:
         }
 
     def theory(scaling: Scaling) -> TableCell:
-        limit = task.asymptotic.get(scaling.label)
+        """The slope of the learner's own theory, or where it has none that of B(d, p)."""
+        limit, dims = task.asymptotic.get(scaling.label), scaling.exponent.dims
         asymptotic = "" if limit is None else f"asymptotically {limit:g}"
-        slope = math.nan if task.degree is None else harmonics_slope(scaling.exponent.dims, task.degree)
+        slope = expected_exponent(task.theories, task.name, scaling.label, scaling.level, dims)
+        if not math.isnan(slope):
+            return TableCell(f"{slope:.3g}", asymptotic)
+        slope = math.nan if task.degree is None else harmonics_slope(dims, task.degree)
         return (
             TableCell(asymptotic) if math.isnan(slope) else TableCell(f"B(d, {task.degree}): {slope:.3g}", asymptotic)
         )
@@ -249,7 +262,8 @@ def _exponents(task: _Task) -> Table:
     columns = EXPONENT
     if task.degree is not None or task.asymptotic:
         columns = EXPONENT | {"theory": "theory"}
-        note += " Theory: the slope of B(d, p) over the same d, which kernels follow, and the theorem's exponent."
+        note += " Theory: the slope over the same d of the N* that the learner's own theory gives, or for learners"
+        note += " without one of B(d, p), the number of harmonics; and the theorem's exponent."
     records = _ranked(map(line, _with_exponents(task)), task.order)
     return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 

@@ -93,7 +93,7 @@ def exponent_lines(
     notes = [
         "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. "
         f"Dots: replicates{many_bars(many)}.",
-        f"Dashed: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
+        f"Grey dashes: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
     ]
     if asymptotic:
         notes.append("Dotted: the theorem's exponent as d grows.")

@@ -43,6 +43,7 @@ class Running:
             if thread not in self._threads and _matters(thread):
                 thread.join(max(0.0, until - time.monotonic()))
                 if thread.is_alive():
+                    self._threads.add(thread)  # named once: it stays, and is not the next one's fault
                     found.append(f"a thread that is still running: {thread.name}")
         for child in _children() - self._children:
             if (command := _command(child, until)) is not None:

@@ -70,6 +70,11 @@ class Target(Settings, ABC):
         """
         return ()
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of each of ``degrees`` in the variance on the sphere, sum 1, where it is the same for every teacher."""
+        return ()
+
     def check(self, d: int) -> str | None:
         """Why this target does not exist in d dimensions (a width above d, say), or None."""
         return None
@@ -153,6 +158,11 @@ class Labels(Settings, ABC):
     def facts(self) -> Mapping[str, object]:
         """Plain facts; ``opt`` = E(G* - Y)^2 / Var G* where real labels Y differ from the target."""
         return {}
+
+    @property
+    def noise_variance(self) -> float | None:
+        """Variance, over the target's, of noise that is independent of the inputs; None for labels made otherwise."""
+        return None
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """Why this labelling does not go with an input law, or None."""

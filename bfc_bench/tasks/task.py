@@ -62,6 +62,7 @@ class Task:
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
+        spherical = isinstance(self.inputs, Sphere) and not self.labels.columns
         return TaskFacts(
             name=self.name,
             inputs=self.inputs.kind,
@@ -70,7 +71,9 @@ class Task:
             kind=self.labels.label_kind,
             d=d + self.labels.columns,
             unlabeled=self.unlabeled,
-            degrees=self.target.degrees if isinstance(self.inputs, Sphere) and not self.labels.columns else (),
+            degrees=self.target.degrees if spherical else (),
+            shares=self.target.shares if spherical else (),
+            noise_variance=self.labels.noise_variance,
         )
 
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bfc_bench.learner import Context, Cost, Data, TaskFacts
+from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from bfc_bench.toolkit.function_space import Space
+    from bfc_bench.toolkit.kernels.base import Kernel
 
 
 class KernelRidge(RidgeLearner):
@@ -57,11 +58,16 @@ class KernelRidge(RidgeLearner):
         """The kernel's Hilbert space over x (n, d)."""
         from bfc_bench.toolkit.features import Squares, nominal_square_norm, square_mean
         from bfc_bench.toolkit.function_space import KernelSpace
-        from bfc_bench.toolkit.kernels.by_name import make_kernel
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
-        kernel = make_kernel(
+        return KernelSpace.on(x, self._make(gamma), Squares(mean) if self.with_squares else None, gamma=gamma)
+
+    def _make(self, gamma: float) -> Kernel:
+        """The kernel of inverse squared length ``gamma``."""
+        from bfc_bench.toolkit.kernels.by_name import make_kernel
+
+        return make_kernel(
             self.kernel,
             gamma,
             depth=self.depth,
@@ -70,7 +76,6 @@ class KernelRidge(RidgeLearner):
             bias_variance=self.bias_variance,
             activation=self.activation,
         )
-        return KernelSpace.on(x, kernel, Squares(mean) if self.with_squares else None, gamma=gamma)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """A compositional kernel needs neural-tangents."""
@@ -79,6 +84,14 @@ class KernelRidge(RidgeLearner):
         from bfc_bench.toolkit.neural_tangents import unavailable
 
         return unavailable()
+
+    def theory(self, task: TaskFacts) -> Theory | None:
+        """Of the kernel on the inputs alone, on the sphere: with squares it is not invariant under rotations."""
+        if self.with_squares or not task.shares or self.skip(task, 1):
+            return None
+        from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
+
+        return sphere_theory(self._make(self.gamma), self.ridge, task)
 
     def cost(self, n: int, d: int) -> Cost:
         """A Cholesky factorisation; kernel matrix and factor in memory."""

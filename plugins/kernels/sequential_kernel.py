@@ -10,7 +10,7 @@ import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from pydantic import Field
 
-from bfc_bench.learner import Context, Cost, Failure, Job, Predictor, TaskFacts
+from bfc_bench.learner import Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ class SequentialKernel(KernelRidge):
         if self.rounds > 1 and self.features != "spectral" and n < self.folds:
             return f"out-of-fold predictions need n >= folds = {self.folds}; n is {n}"
         return super().skip(task, n)
+
+    def theory(self, task: TaskFacts) -> Theory | None:
+        """That of its only round: rounds on what was learned before have kernels that depend on the sample."""
+        return super().theory(task) if self.rounds == 1 else None
 
     def cost(self, n: int, d: int) -> Cost:
         """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from bfc_plugins.tangents.rectified import Activation
 from pydantic import Field, model_validator
 
-from bfc_bench.learner import Context, Cost, Data, TaskFacts
+from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 if TYPE_CHECKING:
@@ -75,6 +75,14 @@ class TangentLearner(RidgeLearner):
         if task.inputs == "sphere":
             return None
         return f"{self.name} is defined on the unit sphere; the task has {task.inputs} inputs"
+
+    def theory(self, task: TaskFacts) -> Theory | None:
+        """That of the infinitely wide limit; random features of finite width are not rotation-invariant."""
+        if self.width is not None or not task.shares:
+            return None
+        from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
+
+        return sphere_theory(self.kernel(), self.ridge, task)
 
     def cost(self, n: int, d: int) -> Cost:
         """Kernel matrix, factor and factors of its entries; or features, their products and an eigendecomposition."""

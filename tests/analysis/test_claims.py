@@ -15,6 +15,7 @@ from bfc_bench.analysis.claims import parse_claims as parse
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
 from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import UsageError
+from bfc_bench.learner import Theory
 from bfc_bench.plugins import load_plugins
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
@@ -25,6 +26,8 @@ DIMS = (8, 12, 18, 27)
 GRID = tuple(20 * 2**k for k in range(11))
 STEPS = (10, 20, 40, 80, 160, 320, 640)
 PLUGINS = load_plugins()
+THEORIES = {("t", D, "a"): Theory(lambda n: 1 / (1 + 9 * (n / 300) ** 3), "this file")}
+"""N*(.1) = 300, and .0469 at n = 400."""
 SWEEP = {"a1": 0.1, "a2": 0.3, "a3": 1.0}
 
 
@@ -66,7 +69,7 @@ def parse_claims(described, where):
 
 
 def verdict(claim, rows):
-    (found,) = judge(parse_claims(suite(claim), "s.toml"), rows)
+    (found,) = judge(parse_claims(suite(claim), "s.toml"), rows, THEORIES)
     return found
 
 
@@ -183,6 +186,13 @@ CASES = {
     ),
     "drops": ({"kind": "drops", **S2, "factor": 10}, stage_ratio_at, 1e-3, 0.1, 1.0),
     "unchanged": ({"kind": "unchanged", **S2, "tolerance": 0.5}, stage_ratio_at, 1.0, 1.5, 4.0),
+    "follows": (
+        {"kind": "follows", "label": "a", "task": "t", "factor": 3},
+        lambda rng, truth, r=5: error_at(rng, truth * THEORIES["t", D, "a"].nmse(N), r), 1.0, 3.0, 100.0,
+    ),
+    "follows in samples": (
+        {"kind": "follows", "label": "a", "task": "t", "factor": 3, "level": 0.1}, sizes_at, 1.0, 3.0, 12.0,
+    ),
     "precedes": ({"kind": "precedes", "label": "a", "task": "t", **EVENTS}, training_at, 0.3, 1.0, 3.0),
 }  # fmt: skip
 
@@ -208,7 +218,7 @@ def boundary_rates(name, experiments):
     claim, results, _, boundary, _ = CASES[name]
     rng = stream("test claims", name, "boundary")
     (parsed,) = parse_claims(suite(claim), "s.toml")
-    found = [parsed.judge(results(rng, boundary)).verdict for _ in range(experiments)]
+    found = [parsed.judge_beside(results(rng, boundary), THEORIES).verdict for _ in range(experiments)]
     return {word: found.count(word) / experiments for word in ("supported", "contradicted")}
 
 
@@ -228,7 +238,7 @@ def test_an_interval_across_the_bound_is_undecided_and_says_so(name):
     middle = boundary or math.sqrt(inside * outside)
     rng = stream("test claims", name, "across")
     (parsed,) = parse_claims(suite(claim), "s.toml")
-    found = [parsed.judge(results(rng, middle)) for _ in range(5)]
+    found = [parsed.judge_beside(results(rng, middle), THEORIES) for _ in range(5)]
     undecided = [v for v in found if v.verdict == "undecided"]
     assert undecided
     assert all(v.p > 0.05 and "across the bound" in v.note for v in undecided)
@@ -273,6 +283,39 @@ def test_neither_the_order_of_rows_nor_other_rows_matter(name):
     a, b = verdict(claim, rows), verdict(claim, mixed)
     assert (a.verdict, a.statement) == (b.verdict, b.statement)
     assert (a.estimate, a.lo, a.hi, a.p) == pytest.approx((b.estimate, b.lo, b.hi, b.p))
+
+
+def test_without_a_theory_a_claim_that_something_follows_it_is_undecided_and_says_so():
+    claim = {"kind": "follows", "label": "b", "task": "t", "factor": 3}
+    found = verdict(claim, cells("b", [0.1, 0.2, 0.3]))
+    assert (found.verdict, found.note) == ("undecided", f"b offers no theory for t, d = {D}")
+    (parsed,) = parse_claims(suite({**claim, "label": "a"}), "s.toml")
+    assert "a offers no theory" in parsed.judge(cells("a", [0.1, 0.2, 0.3])).note
+
+
+@pytest.mark.parametrize(
+    ("level", "note"), [(None, "no positive finite error there"), (0.1, "never reaches the level")]
+)
+def test_a_theory_without_a_number_decides_nothing(level, note):
+    claim = {"kind": "follows", "label": "a", "task": "t", "factor": 3, "level": level}
+    (parsed,) = parse_claims(suite(claim), "s.toml")
+    theories = {("t", D, "a"): Theory(lambda n: math.inf, "nowhere")}
+    found = parsed.judge_beside(curve("a", [100, 110, 120]) + cells("a", [0.1, 0.2, 0.3]), theories)
+    assert found.verdict == "undecided"
+    assert note in found.note
+
+
+def test_the_estimate_is_measured_over_theory():
+    claim = {"kind": "follows", "label": "a", "task": "t", "factor": 3}
+    found = verdict({**claim, "level": 0.1}, curve("a", [150, 151, 152]))
+    assert found.estimate == pytest.approx(0.5, rel=0.05)
+    assert found.region == "in [0.333, 3]"
+    assert "N* = 300" in found.note
+    assert found.statement == (
+        "The number of samples that a needs is that of its theory up to a factor 3, to reach NMSE ≤ 0.1 (t, d = 20)."
+    )
+    assert verdict(claim, cells("a", [0.04, 0.05, 0.05])).verdict == "supported"
+    assert verdict(claim, cells("a", [0.04, 0.05, 0.05, None])).verdict == "undecided"
 
 
 # --- the rule ---
@@ -488,6 +531,7 @@ def test_sample_sizes_are_compared_for_part_errors():
 
 # --- cells that failed, values that are bounds ---
 
+FOLLOWS = {"kind": "follows", "label": "a", "task": "t", "factor": 2}
 BEATS = {"kind": "beats", "label": "a", "against": "b", "task": "t", "factor": 10}
 
 
@@ -622,6 +666,10 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({**BEATS, "against": ["b", "quad-densnet"]}, "Did you mean 'quad-densenet'?"),
         ({**BEATS, "against": "quad-densnet/layer2"}, "unknown learner label 'quad-densnet'"),
         ({**BEATS, "against": []}, "against must have at least 1 item"),
+        ({**FOLLOWS, "factor": 1}, "factor must be greater than 1"),
+        ({**FOLLOWS, "metric": "error_rate"}, "metric must be nmse, which theory is about. Got 'error_rate'"),
+        ({**FOLLOWS, "label": "a/layer2"}, "label must be that of a learner"),
+        ({**FOLLOWS, "level": 0.1, "n": 400}, "n does not go with level"),
         ({**BEATS, "against": ["a"]}, "against must not name the label itself"),
         ({**BEATS, "task": "teecher"}, "unknown task 'teecher'. Did you mean 'teacher'?"),
         ({**BEATS, "task": "a1", "against": "only-t"}, "'only-t' does not run on task 'a1'; its tasks are t"),

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from bfc_bench.analysis.claims.exponent import ExponentClaim
-from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.analysis.curves import curves
+from bfc_bench.analysis.theory import expected, expected_exponent, expected_n_star, harmonics_slope
+from bfc_bench.analysis.thresholds import thresholds
 from bfc_bench.errors import UsageError
+from bfc_bench.learner import Theory
 from bfc_bench.store.row import Row
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
@@ -74,3 +77,38 @@ def test_a_learner_that_needs_as_many_samples_as_harmonics_supports_the_claim():
 def test_wrong_claims_are_named(fields, words):
     with pytest.raises(UsageError, match=words):
         ExponentClaim.parse({**CLAIM, **fields}, "c")
+
+
+def power(constant, exponent=1.0):
+    """An error of constant / n^exponent."""
+    return Theory(lambda n: constant * n**-exponent, "this file")
+
+
+@pytest.mark.parametrize("constant", [0.7, 30.0, 12_345.0])
+def test_n_star_is_where_the_curve_comes_down_to_the_level(constant):
+    assert expected_n_star(power(constant, 2.0), 0.5) == pytest.approx(math.sqrt(2 * constant), rel=1e-6)
+    assert expected_n_star(power(0.1), 0.5) == 1
+
+
+def test_a_curve_that_never_gets_there_needs_infinitely_many_and_one_without_values_is_unknown():
+    assert expected_n_star(Theory(lambda n: 0.6, "flat"), 0.5) == math.inf
+    assert math.isnan(expected_n_star(Theory(lambda n: math.nan, "none"), 0.5))
+    assert expected_n_star(Theory(lambda n: math.inf if n == 1 else 1 / n, "a pole"), 0.5) == pytest.approx(2)
+
+
+def test_the_exponent_is_the_slope_over_the_dimensions_asked_for():
+    theories = {("t", d, "a"): power(d**2.5) for d in DIMS}
+    assert expected_exponent(theories, "t", "a", 0.5, DIMS) == pytest.approx(2.5)
+    assert expected_exponent(theories, "t", "a", 0.5, DIMS[1:3]) == pytest.approx(2.5)
+    for label, dims in (("a", DIMS[:1]), ("a", (*DIMS, 99)), ("b", DIMS)):
+        assert math.isnan(expected_exponent(theories, "t", label, 0.5, dims))
+
+
+def test_the_records_have_both_and_their_ratio():
+    theories = {("t", d, "a"): power(d**2 / 4) for d in DIMS[:2]}
+    found = expected(thresholds(curves(rows(lambda d: d**2)), [0.5]), theories)
+    assert [record.measured.d for record in found] == [6, 8]
+    flat = found[1].as_dict()
+    assert flat["n_star"] == pytest.approx(32)
+    assert flat["ratio"] == pytest.approx(flat["measured"] / 32) == pytest.approx(2, rel=0.1)
+    assert math.isnan(flat["exponent"])  # d = 10 and 12 have no theory

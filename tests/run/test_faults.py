@@ -84,7 +84,7 @@ def test_a_worker_that_vanishes_costs_its_cell_and_no_time(how, faulty, suite_fi
     started = time.monotonic()
     session = run_suite(path, store=tmp_path / "store", jobs=1, listeners=[Listener()])
     assert dict(session.statuses) == {"killed": 2}
-    assert times[-1] - started < 30  # three workers start
+    assert times[-1] - started < 300  # not the limit of a cell
 
 
 def mortal(tmp_path, **options):

@@ -30,9 +30,8 @@ TOUCHED = {
     "torch": "torch.get_default_dtype()",
     "jax": "jax.config.jax_enable_x64",
 }
-
-
-QUICK = ("numpy", "code", "timer", "thread", "process", "torch")
+QUICK = ("code", "thread", "torch")
+"""With a process for each, of which a new one starts where something was touched."""
 
 
 @pytest.mark.parametrize("at", [10, 20])

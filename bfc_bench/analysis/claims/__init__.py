@@ -14,6 +14,7 @@ from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, Po
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.drops import Drops
 from bfc_bench.analysis.claims.exponent import ExponentClaim
+from bfc_bench.analysis.claims.follows import Follows
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, mean_of, measure, ratio_of
 from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
@@ -22,6 +23,7 @@ from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing
 from bfc_bench.analysis.compare import holm
+from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
@@ -52,7 +54,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Claim]] = {
-    claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes)
+    claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes, Follows)
 }
 """The built-in kinds by name."""
 
@@ -66,13 +68,14 @@ def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
 
-def judge(claims: Iterable[Claim], rows: Sequence[Row]) -> list[Verdict]:
+def judge(claims: Iterable[Claim], rows: Sequence[Row], theories: Theories | None = None) -> list[Verdict]:
     """A verdict per claim from the rows of a suite, with p-values adjusted for all of them (Holm).
 
+    ``theories`` are those that the suite's learners offer; without them claims that compare with one are undecided.
     A claim of a plugin's kind that raises is undecided, and its note says what it raised.
     """
-    rows = Rows.of(rows)
-    verdicts = [_judge(claim, rows) for claim in claims]
+    rows, known = Rows.of(rows), {} if theories is None else theories
+    verdicts = [_judge(claim, rows, known) for claim in claims]
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 
@@ -86,9 +89,9 @@ def expected_errors(verdicts: Sized) -> str:
     )
 
 
-def _judge(claim: Claim, rows: Sequence[Row]) -> Verdict:
+def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
     try:
-        verdict = claim.judge(rows)
+        verdict = claim.judge_beside(rows, theories)
         if not isinstance(verdict, Verdict):
             raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
         return verdict

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, decide, exp, short
 from bfc_bench.analysis.curves import current_metric, scale_of
+from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
@@ -73,6 +74,10 @@ class Claim(Settings):
     @abstractmethod
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """The verdict on a suite's rows, at most one per (task, d, label, n, replicate)."""
+
+    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
+        """The verdict where what learners' theories say is at hand too; most kinds need none of it."""
+        return self.judge(rows)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -36,6 +36,11 @@ class Agnostic(Labels):
         """``opt``."""
         return {"opt": self.opt}
 
+    @property
+    def noise_variance(self) -> float | None:
+        """``opt`` where it is Gaussian."""
+        return self.opt if self.noise == "gaussian" else None
+
     def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
         """The ``adversary`` and its ``median``, where there is one."""
         if self.noise == "gaussian":

@@ -14,6 +14,11 @@ class Clean(Labels):
 
     kind: ClassVar[str] = "clean"
 
+    @property
+    def noise_variance(self) -> float:
+        """None of it."""
+        return 0.0
+
     def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
         """The target values, (m,)."""
         return values

@@ -22,6 +22,11 @@ class Noise(Labels):
         """``opt`` = sd^2."""
         return {"opt": self.sd**2}
 
+    @property
+    def noise_variance(self) -> float:
+        """sd^2."""
+        return self.sd**2
+
     def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
         """The noisy target values, (m,)."""
         return values + self.sd * rule.deviation * rng.standard_normal(len(values))

@@ -51,6 +51,11 @@ class LowrankPoly(Target):
         """p alone, or p, p - 2, ... for monomials."""
         return (self.degree,) if self.form == "gegenbauer" else tuple(range(2 - self.degree % 2, self.degree + 1, 2))
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """All in p; those of monomials depend on d and on the directions."""
+        return (1.0,) if self.form == "gegenbauer" else ()
+
     def check(self, d: int) -> str | None:
         """Orthonormal directions need rank <= d."""
         return f"rank = {self.rank} is above the input dimension {d}" if self.rank > d else None

@@ -44,6 +44,12 @@ class Staircase(Target):
         """Those with a_k other than 0."""
         return tuple(k for k in range(1, self.degree + 1) if self.coefficients is None or self.coefficients[k - 1])
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """a_k^2 over their sum."""
+        squares = [(1.0 if self.coefficients is None else self.coefficients[k - 1]) ** 2 for k in self.degrees]
+        return tuple(square / sum(squares) for square in squares)
+
     def check_inputs(self, inputs: Inputs) -> str | None:
         """Spherical harmonics belong to the sphere."""
         return None if isinstance(inputs, Sphere) else f"a staircase needs sphere inputs, not {inputs.kind!r}"

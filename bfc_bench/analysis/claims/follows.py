@@ -1,0 +1,83 @@
+"""``follows``: a measured error, or N*, is that of the learner's theory up to a factor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from bfc_bench.analysis.claims.base import PointClaim, Positive
+from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failures, mean_of, measure
+from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
+from bfc_bench.analysis.curves import FLOOR, curves_of
+from bfc_bench.analysis.theory import Theories, expected_n_star
+from bfc_bench.analysis.thresholds import Crossing, crossings
+from bfc_bench.store.row import Row
+
+
+class Follows(PointClaim):
+    """NMSE(label), or with ``level`` N*(level), over that of the theory which the learner offers for the task, is
+    within a factor of 1, in the geometric mean over replicates.
+    """
+
+    kind: ClassVar[str] = "follows"
+    label: str
+    factor: Annotated[float, Field(gt=1, allow_inf_nan=False)]
+    level: Positive | None = None
+
+    @model_validator(mode="after")
+    def _of_a_theory(self) -> Follows:
+        if self.metric != "nmse":
+            raise ValueError(f"metric must be nmse, which theory is about. Got {self.metric!r}")
+        if "/" in self.label:
+            raise ValueError(f"label must be that of a learner, whose last stage theory is about. Got {self.label!r}")
+        if self.level is not None and self.n is not None:
+            raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
+        return self
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The one."""
+        return (self.label,)
+
+    def judge(self, rows: Sequence[Row]) -> Verdict:
+        """Undecided: without theories there is nothing to compare with."""
+        return self.judge_beside(rows, {})
+
+    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
+        """From the t-interval of the mean log ratio of measured to expected values."""
+        at = self.at(rows)
+        what, where = f"The {self.quantity} of {self.label}", f" ({at})"
+        if self.level is not None:
+            at = Point(at.task, at.d, None)
+            what = f"The number of samples that {self.label} needs"
+            where = f", to reach {self.quantity} ≤ {short(self.level)} ({at})"
+        statement = f"{what} is that of its theory up to a factor {short(self.factor)}{where}."
+        region = Region(1 / self.factor, self.factor)
+        return self.verdict(statement, region, self._evidence(rows, at, theories), log=True)
+
+    def _evidence(self, rows: Sequence[Row], at: Point, theories: Theories) -> Evidence:
+        found = curves_of(rows, self.label, self.task, self.metric, at.d)
+        if not found or at.d is None:
+            return nothing(f"{self.label} has no {self.metric} on {at}")
+        theory = theories.get((self.task, at.d, self.label))
+        if theory is None:
+            return nothing(f"{self.label} offers no theory for {Point(self.task, at.d, None)}")
+        note = f"theory: {theory.source}"
+        if self.level is None:
+            expected = theory.nmse(at.n or math.nan)
+            if not FLOOR < expected < math.inf:
+                return nothing(f"the theory of {self.label} has no positive finite error there: {expected:.3g}")
+            measured = mean_of(measure(rows, self.label, self.metric, at))
+            return replace(measured, mean=measured.mean - math.log(expected), notes=(*measured.notes, note))
+        n_star = expected_n_star(theory, self.level)
+        if not math.isfinite(n_star):
+            return nothing(f"the theory of {self.label} never reaches the level")
+        (curve,) = found
+        ours = crossings(curve, self.level)
+        theirs = [Crossing(crossing.replicate, n_star) for crossing in ours]
+        notes = (*failures(found), f"{note}, N* = {n_star:.4g}")
+        return crossing_ratio(ours, theirs, notes, (bool(curve.failures.any()), False))

@@ -1,0 +1,93 @@
+"""The theories that the learners of a suite offer, asked for when they are needed."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bfc_bench.errors import BenchError, PluginError, words
+from bfc_bench.learner import Theory
+from bfc_bench.plugins import Plugins
+from bfc_bench.run.admission import ask
+from bfc_bench.run.resolve import Grid, resolve
+from bfc_bench.suite.model import Suite
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, int, str]
+"""Task, d, label."""
+
+
+class SuiteTheories(Mapping[Key, Theory]):
+    """By task, d and label. Of learners that are tuned there is none: theory is about fixed options.
+
+    There is none either where the suite, given as plain data, cannot be resolved any more, since a plugin of it is
+    gone, and where a learner raises: both are logged.
+    """
+
+    def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
+        self._definition, self._plugins = definition, plugins
+        self._asked: dict[Key, Theory | None] = {}
+
+    def __getitem__(self, key: Key) -> Theory:
+        if key not in self._asked:
+            self._asked[key] = self._ask(*key)
+        found = self._asked[key]
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __iter__(self) -> Iterator[Key]:
+        if self._grid is None:
+            return iter(())
+        sizes = {task.name: task.d for task in self._grid.suite.task}
+        entries = self._grid.entries.items()
+        keys = [(task, d, label) for label, entry in entries for task in entry.tasks for d in sizes[task]]
+        return (key for key in keys if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @cached_property
+    def _grid(self) -> Grid | None:
+        # Claims may be of kinds that are gone, and say nothing of theory.
+        definition = {key: value for key, value in self._definition.items() if key != "claim"}
+        name = str(definition.get("name"))
+        try:
+            return resolve(Suite.parse(definition, name), self._plugins, name)
+        except BenchError as error:
+            log.warning("no theory is shown for suite %s: %s", name, error)
+            return None
+
+    def _ask(self, task: str, d: int, label: str) -> Theory | None:
+        entry = self._grid.entries.get(label) if self._grid else None
+        if self._grid is None or entry is None or entry.candidates or task not in entry.tasks:
+            return None
+        try:
+            found = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
+        except PluginError as error:
+            log.warning("%s", error)
+            return None
+        if found is not None and not isinstance(found, Theory):
+            log.warning("learner %r: theory must return a Theory or None. Got %r.", entry.learner.name, found)
+            return None
+        return found and Theory(_Isolated(entry.learner.name, found), found.source)
+
+
+@dataclass(frozen=True, eq=False)
+class _Isolated:
+    """A learner's curve, nan where it raises."""
+
+    name: str
+    theory: Theory
+
+    def __call__(self, n: float) -> float:
+        try:
+            return float(self.theory.nmse(n))
+        except Exception as error:
+            log.warning("learner %r: the nmse of its theory raised %s at n = %g.", self.name, words(error), n)
+            return math.nan

@@ -1,0 +1,78 @@
+"""Spectra of rotation-invariant kernels on the unit sphere S^{d-1}.
+
+With points uniform there, k(<x, z>) = sum_k lambda_k sum_i Y_ki(x) Y_ki(z) over orthonormal harmonics Y_ki of degree k,
+B(d, k) of each degree (Funk-Hecke). By the addition theorem k(t) = sum_k B(d, k) lambda_k P_k(t) with the Legendre
+polynomials P_k(1) = 1 in d dimensions, and lambda_k = E[k(t) P_k(t)] for t = <x, z>.
+
+Shapes: K degrees, m nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre_sequence
+from bfc_bench.toolkit.kernels.base import Kernel
+
+DEGREES = 40
+"""The last degree whose eigenvalue is computed."""
+NODES = 2000
+ROUNDING = 1e-14
+"""Eigenvalues below it, over k(1), are rounding of the quadrature, and so is a tail below it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues of a kernel under a law of its inputs, equal ones together."""
+
+    multiplicities: np.ndarray
+    """(K,), B(d, k) on the sphere."""
+    eigenvalues: np.ndarray
+    """lambda_k, (K,), not negative; k is the degree on the sphere."""
+    tail: float = 0.0
+    """What is left of the trace E k(x, x): the sum of all other eigenvalues."""
+
+    @property
+    def trace(self) -> float:
+        """E k(x, x)."""
+        return float(self.multiplicities @ self.eigenvalues) + self.tail
+
+
+@lru_cache(maxsize=256)
+def sphere_spectrum(kernel: Kernel, d: int) -> Spectrum:
+    """lambda_0, ..., lambda_40 of a rotation-invariant kernel on S^{d-1}, d >= 2, by Gauss-Jacobi quadrature.
+
+    Exact to rounding for polynomial kernels up to degree 40. Eigenvalues that rounding hides count to the tail: their
+    degrees are so many-dimensional that their part of the trace may still be large.
+    """
+    nodes, weights = sphere_nodes(d)
+    values, at_one = profile(kernel, nodes), float(profile(kernel, np.ones(1))[0])
+    found = np.array([weights @ (values * p) for p in legendre_sequence(d, DEGREES, nodes)])
+    eigenvalues = np.where(found > ROUNDING * at_one, found, 0.0)
+    multiplicities = np.array([float(harmonics_dimension(d, k)) for k in range(DEGREES + 1)])
+    tail = at_one - float(multiplicities @ eigenvalues)
+    return Spectrum(multiplicities, eigenvalues, tail if tail > ROUNDING * at_one else 0.0)
+
+
+@lru_cache(maxsize=64)
+def sphere_nodes(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes t (m,) and weights (m,) with sum 1 of the law of <x, z>, x and z uniform on S^{d-1}.
+
+    Its density is proportional to (1 - t^2)^((d-3)/2).
+    """
+    from scipy.special import roots_jacobi
+
+    nodes, weights = roots_jacobi(NODES, (d - 3) / 2, (d - 3) / 2)
+    return nodes, weights / weights.sum()
+
+
+def profile(kernel: Kernel, cosines: np.ndarray) -> np.ndarray:
+    """k(t) at cosines t (m,) of unit vectors: the kernel on points of a plane, which is all that it sees of them."""
+    t = torch.from_numpy(np.asarray(cosines, dtype=np.float64))
+    first = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    others = torch.stack([t, ((1 - t) * (1 + t)).clamp(min=0).sqrt()], dim=1)
+    return kernel.matrix(kernel.points(first), kernel.points(others))[0].numpy()

@@ -1,0 +1,56 @@
+"""What theory says, beside what was measured: the metric ``theory/nmse`` of the runs that MLflow has of curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from bfc_bench.analysis.theory import Theories
+from bfc_bench.config import digest
+from bfc_bench.store.row import Row
+from bfc_bench.tracking.client import connection, ensure_experiment
+from bfc_bench.tracking.curves import milliseconds, replicate_curves
+from bfc_bench.tracking.sync import METRICS_PER_BATCH, find_runs
+
+METRIC = "theory/nmse"
+TAG = "bfc.theory"
+"""A digest of the values that a run holds: logging them again adds nothing."""
+DIGITS = 6
+"""That are logged: the last ones differ between machines."""
+
+
+def log_theories(
+    rows: Iterable[Row], uri: str, theories: Theories, *, suite: str, version: int, store_dir: Path | None = None
+) -> int:
+    """Log the expected NMSE at step = n to the run of each curve that has a theory; how many runs gained values.
+
+    Curves that have no run yet are left to the next time. Raises ``TrackingError``.
+    """
+    curves = {curve.key: curve for curve in replicate_curves(rows)}
+    expected = {
+        key: {n: value for n in curve.points if math.isfinite(value := float(f"{theory.nmse(n):.{DIGITS}g}"))}
+        for key, curve in curves.items()
+        if (theory := theories.get((curve.first.task, curve.first.d, curve.first.label)))
+    }
+    if not any(expected.values()):
+        return 0
+    gained = 0
+    with connection(uri) as client:
+        from mlflow.entities import Metric, RunTag
+
+        experiment = ensure_experiment(client, uri, suite, version, store_dir)
+        for run in find_runs(client, experiment, {"bfc.kind": "curve"}):
+            values = expected.get(run.data.tags["bfc.key"])
+            if not values or run.data.tags.get(TAG) == digest([*values.items()]):
+                continue
+            times = {row.n: milliseconds(row) for row in curves[run.data.tags["bfc.key"]].rows}
+            history = client.get_metric_history(run.info.run_id, METRIC) if METRIC in run.data.metrics else ()
+            logged = {(metric.step, metric.value) for metric in history}
+            new = [Metric(METRIC, value, times[n], n) for n, value in values.items() if (n, value) not in logged]
+            for start in range(0, len(new), METRICS_PER_BATCH):
+                client.log_batch(run.info.run_id, new[start : start + METRICS_PER_BATCH])
+            # Last, so that a run with the tag holds all of them.
+            client.log_batch(run.info.run_id, tags=[RunTag(TAG, digest([*values.items()]))])
+            gained += bool(new)
+    return gained

@@ -1,0 +1,78 @@
+"""The theories of a suite: which learners have one, and that none of them can stop anything."""
+
+import logging
+import math
+
+import pytest
+
+from bfc_bench.learner import Learner, Theory
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.theories import SuiteTheories
+
+SPHERE = {"inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}}
+DEFINITION = {
+    "name": "s",
+    "task": [{"name": "t", **SPHERE, "d": [4, 6], "n": [20]}, {"name": "u", **SPHERE, "d": [5], "n": [20]}],
+    "learner": [
+        {"name": "ntk-raw", "options": {"ridge": 1e-6}},
+        {"name": "ntk-raw", "label": "tuned"},
+        {"name": "ntk-neural", "options": {"ridge": 1e-6}, "tasks": ["u"]},
+        {"name": "quad-raw", "tune": {}},
+    ],
+    "claim": [{"id": "c", "kind": "of-a-plugin-that-is-gone"}],
+}
+
+
+class Odd(Learner):
+    """Its theory raises, is none, or has a curve that raises."""
+
+    name = "odd"
+    how: str = "raises"
+
+    def fit(self, train, ctx):
+        raise NotImplementedError
+
+    def theory(self, task):
+        if self.how == "raises":
+            raise RuntimeError("no theory today")
+        return "a text" if self.how == "a text" else Theory(lambda n: 1 / 0, "nowhere")
+
+
+class OddPlugin:
+    from bfc_bench import hookimpl
+
+    @hookimpl
+    def bfc_register_learners(self, register):
+        register(Odd)
+
+
+def test_learners_of_fixed_options_have_one_per_task_and_dimension():
+    theories = SuiteTheories(DEFINITION, load_plugins())
+    assert set(theories) == {("t", 4, "ntk-raw"), ("t", 6, "ntk-raw"), ("u", 5, "ntk-raw"), ("u", 5, "ntk-neural")}
+    assert len(theories) == 4
+    assert theories["t", 4, "ntk-raw"].nmse(1000) < 0.1
+    assert theories["t", 4, "ntk-raw"].nmse(1) > 0.9
+    for key in (("t", 4, "tuned"), ("t", 4, "ntk-neural"), ("t", 4, "quad-raw"), ("v", 4, "ntk-raw")):
+        assert theories.get(key) is None
+
+
+@pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must return a Theory or None")])
+def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
+    learners = [{"name": "odd", "options": {"how": how}}, {"name": "ntk-raw", "tune": {}}]
+    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))
+    with caplog.at_level(logging.WARNING):
+        assert {label for _, _, label in theories} == {"ntk-raw"}
+    assert "'odd'" in caplog.text
+    assert words in caplog.text
+
+
+def test_a_curve_that_raises_has_no_values():
+    learners = [{"name": "odd", "options": {"how": "later"}}]
+    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))
+    assert math.isnan(theories["t", 4, "odd"].nmse(10))
+
+
+def test_a_suite_whose_plugin_is_gone_has_none(caplog):
+    theories = SuiteTheories({**DEFINITION, "learner": [{"name": "gone"}]}, load_plugins())
+    assert dict(theories) == {}
+    assert "no theory is shown for suite s" in caplog.text
