@@ -10,10 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from benchmarks import machine
 from benchmarks.faults import Line, disks, kills, learners, records, tracking
 from benchmarks.faults.place import Place
@@ -26,18 +22,23 @@ FAMILIES = {
 LONGEST = 400
 """Characters of a cell of the table."""
 
+BAR = "\N{BROKEN BAR}"
+"""In the place of a bar, which would end a cell of Markdown."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0, or 1 where a line does not hold."""
     options = _parser().parse_args(arguments)
     started, lines = time.monotonic(), []
-    console = Console(width=160)
+    show = _show_markdown if options.markdown else _show
+    if options.markdown:
+        print("| | fault | expected | got |\n| --- | --- | --- | --- |")
     with busy(options.busy):
         for name in options.families or FAMILIES:
-            lines += provoke(name, console)
-    seconds = time.monotonic() - started
-    (_print_markdown if options.markdown else _print_table)(lines, console)
-    failed = sum(not line.holds for line in lines)
+            for line in provoke(name):
+                show(line)
+                lines.append(line)
+    seconds, failed = time.monotonic() - started, sum(not line.holds for line in lines)
     facts, load = machine.describe(), f", beside {options.busy} busy loops" if options.busy else ""
     print(f"\n{len(lines)} faults, {failed} not as they must be; {seconds:.0f} s{load}.")
     print(f"{facts['processor']}, {facts['cores']} cores; {facts['platform']}; Python {facts['python']};")
@@ -45,19 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failed > 0)
 
 
-def provoke(family: str, console: Console) -> list[Line]:
-    """The lines of a family."""
-    lines = []
+def provoke(family: str) -> Iterator[Line]:
+    """The lines of a family, each as soon as it is known."""
     with TemporaryDirectory(prefix="bfc-faults-", ignore_cleanup_errors=True) as folder:
         place = Place(Path(folder))
         for fault in FAMILIES[family].faults:
-            with console.status(escape(f"{family}: {fault.what}")):
-                try:
-                    got = fault.provoke(place)
-                except Exception as error:
-                    got = words(error)
-            lines.append(Line(family, fault.what, fault.expected, shortened(got)))
-    return lines
+            try:
+                got = fault.provoke(place)
+            except Exception as error:
+                got = words(error)
+            yield Line(family, fault.what, fault.expected, shortened(got))
 
 
 def shortened(text: str) -> str:
@@ -84,19 +82,16 @@ def _loop() -> None:
         pass
 
 
-def _print_table(lines: Sequence[Line], console: Console) -> None:
-    table = Table("", "fault", "expected", "got")
-    for line in lines:
-        mark = "[green]holds[/]" if line.holds else "[red]FAILS[/]"
-        table.add_row(mark, *map(escape, (line.fault, line.expected, "the same" if line.holds else line.got)))
-    console.print(table)
+def _show(line: Line) -> None:
+    if line.holds:
+        print(f"holds   {line.fault}: {line.expected}", flush=True)
+    else:
+        print(f"FAILS   {line.fault}: expected {line.expected}\n        got {line.got}", flush=True)
 
 
-def _print_markdown(lines: Sequence[Line], console: Console) -> None:
-    print("| | fault | expected | got |\n| --- | --- | --- | --- |")
-    for line in lines:
-        cells = (line.family, line.fault, line.expected, "the same" if line.holds else f"**{line.got}**")
-        print(f"| {' | '.join(cell.replace('|', '¦').replace(chr(10), ' ') for cell in cells)} |")
+def _show_markdown(line: Line) -> None:
+    cells = (line.family, line.fault, line.expected, "the same" if line.holds else f"**{line.got}**")
+    print(f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |", flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
