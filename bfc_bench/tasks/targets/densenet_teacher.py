@@ -99,7 +99,8 @@ def _stretch(rng: np.random.Generator, width: int, condition: float) -> Float:
     Its eigenvectors are a Haar rotation, and it is the identity at condition 1.
     """
     vectors = orthonormal_rows(rng, width, width)
-    return (vectors.T * condition ** rng.uniform(-1.0, 1.0, width)) @ vectors
+    stretch: Float = (vectors.T * condition ** rng.uniform(-1.0, 1.0, width)) @ vectors
+    return stretch
 
 
 def widest_skips(depth: int) -> list[list[int]]:
