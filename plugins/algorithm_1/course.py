@@ -20,7 +20,7 @@ from bfc_bench.learner import Context, Data, Failure, Predictor
 from bfc_bench.seeds import stream
 
 LATEST_CUT = 0.9
-"""Ranks become final after this share of the longest training, where the target error has not been reached."""
+"""Ranks are cut after this share of the longest training where the target error has not been reached, and final."""
 
 
 class Course:
@@ -64,7 +64,7 @@ class Course:
         self.grown: list[tuple[int, int]] = []
         """Steps at which a layer gained a feature, and the layers."""
         self.cut: int | None = None
-        """The step at which the ranks became final."""
+        """The step at which the ranks were cut."""
         self.worth: dict[int, np.ndarray] = {}
         """What the leading features of every layer were worth then."""
         self._start("W2")
@@ -76,16 +76,17 @@ class Course:
         while objective < self.eps**2 / 4 and self.eps >= self.learner.eps:
             self._scale_target(0.5)
         self.training.clip = min(self.learner.clip, self.learner.clip_eps * self.eps)
-        mending = self.learner.ranks == "worth" and self.cut is None
+        cuts = self.learner.ranks == "worth" and self.cut is None
+        late = step >= LATEST_CUT * self.learner.longest
         reached = self.eps < self.learner.eps
-        if not self.training.finite or step >= self.learner.longest or (reached and not mending):
+        if not self.training.finite or step >= self.learner.longest or (reached and not cuts):
             self.ended = True
             self.training.rates = dict.fromkeys(self.training.rates, 0.0)
-        elif mending and (reached or step >= LATEST_CUT * self.learner.longest):
+        elif cuts and (reached or late):
             self._cut()
         elif part := self.schedule.due(step, objective):
             self._join(part)
-        elif mending and self.stall.seen(self.training.loss):
+        elif self.learner.ranks == "worth" and not late and self.stall.seen(self.training.loss):
             self.stall = Stall()
             # Noise may keep the objective above the threshold of K_L for ever, which is of use to no other layer.
             if not self._grow() and self.schedule.waiting == [f"K{self.learner.depth}"]:
@@ -165,12 +166,16 @@ class Course:
     def _grow(self) -> bool:
         """Give the lowest layer that lacks a feature of its W_l that feature, leaving F as it is; whether one does.
 
+        After the cut, it is the layer whose lacking feature was worth most then.
+
         R_l gains a column, zero in the rows it has, and rows for the products with the new feature, whose weights in
-        the layers above are zero.
+        the layers above are zero. K_L has all its features before the cut, and may have lost one in it.
         """
         feeds = self._feeds()
-        for layer, k in self.ranks.items():
-            if layer == self.learner.depth or k == self.net.rank:
+        for layer in sorted(self.ranks, key=self._left_out, reverse=True):
+            k = self.ranks[layer]
+            filled = int(self.training.fixed[f"R{layer}"].any(axis=1).sum()) if layer < self.learner.depth else 0
+            if k == self.net.rank or filled == self.net.expansion:
                 continue
             feed = feeds[layer]
             worth = self._worths(layer, feed)
@@ -181,16 +186,21 @@ class Course:
             row = missing_feature(self._weights_of(layer), kernel, self.net.last(layer), moment)
             kernel = np.vstack([kernel, row])
             self._set_kernel(layer, kernel)
-            first, rows = self.learner.expansion * math.comb(k + 1, 2), self.learner.expansion * (k + 1)
-            expansion = np.array(self.training.fixed[f"R{layer}"])
-            rng = stream(self.seed, self.learner.name, "R", layer, k + 1)
-            expansion[first : first + rows, : k + 1] = self._expansion(rng, rows, kernel, feed)
-            self.training.fixed[f"R{layer}"] = expansion
+            if layer < self.learner.depth:
+                expansion = np.array(self.training.fixed[f"R{layer}"])
+                rows = min(self.learner.expansion * (k + 1), self.net.expansion - filled)
+                rng = stream(self.seed, self.learner.name, "R", layer, k + 1)
+                expansion[filled : filled + rows, : k + 1] = self._expansion(rng, rows, kernel, feed)
+                self.training.fixed[f"R{layer}"] = expansion
             for part in self.joined:
                 self._set_rate(part)
             self.grown.append((self.step, layer))
             return True
         return False
+
+    def _left_out(self, layer: int) -> float:
+        """What the best feature that K_l lacks was worth at the cut; 0 before it."""
+        return float(max(self.worth.get(layer, np.zeros(0))[self.ranks[layer] :], default=0.0))
 
     def _cut(self) -> None:
         """Keep what is worth something of every K_l; the target error is to be reached once more without the rest."""
@@ -209,7 +219,7 @@ class Course:
                 expansion = np.zeros_like(self.training.fixed[f"R{layer}"])
                 expansion[:, :kept] = self.training.fixed[f"R{layer}"][:, :k] @ q
                 self.training.fixed[f"R{layer}"] = expansion
-        self.cut = self.step
+        self.cut, self.stall = self.step, Stall()
         if self.eps < self.learner.eps:
             self._scale_target(2.0)
 

@@ -47,8 +47,8 @@ class Algorithm1Options(BatchLearner):
     ranks: Literal["worth", "threshold", "printed"] = "worth"
     """``threshold``: k_l is read from W_l once, when K_l joins, in the norm of the layer's inputs. ``worth``: K_l
     starts so, K_L with all of ``max_rank``; K_l gains features where training stalls (``growth_worth``), and when the
-    target error is first reached all K_l are cut to the features that are worth something (``cut_worth``).
-    ``printed``: INITIAL-DISTILL to the letter."""
+    target error is first reached all K_l are cut to the features that are worth something (``cut_worth``), which come
+    back where training misses them. ``printed``: INITIAL-DISTILL to the letter."""
     rank_threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """When K_l joins, k_l is the number of singular values that are at least this share of the largest; ``printed``
     takes this for the values themselves, 1 / (10 kappa^2) in the paper."""

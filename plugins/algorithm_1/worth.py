@@ -31,4 +31,4 @@ def worths(w: np.ndarray, last: np.ndarray, feed: np.ndarray, weights: np.ndarra
 
 def _moment(feed: np.ndarray) -> np.ndarray:
     """E[feed feed^T], (q, q)."""
-    return feed @ feed.T / feed.shape[1]
+    return np.asarray(feed @ feed.T / feed.shape[1])

@@ -185,6 +185,21 @@ def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_i
     np.testing.assert_allclose(run._predictor().predict(p.test_x), before, rtol=1e-9)
 
 
+def test_a_feature_that_training_misses_after_the_cut_comes_back():
+    run, _ = middle(max_steps=100_000, eps=1e-9)
+    assert run.ranks[3] == 4
+    run.training.loss = 1.0
+    run.learner = run.learner.model_copy(update={"cut_worth": 1e9})
+    run._cut()
+    assert set(run.ranks.values()) == {1}
+    run.learner = run.learner.model_copy(update={"growth_worth": 1e-9})
+    for step in range(100, 20_000, 100):
+        run.check(step)
+    assert run.ranks[2] > 1
+    assert run.ranks[3] == 4
+    assert run.cut == 0
+
+
 def test_the_threshold_rule_reads_the_rank_once():
     fitted = fit(WkrDenseNet(**SMALL, ranks="threshold"), problem(), 100)
     assert (fitted.info["grown"], fitted.info["cut"], fitted.info["worth"]) == ([], None, {})
@@ -358,6 +373,17 @@ def test_target_of_the_defaults_at_d_20():
         values.append(nmse(fitted, p))
         assert errors(fitted, p)["S2"] <= 1e-5
     assert np.mean(values) <= 2e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inputs", [Uniform, Gaussian])
+@pytest.mark.parametrize("condition", [2.0, 5.0])
+def test_layers_that_are_not_well_conditioned(inputs, condition):
+    for replicate in range(3):
+        p = problem(20, replicate, inputs, widths=(4, 2), condition=condition)
+        fitted = fit(WkrDenseNet(), p, 4000)
+        check_learned(fitted, {"k2": 4, "k3": 2}, ["W2", "K2", "W3", "K3"])
+        assert nmse(fitted, p) <= 1e-4
 
 
 @pytest.mark.slow
