@@ -186,12 +186,16 @@ class Algorithm1Options(BatchLearner):
         return (self.name, self.net(train.d), train.kind, self.batch_size, self.loss, self.check_every)
 
     def cost(self, n: int, d: int) -> Cost:
-        """At most ``max_steps`` steps of about three forward passes, and the regularisers' Gram matrices."""
+        """At most ``max_steps`` steps of about three forward passes, and the regularisers' Gram matrices.
+
+        Memory is the sample, its activations, and what its features are worth, in float64.
+        """
         net = self.net(d)
         grams = 6.0 * (self.width + self.max_rank) * net.flops()
         evaluation = net.flops() * n * self.longest / self.check_every
         padded = max(1024, 2 * n)
+        inputs = sum(sum(net.fan_ins(layer)) for layer in net.layers())
         return Cost(
             flops=(3.0 * net.flops() * self.batch_size + grams) * self.longest + evaluation,
-            bytes=PROGRAM_BYTES + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion)),
+            bytes=PROGRAM_BYTES + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion)) + 24.0 * n * inputs,
         )
