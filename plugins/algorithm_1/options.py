@@ -197,5 +197,7 @@ class Algorithm1Options(BatchLearner):
         inputs = sum(sum(net.fan_ins(layer)) for layer in net.layers())
         return Cost(
             flops=(3.0 * net.flops() * self.batch_size + grams) * self.longest + evaluation,
-            bytes=PROGRAM_BYTES + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion)) + 24.0 * n * inputs,
+            bytes=PROGRAM_BYTES
+            + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion))
+            + 24.0 * n * inputs,
         )
