@@ -21,6 +21,8 @@ from bfc_bench.seeds import stream
 
 LATEST_CUT = 0.9
 """Ranks are cut after this share of the longest training where the target error has not been reached, and final."""
+PATIENCE = 1.5
+"""Features come back after the cut where the target error has not been reached again in so many times its steps."""
 
 
 class Course:
@@ -78,6 +80,7 @@ class Course:
         self.training.clip = min(self.learner.clip, self.learner.clip_eps * self.eps)
         cuts = self.learner.ranks == "worth" and self.cut is None
         late = step >= LATEST_CUT * self.learner.longest
+        grows = self.learner.ranks == "worth" and not late and step >= PATIENCE * (self.cut or 0)
         reached = self.eps < self.learner.eps
         if not self.training.finite or step >= self.learner.longest or (reached and not cuts):
             self.ended = True
@@ -86,7 +89,7 @@ class Course:
             self._cut()
         elif part := self.schedule.due(step, objective):
             self._join(part)
-        elif self.learner.ranks == "worth" and not late and self.stall.seen(self.training.loss):
+        elif grows and self.stall.seen(self.training.loss):
             self.stall = Stall()
             # Noise may keep the objective above the threshold of K_L for ever, which is of use to no other layer.
             if not self._grow() and self.schedule.waiting == [f"K{self.learner.depth}"]:
