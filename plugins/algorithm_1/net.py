@@ -29,9 +29,9 @@ from bfc_bench.toolkit.arrays import NumpyOrJax
 class DistilledNet:
     """Shapes of a network. Equal networks hash equal.
 
-    Trained parameters: ``W2``..``WL`` (w, q_l), ``K2``..``KL`` (r, q_l), ``constant`` (). Fixed ones: ``R2``..``RL-1``
-    (p, r), ``square_mean`` (d,), E[x^2]. Rows of K_l beyond the rank of its layer, and the columns and rows of R_l that
-    belong to them, are zero and stay zero.
+    Trained parameters: ``W2``..``WL`` (w, q_l), ``K2``..``KL`` (r, q_l), ``constant`` (), and ``linear`` (d,) where F
+    has a linear term. Fixed ones: ``R2``..``RL-1`` (p, r), ``square_mean`` (d,), E[x^2]. Rows of K_l beyond the rank of
+    its layer, and the columns and rows of R_l that belong to them, are zero and stay zero.
     """
 
     d: int
@@ -45,6 +45,10 @@ class DistilledNet:
     """J_2..J_L."""
     truncate: float | None = None
     """B' of the truncated square of R_l S_l, or None. The square of (2.2) is always exact."""
+    linear: bool = False
+    """Whether F has a linear term, for margins of binary labels."""
+    unread: int | None = None
+    """The column of x that no layer reads, or None."""
 
     def layers(self) -> range:
         """2..L."""
@@ -59,13 +63,16 @@ class DistilledNet:
         return np.asarray(np.repeat(self.skips[layer - 2], self.fan_ins(layer)) == layer - 1)
 
     def live(self, params: Params, layer: int) -> np.ndarray:
-        """Which inputs of a layer are not padding: booleans (q_l,)."""
-        parts = [np.ones(self.d, bool) if j < 2 else params[f"R{j}"].any(axis=1) for j in self.skips[layer - 2]]
+        """Which inputs of a layer are read, being neither padding nor the column ``unread``: booleans (q_l,)."""
+        read = np.arange(self.d) != self.unread
+        parts = [read if j < 2 else params[f"R{j}"].any(axis=1) for j in self.skips[layer - 2]]
         return np.concatenate(parts)
 
     def zeros(self) -> Params:
         """The trained parameters at zero, where Algorithm 1 starts."""
         params: Params = {"constant": np.zeros(())}
+        if self.linear:
+            params["linear"] = np.zeros(self.d)
         for layer in self.layers():
             q = sum(self.fan_ins(layer))
             params |= {f"W{layer}": np.zeros((self.width, q)), f"K{layer}": np.zeros((self.rank, q))}
@@ -94,7 +101,7 @@ class DistilledNet:
         _, feeds = self.forward(params, columns)
         terms = (((params[f"W{layer}"] @ feed) ** 2).sum(0) for layer, feed in feeds.items())
         values: NumpyOrJax = params["constant"] + sum(terms)
-        return values
+        return values + params["linear"] @ columns if self.linear else values
 
     def regulariser(self, params: Params, lambdas: NumpyOrJax) -> NumpyOrJax:
         """Reg(W, K) of section 2.2, (); ``lambdas`` (L-1, 4) are lambda_3..lambda_6 of every layer. Summed over l,

@@ -12,6 +12,12 @@ PLATEAU_RATIO = 0.9
 PROGRESS_RATIO = 0.8
 """Only a layer that has brought the objective below this share of its first value has learned anything yet."""
 
+STALL_CHECKS = 20
+STALL_RECENT = 10
+STALL_RATIO = 0.8
+"""Training stalls when, after so many checks, the least loss of the recent ones is above this share of the one before.
+"""
+
 
 def joining_order(depth: int) -> list[str]:
     """``["K2", "W3", "K3", ..., "WL", "KL"]``: what joins after W_2, one by one."""
@@ -104,3 +110,39 @@ class ThresholdSchedule(LayerSchedule):
     def _stopped(self) -> bool:
         before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]
         return len(before) > PLATEAU_CHECKS and min(recent) > PLATEAU_RATIO * min(before)
+
+
+class PrintedSchedule(LayerSchedule):
+    """The thresholds of (4.1) as printed, for a gap constant C.
+
+    W_l joins when Obj <= alpha_{l-1}^2 / d^{1 / (3 C^{l-1})}, K_l when Obj <= alpha_l^2 / d^{1 / (6 C^l)}.
+
+    They are those of the layer below and of the layer itself, where ``ThresholdSchedule`` has the layer itself and the
+    layer above: for large d the two are the same, for d that can be run K_2 joins before W_2 has learned anything.
+    """
+
+    def __init__(self, depth: int, alphas: tuple[float, ...], d: int, gap: float) -> None:
+        """``alphas`` are alpha_2..alpha_L."""
+        super().__init__(depth)
+        relative = [alpha / alphas[0] for alpha in alphas]
+        self._levels: dict[str, float]
+        self._levels = {f"K{layer}": a**2 * d ** (-1 / (6 * gap**layer)) for layer, a in enumerate(relative, start=2)}
+        below = enumerate(relative[:-1], start=3)
+        self._levels |= {f"W{layer}": a**2 * d ** (-1 / (3 * gap ** (layer - 1))) for layer, a in below}
+
+    def ready(self, part: str, step: int, objective: float) -> bool:
+        """Whether its test holds."""
+        return objective <= self._levels[part]
+
+
+class Stall:
+    """Tells when training has stopped lowering the loss, since it was made."""
+
+    def __init__(self) -> None:
+        self._losses: list[float] = []
+
+    def seen(self, loss: float) -> bool:
+        """Whether training stalls at this check: among more than 20, the last ten have not brought a fifth less."""
+        self._losses.append(loss)
+        before, recent = self._losses[:-STALL_RECENT], self._losses[-STALL_RECENT:]
+        return len(self._losses) > STALL_CHECKS and min(recent) > STALL_RATIO * min(before)

@@ -10,7 +10,8 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.densenet_teacher import CHUNK, DensenetTeacher
+from bfc_bench.tasks.orthonormal import orthonormal_rows
+from bfc_bench.tasks.targets.densenet_teacher import CHUNK, PROBES, DensenetTeacher
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 
 D = 8
@@ -79,6 +80,48 @@ def test_weights_are_orthonormal_rows_times_one_number():
         for w in weights.values():
             gram = w @ w.T
             np.testing.assert_allclose(gram, gram[0, 0] * np.eye(len(w)), atol=1e-12 * gram[0, 0])
+
+
+def normalised_singular_values(w):
+    """Singular values of W over their largest, so that the number that every W is multiplied by drops out."""
+    values = np.linalg.svd(w, compute_uv=False)
+    return values / values[0]
+
+
+@pytest.mark.parametrize("kappa", [1.5, 5.0])
+def test_singular_values_lie_within_the_condition(kappa):
+    ratios = []
+    for seed in range(40):
+        _, teacher = draw({"widths": [4, 2], "alphas": [1.0, 0.3], "condition": kappa}, seed=seed)
+        for weights in teacher.weights:
+            ratios += [normalised_singular_values(w)[-1] for w in weights.values()]
+    assert min(ratios) >= kappa**-2
+    # Two log-uniform values lie 2 log(kappa) / 3 apart on average, the extremes of four 6 log(kappa) / 5.
+    expected = -np.log(kappa) * np.array([6 / 5, 2 / 3, 2 / 3])
+    means = np.log(np.reshape(ratios, (40, 3))).mean(axis=0)
+    np.testing.assert_allclose(means, expected, atol=4 * np.log(kappa) * 0.5 / np.sqrt(40))
+
+
+def test_the_condition_stretches_one_teacher():
+    """Kappa changes the singular values of W, not the rows' space nor, at 1, a bit of the teacher."""
+    plain, near, far = (draw({**L3, "condition": kappa})[1] for kappa in (1.0, 1.0 + 1e-9, 5.0))
+    for by_kappa in zip(plain.weights, near.weights, far.weights, strict=True):
+        for w, close, stretched in (tuple(weights[j] for weights in by_kappa) for j in by_kappa[0]):
+            np.testing.assert_allclose(close, w, rtol=1e-6, atol=1e-7)
+            projector = np.linalg.pinv(w) @ w
+            np.testing.assert_allclose(stretched @ projector, stretched, atol=1e-10)
+            assert normalised_singular_values(stretched)[-1] < 0.95
+    assert "condition" not in QuadraticDensenet.parse({**L3, "condition": 1.0}, "test").changed()
+
+
+def test_teachers_without_a_condition_are_those_of_before():
+    """W_2 is the first draw of the stream after the probes."""
+    law, teacher = draw(L3)
+    rng = np.random.default_rng(1)
+    law.sample(rng, PROBES)
+    rows = orthonormal_rows(rng, 4, D)
+    w = teacher.weights[0][1]
+    np.testing.assert_allclose(w, rows * (w[0, 0] / rows[0, 0]), rtol=1e-13)
 
 
 def test_hidden_features_give_back_the_target():
@@ -154,6 +197,7 @@ def test_constant_squares_are_refused():
         ({"alphas": [1.0]}, "alphas must have one entry per width, 2"),
         ({"alphas": [1.0, 0.0]}, r"alphas\[1\] must be greater than 0"),
         ({"alphas": [float("inf"), 1.0]}, r"alphas\[0\] must be a finite"),
+        ({"condition": 0.5}, "condition must be greater than or equal to 1"),
         ({"skips": [[1]]}, "skips must have one entry per width, 2"),
         ({"skips": [[1], [2]]}, "skips must have a skip link besides layer 2 in J_3"),
         ({"skips": [[0], [0, 2]]}, "skips must list layer 1 in J_2"),

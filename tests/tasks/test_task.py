@@ -214,6 +214,7 @@ def test_a_task_is_built_from_plain_data():
             "widths": [3, 2],
             "alphas": [1.0, 0.3],
             "skips": [[1], [0, 2]],
+            "condition": 1.0,
         },
         "labels": {"kind": "clean"},
         "unlabeled": 0,

@@ -61,18 +61,27 @@ class DensenetTeacher(Teacher):
 
 
 def draw_weights(
-    rng: np.random.Generator, law: Law, widths: Sequence[int], skips: Sequence[Sequence[int]], kind: str
+    rng: np.random.Generator,
+    law: Law,
+    widths: Sequence[int],
+    skips: Sequence[Sequence[int]],
+    kind: str,
+    condition: float = 1.0,
 ) -> list[dict[int, Float]]:
-    """W_{l,j} for l = 2, 3, ... and j in J_l: random orthonormal rows times one number, as ``QuadraticDensenet`` says.
+    """W_{l,j} for l = 2, 3, ... and j in J_l, as ``QuadraticDensenet`` says; ``condition`` is its kappa.
 
     Raises ``UsageError`` naming the target's ``kind`` when a contribution is constant under the law.
     """
     weights: list[dict[int, Float]] = []
+    # A child of the stream takes nothing from it, so that teachers of every kappa have the same orthonormal rows.
+    stretches = rng.spawn(1)[0]
     features = _first_features(law.sample(rng, PROBES), law.square_mean)
     for layer, (width, below) in enumerate(zip(widths, skips, strict=True), start=2):
         weights.append({})
         for j in below:
             w = orthonormal_rows(rng, width, features[j].shape[1])
+            if condition > 1:
+                w = _stretch(stretches, width, condition) @ w
             deviation = sqrt(np.mean(np.var(features[j] @ w.T, axis=0)))
             if not deviation > 1e-12:
                 raise UsageError(
@@ -82,6 +91,16 @@ def draw_weights(
             weights[-1][j] = w / (deviation * sqrt(len(below)))
         features.append(_weighted_sum(weights[-1], features) ** 2)
     return weights
+
+
+def _stretch(rng: np.random.Generator, width: int, condition: float) -> Float:
+    """A random symmetric (width, width) matrix whose eigenvalues are log-uniform between 1 / condition and condition.
+
+    Its eigenvectors are a Haar rotation, and it is the identity at condition 1.
+    """
+    vectors = orthonormal_rows(rng, width, width)
+    stretch: Float = (vectors.T * condition ** rng.uniform(-1.0, 1.0, width)) @ vectors
+    return stretch
 
 
 def widest_skips(depth: int) -> list[list[int]]:

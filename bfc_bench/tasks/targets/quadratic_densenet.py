@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
 from bfc_bench.tasks.base import Inputs, Law, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, constant_squares, one_per_width, too_wide
@@ -20,8 +20,10 @@ class QuadraticDensenet(Target):
     """G* = sum_l alpha_l Sum(G_l), l = 2..L, of degree 2^L. BFC section 2 (lines 163-190).
 
     G_0 = x, G_1 = x^2 - E[x^2], S_l = sum_{j in J_l} W_{l,j} G_j (k_l-dimensional), G_l = S_l^2. Each W_{l,j} is a
-    random matrix with orthonormal rows times one positive number, such that its contribution W_{l,j} G_j has a standard
-    deviation of 1/sqrt(|J_l|) per coordinate (root mean square over the coordinates).
+    random matrix U Sigma V (Remark 3.1) times one positive number, such that its contribution W_{l,j} G_j has a
+    standard deviation of 1/sqrt(|J_l|) per coordinate (root mean square over the coordinates). V has orthonormal rows,
+    and the singular values in Sigma are log-uniform between 1 / kappa and kappa (``condition``): with kappa = 1 the
+    rows of W_{l,j} are orthogonal.
     """
 
     kind: ClassVar[str] = "quadratic-densenet"
@@ -31,6 +33,8 @@ class QuadraticDensenet(Target):
     """alpha_2, ..., alpha_L, positive, not increasing. The information gap is a strict decrease."""
     skips: Skips = ()
     """J_2, ..., J_L: the layers that feed each layer. Without it J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
+    condition: Annotated[FiniteFloat, Field(ge=1)] = 1.0
+    """kappa: up to one number, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property 3)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -65,7 +69,7 @@ class QuadraticDensenet(Target):
 
     def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
         """One teacher. Raises ``UsageError`` when a contribution is constant under the law."""
-        weights = draw_weights(rng, law, self.widths, self.skips, self.kind)
+        weights = draw_weights(rng, law, self.widths, self.skips, self.kind, self.condition)
         return DensenetTeacher(weights, self.alphas, law.square_mean)
 
 

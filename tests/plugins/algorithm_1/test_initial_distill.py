@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.initial_distill import initial_distill
+from bfc_plugins.algorithm_1.initial_distill import initial_distill, printed_distill
 
 from bfc_bench.seeds import stream
 
@@ -88,3 +88,18 @@ def test_weights_on_inputs_that_vanish_do_not_count():
     kernel, _ = initial_distill(noisy, LAST, moment, 0.3, 6)
     assert len(kernel) == 2
     np.testing.assert_allclose(kernel, initial_distill(w, LAST, moment, 0.3, 6)[0], atol=1e-9)
+
+
+def test_printed_distillation_is_the_singular_value_decomposition_to_the_letter():
+    """Lines 21-23: the rank by the values themselves, K_◁^T K_{l-1} the truncated SVD, its root shared out evenly."""
+    w = stream("printed").standard_normal((9, SKIP + Q))
+    u, s, vt = np.linalg.svd(w[:, ~LAST].T @ w[:, LAST])
+    kernel = printed_distill(w, LAST, s[1] * 0.999, 6)
+    assert len(kernel) == 2
+    np.testing.assert_allclose(kernel[:, ~LAST].T @ kernel[:, LAST], (u[:, :2] * s[:2]) @ vt[:2], atol=1e-10)
+    for block in (LAST, ~LAST):
+        np.testing.assert_allclose(kernel[:, block] @ kernel[:, block].T, np.diag(s[:2]), atol=1e-10)
+    assert len(printed_distill(w, LAST, 1e9, 6)) == 1
+    assert len(printed_distill(w, LAST, s[3] * 0.5, 3)) == 3
+    alone = printed_distill(w[:, LAST], np.ones(Q, bool), 1e-9, Q)
+    np.testing.assert_allclose(alone.T @ alone, w[:, LAST].T @ w[:, LAST], atol=1e-10)

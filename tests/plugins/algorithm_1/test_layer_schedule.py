@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.schedule import StepSchedule, Thresholds, ThresholdSchedule, joining_order
+from bfc_plugins.algorithm_1.schedule import (
+    PrintedSchedule,
+    Stall,
+    StepSchedule,
+    Thresholds,
+    ThresholdSchedule,
+    joining_order,
+)
 
 from bfc_bench.seeds import stream
 
@@ -92,3 +99,24 @@ def test_estimates_let_every_layer_of_a_deep_network_in():
 def test_steps_are_kept():
     schedule = StepSchedule({"K2": 10, "W3": 10, "K3": 30})
     assert [schedule.due(step, np.nan) for step in (0, 10, 20, 30, 40)] == [None, "K2", "W3", "K3", None]
+
+
+def test_printed_thresholds_are_those_of_the_paper():
+    """(4.1), with C = 2 and d = 16, relative to alpha_2."""
+    schedule = PrintedSchedule(3, (2.0, 0.5), 16, 2.0)
+    limits = {"K2": 16 ** (-1 / 24), "W3": 16 ** (-1 / 12), "K3": 0.25**2 * 16 ** (-1 / 48)}
+    for part, limit in limits.items():
+        assert schedule.due(0, limit * 1.001) is None
+        assert schedule.due(0, limit * 0.999) == part
+
+
+def test_training_stalls_where_the_loss_has_stopped_falling():
+    stall = Stall()
+    seen = [stall.seen(loss) for loss in falls(1.0, 0.1, 20, 25)]
+    # The last ten are flat from check 30 on, and the first nine of them are compared with a higher loss.
+    assert seen.index(True) == 28
+    assert not any(Stall().seen(0.1) for _ in range(3))
+    falling = Stall()
+    assert not any(falling.seen(0.95**check) for check in range(200))
+    rising = Stall()
+    assert [rising.seen(1.0 + check) for check in range(22)].index(True) == 20

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet, _Run
+from bfc_plugins.algorithm_1.course import Course
+from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job, Predictor
+from bfc_bench.seeds import stream
 from bfc_bench.tasks.features import feature_errors
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels.agnostic import Agnostic
 from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.tasks.labels.threshold import BeyondThreshold
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.task import Problem, Task
 
@@ -86,8 +91,8 @@ def test_oracle_thresholds_are_an_option_that_shows():
 
 def test_target_error_is_halved_and_weight_decay_quartered_with_it():
     p = problem()
-    learner = WkrDenseNet(**SMALL)
-    run = _Run(learner, p.train(100), Context(square_mean=p.square_mean))
+    learner = WkrDenseNet(**SMALL, ranks="threshold")
+    run = Course(learner, p.train(100), Context(square_mean=p.square_mean))
     seen = []
     for step, objective in enumerate([3.0, 1.1, 0.3, 0.5, 1e-3], start=1):
         run.training.loss = objective
@@ -101,6 +106,157 @@ def test_target_error_is_halved_and_weight_decay_quartered_with_it():
     run.check(6)
     assert run.ended
     assert learner.eps / 2 <= run.eps < learner.eps
+
+
+def test_target_error_is_to_be_reached_once_more_after_the_ranks_are_cut():
+    p = problem()
+    learner = WkrDenseNet(**SMALL)
+    run = Course(learner, p.train(100), Context(square_mean=p.square_mean))
+    run.training.loss = 0.0
+    run.check(1)
+    assert (run.cut, run.ended) == (1, False)
+    assert run.eps / 2 < learner.eps <= run.eps
+    np.testing.assert_allclose(run.training.lambdas[0, 3], 1e-3 * run.eps**2)
+    run.check(2)
+    assert (run.cut, run.ended) == (1, True)
+
+
+def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[Course, Problem]:
+    """A course in which these parts have joined, with random weights in them."""
+    p = problem()
+    run = Course(WkrDenseNet(**{**SMALL, "max_rank": 4, **options}), p.train(300), Context(square_mean=p.square_mean))
+    for part in layers:
+        if part != "W2":
+            run._join(part)
+        if part.startswith("W"):
+            shape = run.training.params[part].shape
+            live = run.net.live(run.training.fixed, int(part[1:]))
+            run.training.params[part] = 0.3 * stream("middle", part).standard_normal(shape) * live
+    return run, p
+
+
+def test_growth_leaves_the_function_and_the_features_above_as_they_are():
+    run, p = middle(rank_threshold=0.9)
+    run.training.loss = 1e-9
+    before, k, rows = run._predictor(), run.ranks[2], run.training.fixed["R2"].any(axis=1).sum()
+    assert k < 4
+    features = run._feeds()[3][: p.d]
+    assert run._grow()
+    after = run._predictor()
+    assert run.ranks == {**run.ranks, 2: k + 1}
+    assert run.training.fixed["R2"].any(axis=1).sum() == rows + 3 * (k + 1)
+    np.testing.assert_array_equal(before.predict(p.test_x), after.predict(p.test_x))
+    np.testing.assert_allclose(before.hidden(p.test_x)["S3"], after.hidden(p.test_x)["S3"], atol=1e-12)
+    np.testing.assert_array_equal(run._feeds()[3][: p.d], features)
+    assert after.hidden(p.test_x)["S2"].shape[1] == k + 1
+    # The new products are learned from the next step on.
+    np.testing.assert_array_equal(run.training.rates["W3"] > 0, run.net.live(run.training.fixed, 3))
+
+
+def test_a_layer_grows_no_further_than_what_its_weights_are_worth():
+    run, _ = middle(rank_threshold=0.9)
+    run.training.loss = 1e9
+    assert not run._grow()
+    run.training.loss = 1e-9
+    while run._grow():
+        pass
+    assert run.ranks[2] == 4
+    assert [layer for _, layer in run.grown] == [2] * len(run.grown)
+
+
+def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_is_nothing():
+    """W_2 of rank 2 and K_2 of four rows, two of which no feature of W_2 needs."""
+    run, p = middle(("W2",))
+    q = run.training.params["W2"].shape[1]
+    run.training.params["W2"] = np.vstack([np.eye(2, q), np.zeros((4, q))])
+    run._join("K2")
+    kernel = np.linalg.qr(stream("cut").standard_normal((4, 2)))[0] @ np.eye(2, q)
+    run._set_kernel(2, kernel)
+    run._join("W3")
+    live = run.net.live(run.training.fixed, 3)
+    run.training.params["W3"] = stream("above").standard_normal(run.training.params["W3"].shape) * live
+    run.training.fixed["R2"][:6, :4] = stream("R").standard_normal((6, 4))
+    before = run._predictor().predict(p.test_x)
+    run.training.loss = 1e-3
+    run._cut()
+    assert run.ranks == {2: 2}
+    assert not run.training.params["K2"][2:].any()
+    assert not run.training.fixed["R2"][:, 2:].any()
+    np.testing.assert_allclose(run._predictor().predict(p.test_x), before, rtol=1e-9)
+
+
+def test_a_feature_that_training_misses_after_the_cut_comes_back():
+    run, _ = middle(max_steps=100_000, eps=1e-9)
+    assert run.ranks[3] == 4
+    run.training.loss = 1.0
+    run.learner = run.learner.model_copy(update={"cut_worth": 1e9})
+    run._cut()
+    assert set(run.ranks.values()) == {1}
+    run.learner = run.learner.model_copy(update={"growth_worth": 1e-9})
+    for step in range(100, 20_000, 100):
+        run.check(step)
+    assert run.ranks[2] > 1
+    assert run.ranks[3] == 4
+    assert run.cut == 0
+
+
+def test_the_threshold_rule_reads_the_rank_once():
+    fitted = fit(WkrDenseNet(**SMALL, ranks="threshold"), problem(), 100)
+    assert (fitted.info["grown"], fitted.info["cut"], fitted.info["worth"]) == ([], None, {})
+
+
+def test_a_weak_feature_is_found():
+    """Teachers whose weakest feature the threshold rule drops; docs/algorithm-1.md has the table."""
+    p = problem(condition=3.0, replicate=1)
+    fitted = fit(WkrDenseNet(max_rank=4), p, 600)
+    assert fitted.info["ranks"] == {"k2": 3, "k3": 2}
+    assert nmse(fitted, p) <= 1e-4
+
+
+def test_algorithm_1_to_the_letter_runs():
+    p = problem()
+    letter = {"schedule": "printed", "alphas": "oracle", "ranks": "printed", "feature_moment": "printed"}
+    plain = {"expansion": 1, "loss": "square", "batch_size": 1, "momentum": 0.0, "clip": 1e9, "clip_eps": 1e9}
+    fitted = fit(WkrDenseNet(**letter, **plain, lr=1e-3, lr_growth=1.0, max_steps=10_000), p, 600)
+    assert nmse(fitted, p) < 1.0
+    assert fitted.info["oracle"] == ["alphas"]
+    # For d that can be run, the thresholds are met before the layers have been learned.
+    assert fitted.info["joined"]["K2"] < 10_000
+    assert fitted.info["ranks"]["k2"] < 3
+
+
+def binary_problem() -> tuple[Problem, Context]:
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    p = Task("classes", Uniform(), target, BeyondThreshold()).problem(0, 6, 0, 4096)
+    return p, Context(square_mean=p.square_mean, margin_column=0)
+
+
+def test_binary_labels_are_fitted_by_a_margin():
+    p, ctx = binary_problem()
+    fitted = WkrDenseNet(max_rank=4, max_steps=6000).fit(p.train(2000), ctx)
+    assert np.mean(np.sign(fitted.predict(p.test_x)) != p.test_y) <= 0.04
+    moved = p.test_x.copy()
+    moved[:, 0] += 1.5
+    np.testing.assert_allclose(fitted.predict(moved), fitted.predict(p.test_x) + 1.5, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fitted.hidden(moved)["S2"], fitted.hidden(p.test_x)["S2"], atol=1e-12)
+
+
+def test_binary_labels_without_a_known_column_get_a_linear_term():
+    p, ctx = binary_problem()
+    known = WkrDenseNet(**SMALL).fit(p.train(500), ctx)
+    told = WkrDenseNet(**SMALL).fit(p.train(500), replace(ctx, margin_column=None))
+    np.testing.assert_allclose(known.params["linear"][1:], 0.0)
+    assert np.abs(told.params["linear"][1:]).max() > 0
+    assert np.mean(np.sign(told.predict(p.test_x)) != p.test_y) < np.mean(p.test_y < 0)
+
+
+def test_noisy_labels_are_learned_to_below_their_noise():
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    p = Task("noisy", Uniform(), target, Agnostic(opt=0.09)).problem(0, 6, 0, 4096)
+    fitted = fit(WkrDenseNet(max_rank=4, loss="square", max_steps=8000), p, 2000)
+    assert nmse(fitted, p) <= 0.03
+    assert list(fitted.info["joined"]) == ["W2", "K2", "W3", "K3"]
+    assert fitted.info["cut"] == 7200
 
 
 def test_kernels_start_as_what_they_are_distilled_from():
@@ -181,14 +337,18 @@ def test_a_layer_that_has_not_moved_at_all_can_be_distilled():
         ({"noise": -1.0}, r"noise must be greater than or equal to 0"),
         ({"distillation": [1.0, 0.3]}, r"distillation.*"),
         ({"momentum": 1.0}, r"momentum must be less than 1"),
-        ({"schedule": "epochs"}, r"schedule must be 'threshold' or 'steps'"),
+        ({"schedule": "epochs"}, r"schedule must be 'threshold', 'steps' or 'printed'"),
         ({"skips": [[1]]}, r"skips must have 2 entries for depth 3"),
         ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among"),
         ({"alphas": [1.0, 0.5, 0.2]}, r"alphas must have 2 entries for depth 3"),
         ({"alphas": [0.3, 1.0]}, r"alphas must not increase"),
         ({"join_steps": [1, 2]}, r"join_steps must have 3 entries for depth 3"),
         ({"join_steps": [300, 200, 400]}, r"join_steps must not decrease"),
-        ({"ranks": 4}, r"unknown option 'ranks'. Did you mean 'max_rank'"),
+        ({"rank": 4}, r"unknown option 'rank'. Did you mean 'ranks'"),
+        ({"ranks": 4}, r"ranks must be 'worth', 'threshold' or 'printed'"),
+        ({"feature_floor": 0.0}, r"feature_floor must be greater than 0"),
+        ({"gap": 1.0}, r"gap must be greater than 1"),
+        ({"schedule": "printed"}, r"alphas must be 'oracle' or numbers for schedule 'printed'"),
     ],
 )
 def test_wrong_options_are_named(options, match):
@@ -213,6 +373,17 @@ def test_target_of_the_defaults_at_d_20():
         values.append(nmse(fitted, p))
         assert errors(fitted, p)["S2"] <= 1e-5
     assert np.mean(values) <= 2e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inputs", [Uniform, Gaussian])
+@pytest.mark.parametrize("condition", [2.0, 5.0])
+def test_layers_that_are_not_well_conditioned(inputs, condition):
+    for replicate in range(3):
+        p = problem(20, replicate, inputs, widths=(4, 2), condition=condition)
+        fitted = fit(WkrDenseNet(), p, 4000)
+        check_learned(fitted, {"k2": 4, "k3": 2}, ["W2", "K2", "W3", "K3"])
+        assert nmse(fitted, p) <= 1e-4
 
 
 @pytest.mark.slow

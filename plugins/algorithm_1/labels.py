@@ -1,0 +1,49 @@
+"""Labels in the units of training, with their loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+@dataclass(frozen=True)
+class TrainingLabels:
+    """Labels (y - shift) / scale, (n,), the loss of a prediction, and what makes it a squared error without a unit."""
+
+    y: np.ndarray
+    shift: float
+    scale: float
+    weights: np.ndarray
+    """Weights of the points in the loss, (n,)."""
+    unit: float
+    """What the loss is divided by."""
+    loss: Callable[[Array, Array], Array]
+
+
+def real(y: np.ndarray, loss: Literal["weighted", "square"]) -> TrainingLabels:
+    """Real labels (n,): t = (y - median) / (1.48 MAD). The unit is the (weighted) variance of t."""
+    from bfc_bench.toolkit.ensemble import square_loss, weighted_square_loss
+
+    median = float(np.median(y))
+    spread = 1.4826 * float(np.median(np.abs(y - median))) or float(np.std(y)) or 1.0
+    t = (y - median) / spread
+    weights = 1.0 / (1.0 + t * t) if loss == "weighted" else np.ones_like(t)
+    unit = float(np.mean(weights * (t - np.average(t, weights=weights)) ** 2)) or 1.0
+    return TrainingLabels(t, median, spread, weights, unit, weighted_square_loss if loss == "weighted" else square_loss)
+
+
+def binary(y: np.ndarray, v: float) -> TrainingLabels:
+    """Labels in {-1, +1}, (n,), and the cross entropy CE(y, v z) of margins z (BFC section 3.2).
+
+    The unit is v: where margins are off by e > 1/v, the cross entropy over v is of the order of e^2 (Lemma H.1), so
+    that thresholds and regularisers are those of a squared error, Obj / v = CE / v + Reg (3.3).
+    """
+    from bfc_bench.toolkit.ensemble import cross_entropy_loss
+
+    return TrainingLabels(v * y, 0.0, 1.0, np.ones_like(y), v, cross_entropy_loss)
