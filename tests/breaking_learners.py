@@ -537,7 +537,7 @@ class Greedy(Mean):
             time.sleep(60)
 
     def _child(self) -> None:
-        code = "import time; held = bytearray(b'1' * 300_000_000); time.sleep(60)"
+        code = "import time; held = b'1' * 300_000_000; time.sleep(60)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
     def _file(self) -> None:
@@ -555,7 +555,7 @@ class Greedy(Mean):
 
     def _fork(self) -> None:
         """Has children that share 0.06 to 0.12 GB and change none of it."""
-        code = "import os, time; held = bytearray(b'1' * 60_000_000); os.fork(); os.fork(); time.sleep(0.5)"
+        code = "import os, time; held = b'1' * 60_000_000; os.fork(); os.fork(); time.sleep(0.5)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
     def _leak(self) -> None:
