@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -141,6 +141,17 @@ def present(values: Mapping[str, Any], *, clean: bool = False) -> dict[str, Any]
     return known
 
 
+def is_known(values: Any) -> bool:
+    """Whether values are those of a row, as far as whoever reads rows takes for granted."""
+    return (
+        isinstance(values, dict)
+        and values.get("status") in _STATUSES
+        and isinstance(values.get("reason", ""), str)
+        and all(type(values.get(name)) is int for name in ("d", "n", "replicate"))
+        and all(type(values.get(name)) is str for name in ("cell", "task", "label", "learner"))
+    )
+
+
 @cache
 def _schema() -> TypeAdapter[Row]:
     return TypeAdapter(Row)
@@ -156,6 +167,7 @@ def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
     return {**measured, "feature_errors": features, "part_errors": parts}
 
 
+_STATUSES = frozenset(get_args(Status))
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
 _KNOWN = frozenset(COLUMNS)
 _SAID = frozenset({"reason", "stages", "chosen"})

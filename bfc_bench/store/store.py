@@ -10,6 +10,7 @@ import re
 import shutil
 import sqlite3
 import time
+import warnings
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from pydantic_core import from_json, to_json
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
-from bfc_bench.store.row import Origin, Row, present
+from bfc_bench.store.row import Origin, Row, is_known, present
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
 
@@ -244,7 +245,10 @@ class Store:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         with self._snapshot():
-            return [self._row(rowid) for (rowid,) in self._read(query, (suite, version))]
+            found = [self._find(rowid) for (rowid,) in self._read(query, (suite, version))]
+        rows = [Row(**values) for values in found if values is not None]
+        self._warn(len(found) - len(rows), suite, version)
+        return rows
 
     def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
         """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
@@ -260,16 +264,32 @@ class Store:
     def _as_columns(self, suite: str, version: int, every: bool) -> Rows:
         taken, rowids = Builder(), array("q")
         query = f"SELECT rowid, row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        unreadable = 0
         for rowid, text in self._stream(query, (suite, version)):
-            taken.add(_values(text))
+            if (values := _values(text)) is None:
+                unreadable += 1
+                continue
+            taken.add(values)
             rowids.append(rowid)
+        self._warn(unreadable, suite, version)
         return taken.rows(lambda i: self._row(rowids[i])).ordered(np.array(rowids, dtype=np.int64))
 
     def _row(self, rowid: int) -> Row:
+        return Row(**(self._find(rowid) or {}))
+
+    def _find(self, rowid: int) -> dict[str, Any] | None:
         found = self._read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
         if not found:
             raise StoreError(f"A row of the store in {self.directory} was replaced while it was read; read again.")
-        return Row(**_values(found[0][0]))
+        return _values(found[0][0])
+
+    def _warn(self, unreadable: int, suite: str, version: int) -> None:
+        if unreadable:
+            warnings.warn(
+                f"The store in {self.directory} holds {unreadable} rows of {suite}@{version} that this release of "
+                "bfc-bench cannot read; they are left out. Rows of a later release need that release.",
+                stacklevel=3,
+            )
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
@@ -349,9 +369,13 @@ _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """In JSON, what may stand for something unseen."""
 
 
-def _values(text: str) -> dict[str, Any]:
-    """What a stored row says, by column."""
-    return present(from_json(text), clean=_SUSPECT.search(text) is None)
+def _values(text: str) -> dict[str, Any] | None:
+    """What a stored row says, by column; None where it is no row that this release knows."""
+    try:
+        values = from_json(text)
+    except ValueError:
+        return None
+    return present(values, clean=_SUSPECT.search(text) is None) if is_known(values) else None
 
 
 @contextmanager

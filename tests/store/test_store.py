@@ -286,3 +286,20 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     with pytest.raises(StoreError, match="closed"):
         results["tiny"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"status": "exploded"}, {"reason": None}, {"d": "4"}, {"n": None}, {"label": 7}, "no row", "not JSON"]
+)
+def test_rows_that_this_release_cannot_read_are_left_out_and_counted(change, tmp_path):
+    with Store(tmp_path, write=True) as store:
+        store.put((replace(ROW, cell=cell), "td", "ld", "") for cell in ("c0", "c1"))
+    text = json.dumps(ROW.as_dict() | change if isinstance(change, dict) else change)
+    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:
+        db.execute("UPDATE rows SET row = ? WHERE cell = 'c0'", (text[:-1] if change == "not JSON" else text,))
+        db.commit()
+    with Store(tmp_path) as store:
+        for read in (store.rows, store.columns):
+            with pytest.warns(UserWarning, match="holds 1 rows of s@1 that this release of bfc-bench cannot read"):
+                rows = read("s", 1, every=True)
+            assert [row.cell for row in rows] == ["c1"]
