@@ -28,6 +28,7 @@ class LowrankPoly(Target):
     """
 
     kind: ClassVar[str] = "lowrank-poly"
+    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     degree: PositiveInt
     """p."""
     rank: PositiveInt = 1
