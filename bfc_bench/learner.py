@@ -197,6 +197,12 @@ class Learner(Settings, ABC):
         """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
         return frozenset()
 
+    def supposes(self) -> Mapping[str, Any]:
+        """What these options take for granted of the target's form and could not know, by the name of the target's
+        fact (``depth``, ``skips``). Where the target's own fact is equal, a row says so beside the oracle's facts.
+        """
+        return {}
+
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
         """The learner that the name ``<this learner's name>:<path>`` stands for. Raises ``UsageError``: none here."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bfc_bench.config import Settings, digest
+from bfc_bench.config import Settings, digest, plain
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Data, Outline, TaskFacts
 from bfc_bench.registry import Registry
@@ -216,6 +216,11 @@ class Problem:
                     f"for a learner that asks for it.{suggest(key, known)}"
                 )
         return {key: known[key] for key in keys}
+
+    def known(self, supposed: Mapping[str, Any]) -> set[str]:
+        """Names of facts that a learner has right without having asked."""
+        facts = plain(dict(self.teacher.facts))
+        return {name for name, value in plain(dict(supposed)).items() if name in facts and facts[name] == value}
 
     def _stream(self, *purpose: object) -> np.random.Generator:
         return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)

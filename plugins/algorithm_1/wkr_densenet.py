@@ -18,7 +18,7 @@ from bfc_plugins.algorithm_1.schedule import (
     ThresholdSchedule,
     joining_order,
 )
-from bfc_plugins.quadratic.net import Params, check_skips, default_skips
+from bfc_plugins.quadratic.net import Params, check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
@@ -165,6 +165,10 @@ class WkrDenseNet(BatchLearner):
                     f"{self.depth}. Got {len(alphas)}. Use the target's depth, or alphas = 'estimated'."
                 )
         return ThresholdSchedule(self.depth, thresholds, alphas)
+
+    def supposes(self) -> dict[str, Any]:
+        """L and J_2..J_L, see ``supposed_form``."""
+        return supposed_form(self.connections, type(self).model_fields["depth"].default)
 
     def oracle(self) -> frozenset[str]:
         """``alphas`` when the thresholds ask for them."""
