@@ -26,6 +26,7 @@ That is known at run time only, so to type checkers it is anything; a learner an
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary"]
+Precision: TypeAlias = Literal["float64", "float32"]
 FailureStatus: TypeAlias = Literal["failed", "diverged", "out-of-memory"]
 
 L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
@@ -44,6 +45,9 @@ class Capabilities:
     """Devices it runs on, of ``cpu`` and ``cuda``."""
     max_n: int | None = None
     """The largest training set it is meant for, or None."""
+    precision: Precision | None = None
+    """The floating-point type in which it trains; None: that of the arrays it gets. Those are float64, whatever is said
+    here, and of JAX float32 unless the process has x64 enabled."""
     oracle: frozenset[str] = frozenset()
     """Facts about the target it can be told (``alphas``); ``Learner.oracle`` says which its options ask for."""
 

@@ -45,7 +45,7 @@ class WkrDenseNet(BatchLearner):
 
     name: ClassVar[str] = "wkr-densenet"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        devices=frozenset({"cpu", "cuda"}), oracle=frozenset({"alphas"})
+        devices=frozenset({"cpu", "cuda"}), precision="float32", oracle=frozenset({"alphas"})
     )
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,

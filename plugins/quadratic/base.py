@@ -59,7 +59,10 @@ class QuadraticLearner(BatchLearner):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"}), oracle=frozenset({"alphas"})
+        labels=frozenset({"real", "binary"}),
+        devices=frozenset({"cpu", "cuda"}),
+        precision="float32",
+        oracle=frozenset({"alphas"}),
     )
 
     widths: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)] = (20, 12)
