@@ -26,6 +26,7 @@ That is known at run time only, so to type checkers it is anything; a learner an
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary"]
+Precision: TypeAlias = Literal["float64", "float32"]
 FailureStatus: TypeAlias = Literal["failed", "diverged", "out-of-memory"]
 
 L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
@@ -44,6 +45,9 @@ class Capabilities:
     """Devices it runs on, of ``cpu`` and ``cuda``."""
     max_n: int | None = None
     """The largest training set it is meant for, or None."""
+    precision: Precision | None = None
+    """The floating-point type in which it trains; None: that of the arrays it gets. Those are float64, whatever is said
+    here, and of JAX float32 unless the process has x64 enabled."""
     oracle: frozenset[str] = frozenset()
     """Facts about the target it can be told (``alphas``); ``Learner.oracle`` says which its options ask for."""
 
@@ -213,6 +217,12 @@ class Learner(Settings, ABC):
     def oracle(self) -> frozenset[str]:
         """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
         return frozenset()
+
+    def supposes(self) -> Mapping[str, Any]:
+        """What these options take for granted of the target's form and could not know, by the name of the target's
+        fact (``depth``, ``skips``). Where the target's own fact is equal, a row says so beside the oracle's facts.
+        """
+        return {}
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:

@@ -293,6 +293,29 @@ class ReturnsTensors(Wrapped):
         return torch.as_tensor(Linear.predict(predictor, x))
 
 
+@fault("capabilities are known", "Got 'float16'")
+class UnknownPrecision(Plain):
+    """Trains in a type that the framework does not know."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(precision="float16")
+
+
+@fault("precision is stated", "predictions are float32, and the arrays given are float64")
+class SilentlyNarrow(Wrapped):
+    """Computes in float32 and does not say so."""
+
+    @staticmethod
+    def change(predictor, x):
+        return Linear.predict(predictor, x).astype(np.float32)
+
+
+@fault("precision is stated", "predictions are float32, and capabilities.precision says float64")
+class NarrowerThanStated(SilentlyNarrow):
+    """Says float64, and answers in float32."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(precision="float64")
+
+
 @fault("predictions have one value per point", "Got (17, 1)")
 class Column(Wrapped):
     """Returns a column."""

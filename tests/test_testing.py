@@ -17,7 +17,7 @@ import torch
 from faulty_learners import BATCH, FAULTS, Complete, Linear, Plain
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, Learner, Predictor
+from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor
 from bfc_bench.testing import Check, CheckReport, batching, check_learner, description, fitting
 from bfc_bench.testing.ambient import generators, preserved, settings, snapshot
 from bfc_bench.testing.apart import check_apart
@@ -258,3 +258,31 @@ def test_a_learner_that_ends_its_process_breaks_the_law_in_which_it_does(name, s
     failed = [(check.name, check.reason) for check in report.checks if check.outcome == "failed"]
     assert failed[0] == (law, words)
     assert {reason for _, reason in failed} == {words}
+
+
+class Narrow(faulty.SilentlyNarrow):
+    """Computes in float32 and says so."""
+
+    name: ClassVar[str] = "narrow"
+    capabilities: ClassVar[Capabilities] = Capabilities(precision="float32")
+
+
+class OnJax(Plain):
+    """Gets JAX arrays, which are float32, and answers in kind."""
+
+    name: ClassVar[str] = "on-jax"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        class Mean(Predictor):
+            mean = jax.numpy.mean(train.y)
+
+            def predict(self, x: Any) -> Any:
+                return self.mean + 0 * x[:, 0]
+
+        return Mean()
+
+
+@pytest.mark.parametrize("cls", [Narrow, OnJax])
+def test_float32_that_is_stated_or_given_breaks_no_law(cls: type[Learner]) -> None:
+    assert "precision is stated" in names(check_learner(cls, strict=False), "passed")

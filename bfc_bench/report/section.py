@@ -321,7 +321,8 @@ def _stages(task: _Task) -> Iterable[Table]:
 def _tuning(task: _Task) -> Table:
     note = (
         "Candidates: option sets compared on a validation part of the training points, the tuning budget; 1 means not "
-        "tuned. Test error is never used."
+        "tuned. Test error is never used. Oracle facts: what the learner was told of the target; depth and skips are "
+        "its L and J_l, where the options have the target's own and could have had others."
     )
     records = _ranked(tables.tuning_table(task.rows), task.order)
     lines = (

@@ -208,7 +208,7 @@ def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
     if spec.tuned:
         chosen["tuned"] = {name: options[name] for name in spec.tuned}
         chosen["validation_error"] = choice.validation_error
-    if oracle := choice.learner.oracle():
+    if oracle := choice.learner.oracle() | item.problem.known(choice.learner.supposes()):
         chosen["oracle"] = sorted(oracle)
     return chosen
 

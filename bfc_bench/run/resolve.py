@@ -90,6 +90,9 @@ def resolve(
     wanted = _select("task", tasks, [(task.name,) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
     built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
+    for task in built.values():
+        if task.teacher and (problem := task.check_teacher(built[task.teacher])):
+            raise UsageError(f"{where}: task {task.name!r}: teacher = {task.teacher!r}: {problem}.")
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
@@ -126,6 +129,7 @@ def _task(entry: TaskEntry, plugins: Plugins, where: str) -> Task:
         target=entry.target,
         labels=entry.labels,
         unlabeled=entry.unlabeled,
+        teacher=entry.teacher or "",
         known_inputs=plugins.inputs,
         known_targets=plugins.targets,
         known_labels=plugins.labels,

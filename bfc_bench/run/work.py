@@ -131,8 +131,18 @@ class Batch:
     cells: tuple[Cell, ...]
 
     def seed(self, cell: Cell) -> int:
-        """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired."""
-        return seed_of(self.common.seed, cell.task, cell.d, cell.replicate, "learner")
+        """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired.
+
+        Tasks that share a teacher share it too, so that nothing else differs between their fits.
+        """
+        return seed_of(self.common.seed, _streams(self.tasks[cell.task]), cell.d, cell.replicate, "learner")
+
+
+@lru_cache(maxsize=256)
+def _streams(definition: str) -> str:
+    """The name that keys the streams of a task, from its definition."""
+    task = json.loads(definition)
+    return str(task.get("teacher") or task["name"])
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class Row:
     """Peak memory of the worker above what it held before the batch."""
     device: str | None = None
     dtype: str | None = None
+    """Of the predictions, which may be wider than what the learner trained in (``Capabilities.precision``)."""
     seed: int | None = None
     """The learner's seed."""
     learner_version: int | None = None

@@ -36,6 +36,9 @@ class TaskEntry(Settings):
     labels: dict[str, Any] = {"kind": "clean"}
     unlabeled: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of unlabelled inputs offered to the learner."""
+    teacher: Name | None = None
+    """The task whose teacher, inputs, test points and draws of labels this one has, so that only what differs in the
+    definitions differs in the samples; None: its own."""
     d: Sizes
     n: Sizes
 
@@ -102,6 +105,8 @@ class Suite(Settings):
         _unique("learner label", [entry.label for entry in self.learner])
         _unique("claim id", [claim.id for claim in self.claim])
         known = [task.name for task in self.task]
+        for task in self.task:
+            self._check_teacher(task, known)
         for entry in self.learner:
             for name in entry.tasks or ():
                 if name not in known:
@@ -114,6 +119,20 @@ class Suite(Settings):
                         f"{task.name!r}. Got {entry.max_n}"
                     )
         return self
+
+    def _check_teacher(self, task: TaskEntry, known: Sequence[str]) -> None:
+        """A named teacher is a task of its own, at all of this task's d."""
+        if task.teacher is None:
+            return
+        who = f"task {task.name!r}: teacher"
+        if task.teacher not in known:
+            raise ValueError(f"{who} names an unknown task {task.teacher!r}.{suggest(task.teacher, known)}")
+        named = self.task[known.index(task.teacher)]
+        if named.teacher is not None:
+            hint = f"name {named.teacher!r} here" if named.teacher != task.name else "leave out one of the two"
+            raise ValueError(f"{who} names {task.teacher!r}, which has the teacher {named.teacher!r} itself; {hint}")
+        if missing := sorted(set(task.d) - set(named.d)):
+            raise ValueError(f"{who}: d must be among those of task {named.name!r}, {named.d}. Got {missing} besides")
 
     def definition(self) -> dict[str, Any]:
         """The suite as plain data."""

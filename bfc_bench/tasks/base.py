@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Target(Settings, ABC):
     """A family of target functions. Its annotated fields are its options in a suite."""
 
     kind: ClassVar[str]
+    swept: ClassVar[frozenset[str]] = frozenset()
+    """Options that change nothing of what is drawn, alphas say: tasks that share a teacher may differ in them."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -81,6 +83,14 @@ class Target(Settings, ABC):
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """Why this target does not go with an input law (a function of the sphere on other inputs, say), or None."""
+        return None
+
+    def check_teacher(self, other: Self) -> str | None:
+        """Why ``draw`` does not give the weights that ``other``, of the same kind, gets from equal streams, or None."""
+        mine, its = self.plain(), other.plain()
+        if different := [name for name in mine if mine[name] != its[name] and name not in self.swept]:
+            may = f"; only {' and '.join(sorted(self.swept))} may differ" if self.swept else ""
+            return f"both need the same {' and '.join(different)} of {self.kind!r}{may}"
         return None
 
     @abstractmethod

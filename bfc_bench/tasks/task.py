@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bfc_bench.config import Settings, digest
+from bfc_bench.config import Settings, digest, plain
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Data, Outline, TaskFacts
 from bfc_bench.registry import Registry
@@ -26,13 +26,23 @@ Part = TypeVar("Part", bound=Settings)
 
 @dataclass(frozen=True)
 class Task:
-    """An input law, a target and a labelling under one name, with ``unlabeled`` extra inputs for the learner."""
+    """An input law, a target and a labelling under one name, with ``unlabeled`` extra inputs for the learner.
+
+    ``teacher`` names the task whose streams this one draws from, its own where it is empty: then the target's weights,
+    the inputs, the test points and the draws of the labelling are those of that task.
+    """
 
     name: str
     inputs: Inputs
     target: Target
     labels: Labels
     unlabeled: int = 0
+    teacher: str = ""
+
+    @property
+    def streams(self) -> str:
+        """The name that keys every random stream of the task."""
+        return self.teacher or self.name
 
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
@@ -43,6 +53,14 @@ class Task:
             or self.labels.check_inputs(self.inputs)
         )
 
+    def check_teacher(self, other: Task) -> str | None:
+        """Why this task cannot have the teacher and the inputs of another, or None."""
+        if self.inputs != other.inputs:
+            return "both need the same inputs"
+        if type(self.target) is not type(other.target):
+            return f"both need one kind of target, not {self.target.kind!r} and {other.target.kind!r}"
+        return self.target.check_teacher(other.target)
+
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
         return {
@@ -51,6 +69,7 @@ class Task:
             "target": _plain(self.target),
             "labels": _plain(self.labels),
             "unlabeled": self.unlabeled,
+            **({"teacher": self.teacher} if self.teacher else {}),
         }
 
     def identity(self) -> dict[str, Any]:
@@ -58,7 +77,8 @@ class Task:
         parts: dict[str, Inputs | Target | Labels]
         parts = {"inputs": self.inputs, "target": self.target, "labels": self.labels}
         named = {part: {"kind": value.kind, **value.changed()} for part, value in parts.items()}
-        return {"name": self.name, **named, **({"unlabeled": self.unlabeled} if self.unlabeled else {})}
+        others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
+        return {"name": self.name, **named, **{key: value for key, value in others.items() if value}}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
@@ -200,8 +220,15 @@ class Problem:
                 )
         return {key: known[key] for key in keys}
 
+    def known(self, supposed: Mapping[str, Any]) -> set[str]:
+        """Names of facts that a learner has right without having asked."""
+        if not supposed:
+            return set()
+        facts = plain(dict(self.teacher.facts))
+        return {name for name, value in plain(dict(supposed)).items() if name in facts and facts[name] == value}
+
     def _stream(self, *purpose: object) -> np.random.Generator:
-        return stream(self.seed, self.task.name, self.d, self.replicate, *purpose)
+        return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)
 
     def _inputs(self, purpose: str, block: int) -> Float:
         return self.law.sample(self._stream(purpose, block), BLOCK)
@@ -252,6 +279,7 @@ def build_task(
     target: Mapping[str, Any],
     labels: Mapping[str, Any],
     unlabeled: int = 0,
+    teacher: str = "",
     *,
     known_inputs: Registry[type[Inputs]],
     known_targets: Registry[type[Target]],
@@ -268,6 +296,7 @@ def build_task(
         target=_build(target, known_targets, f"{where}: target"),
         labels=_build(labels, known_labels, f"{where}: labels"),
         unlabeled=unlabeled,
+        teacher=teacher,
     )
 
 

@@ -36,7 +36,7 @@ def has_a_docstring(trial: Trial) -> None:
 
 @law()
 def capabilities_are_known(trial: Trial) -> None:
-    """Label kinds, array libraries and devices are those of the framework."""
+    """Label kinds, array libraries, devices and precision are those of the framework."""
     can = trial.cls.capabilities
     require(isinstance(can, Capabilities), f"capabilities must be a Capabilities. Got {can!r}")
     for what, values, known in (
@@ -46,6 +46,8 @@ def capabilities_are_known(trial: Trial) -> None:
     ):
         valid = bool(values) and not isinstance(values, str) and set(values) <= known
         require(valid, f"capabilities.{what} must be some of {sorted(known)}. Got {values!r}")
+    precisions = ("float64", "float32", None)
+    require(can.precision in precisions, f"capabilities.precision must be one of {precisions}. Got {can.precision!r}")
 
 
 @law(capabilities_are_known)

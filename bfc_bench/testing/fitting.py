@@ -61,6 +61,17 @@ VALID = predictions_are_finite
 
 
 @law(VALID)
+def precision_is_stated(trial: Trial) -> None:
+    """Predictions are no narrower than ``capabilities.precision``, or than the arrays given where that is None."""
+    stated = trial.cls.capabilities.precision
+    points = trial.test_points()
+    wanted, got = np.dtype(stated or to_numpy(points).dtype), to_numpy(trial.predict(trial.fitted, points)).dtype
+    narrow = got.kind == "f" and got.itemsize < wanted.itemsize
+    because = "capabilities.precision says" if stated else "the arrays given are"
+    require(not narrow, f"predictions are {got}, and {because} {wanted}; state precision = '{got}' if fits are so")
+
+
+@law(VALID)
 def predictions_do_not_depend_on_other_points(trial: Trial) -> None:
     """A point is predicted alike alone and among others."""
     together = trial.values(trial.fitted)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from bfc_bench.learner import TaskFacts
+
+NODES = 32
+"""Angles at which the profile of a kernel is read; degrees up to ``NODES`` / 2 are told apart."""
+VANISHES = 1e-12
+"""Size, relative to the kernel, of what is rounding."""
+STANDS_OUT = 1e-6
+"""Size from which on the last coefficient before those that vanish shows an end, not a decay into rounding."""
 
 
 def parity_caution(who: str, has_degree: Callable[[int], bool], task: TaskFacts, remedy: str) -> str | None:
@@ -19,3 +28,24 @@ def parity_caution(who: str, has_degree: Callable[[int], bool], task: TaskFacts,
         f"parity trap: {who} has no part of degree {' or '.join(missing)}, which the target {task.target} has, so no "
         f"number of samples makes it learn that part; {remedy}."
     )
+
+
+def missing_degrees(profile: Callable[[np.ndarray], np.ndarray]) -> frozenset[int]:
+    """Degrees 1 to ``NODES`` / 2 whose eigenvalue on the sphere is 0, for the kernel k(x, z) = profile(<x, z>).
+
+    ``profile`` maps cosines (m,) to values (m,). The eigenvalue of degree k is a positive multiple of the integral of
+    profile times the Gegenbauer polynomial of degree k. A positive definite profile is a power series of coefficients
+    a_j >= 0 (Schoenberg 1942), and t^j has a part of degree k exactly where j >= k and j - k is even. So the
+    eigenvalue is 0, in every dimension, where a_k = a_{k+2} = ... = 0, which is read from Chebyshev coefficients.
+    Those of a smooth profile, an RBF kernel's say, fall below rounding without being 0: such degrees are not missing.
+    """
+    angles = np.pi * (np.arange(NODES) + 0.5) / NODES
+    values = profile(np.cos(angles))
+    sizes = np.abs(np.cos(np.outer(np.arange(NODES), angles)) @ values) * 2 / NODES / np.max(np.abs(values))
+    missing = set()
+    for parity in (0, 1):
+        (present,) = np.nonzero(sizes[parity::2] > VANISHES)
+        last = parity + 2 * int(present[-1]) if len(present) else parity - 2
+        if last < 0 or sizes[last] > STANDS_OUT:
+            missing |= set(range(last + 2, NODES // 2 + 1, 2))
+    return frozenset(missing - {0})

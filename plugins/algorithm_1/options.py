@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.schedule import (
@@ -16,7 +16,7 @@ from bfc_plugins.algorithm_1.schedule import (
     ThresholdSchedule,
     joining_order,
 )
-from bfc_plugins.quadratic.net import check_skips, default_skips
+from bfc_plugins.quadratic.net import check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
@@ -176,6 +176,10 @@ class Algorithm1Options(BatchLearner):
         if self.schedule == "printed" and alphas is not None:
             return PrintedSchedule(self.depth, alphas, d, self.gap)
         return ThresholdSchedule(self.depth, thresholds, alphas)
+
+    def supposes(self) -> dict[str, Any]:
+        """L and J_2..J_L, see ``supposed_form``."""
+        return supposed_form(self.connections, type(self).model_fields["depth"].default)
 
     def oracle(self) -> frozenset[str]:
         """``alphas`` when the thresholds ask for them."""

@@ -29,7 +29,10 @@ class WkrDenseNet(Algorithm1Options):
     name: ClassVar[str] = "wkr-densenet"
     version: ClassVar[int] = 2
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"}), oracle=frozenset({"alphas"})
+        labels=frozenset({"real", "binary"}),
+        devices=frozenset({"cpu", "cuda"}),
+        precision="float32",
+        oracle=frozenset({"alphas"}),
     )
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,

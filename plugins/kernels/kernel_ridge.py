@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
+from bfc_bench.toolkit.parity import missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from bfc_bench.toolkit.function_space import Space
@@ -61,10 +64,10 @@ class KernelRidge(RidgeLearner):
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
-        return KernelSpace.on(x, self._make(gamma), Squares(mean) if self.with_squares else None, gamma=gamma)
+        return KernelSpace.on(x, self.scaled_kernel(gamma), Squares(mean) if self.with_squares else None, gamma=gamma)
 
-    def _make(self, gamma: float) -> Kernel:
-        """The kernel of inverse squared length ``gamma``."""
+    def scaled_kernel(self, gamma: float) -> Kernel:
+        """The kernel of these options, of inverse squared length ``gamma``."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
         return make_kernel(
@@ -91,9 +94,37 @@ class KernelRidge(RidgeLearner):
             return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
 
-        return sphere_theory(self._make(self.gamma), self.ridge, task)
+        return sphere_theory(self.scaled_kernel(self.gamma), self.ridge, task)
+
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """Degrees of the target that the kernel lacks on the sphere, where the input is x alone.
+
+        With squares the kernel is no function of <x, z>, and products of x_i and x_j^2 make up for the odd degrees.
+        """
+        if self.with_squares or not task.degrees or self.skip(task, n):
+            return None
+        missing = _missing(self.model_copy(update={"ridge": 1.0}))
+        who = f"kernel-ridge with kernel = {self.kernel!r} on x alone"
+        remedy = "set with_squares = true or take another kernel"
+        return parity_caution(who, lambda degree: degree not in missing, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
         """A Cholesky factorisation; kernel matrix and factor in memory."""
         p = 2 * d if self.with_squares else d
         return Cost(flops=n**3 / 3 + n**2 * (p + 40 * self.depth), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
+
+
+@lru_cache(maxsize=64)
+def _missing(learner: KernelRidge) -> frozenset[int]:
+    """Degrees that the kernel lacks on the sphere, from its values along a great circle."""
+    import torch
+
+    kernel = learner.scaled_kernel(learner.gamma)
+
+    def profile(cosines: np.ndarray) -> np.ndarray:
+        t = torch.from_numpy(cosines)
+        points = kernel.points(torch.stack([t, (1 - t**2).sqrt()], dim=1))
+        values: np.ndarray = kernel.matrix(kernel.points(torch.tensor([[1.0, 0.0]], dtype=t.dtype)), points)[0].numpy()
+        return values
+
+    return missing_degrees(profile)

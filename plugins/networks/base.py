@@ -58,7 +58,7 @@ class NetworkLearner(BatchLearner):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"})
+        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"}), precision="float32"
     )
 
     with_squares: bool = True

@@ -18,6 +18,7 @@ from bfc_plugins.quadratic.net import (
     check_skips,
     default_skips,
     outside_theory,
+    supposed_form,
 )
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.recipe import First, Optimizer
@@ -58,7 +59,10 @@ class QuadraticLearner(BatchLearner):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"}), oracle=frozenset({"alphas"})
+        labels=frozenset({"real", "binary"}),
+        devices=frozenset({"cpu", "cuda"}),
+        precision="float32",
+        oracle=frozenset({"alphas"}),
     )
 
     widths: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)] = (20, 12)
@@ -240,6 +244,11 @@ class QuadraticLearner(BatchLearner):
     def oracle(self) -> frozenset[str]:
         """``alphas`` when the options ask for them."""
         return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
+
+    def supposes(self) -> dict[str, Any]:
+        """L and J_2..J_L, see ``supposed_form``."""
+        default_depth = len(type(self).model_fields["widths"].default) + 1
+        return supposed_form(self.connections, default_depth, self.first == "squares")
 
     def batch_key(self, train: Outline) -> Hashable:
         """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""

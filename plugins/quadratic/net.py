@@ -38,6 +38,18 @@ def default_skips(depth: int, squares: bool = True) -> tuple[tuple[int, ...], ..
     return (*start, *((0, layer - 1) for layer in range(len(start) + 2, depth + 1)))[: depth - 1]
 
 
+def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = True) -> dict[str, Any]:
+    """What J_2..J_L take for granted: L where it is not ``depth``, a learner's default, and J unless it has all links.
+
+    With every link that the index rule allows (BFC line 170; without ``squares`` any layer below) J says nothing.
+    """
+    layers = range(2, len(skips) + 2)
+    widest = [[*range(layer - 2), layer - 1] if squares else [0, *range(2, layer)] for layer in layers]
+    links = [sorted(below) for below in skips]
+    form = {"depth": len(skips) + 1} if len(skips) + 1 != depth else {}
+    return form | ({"skips": links} if links != widest else {})
+
+
 def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: bool = True) -> None:
     """Raise ``ValueError`` unless J_l, for l = 2..L, are distinct layers below l, the one right below among them.
 

@@ -104,8 +104,8 @@ def test_what_learners_and_faults_say_is_text_not_markup(written, page):
 
 def test_oracle_use_is_said_before_the_figures(page):
     text = " ".join(" ".join(page.text).split())
-    assert "told facts of the target: grow (alphas)" in text
-    assert text.index("told facts of the target") < text.index("NMSE by n, d = 10")
+    assert "knows of the target: grow (alphas)" in text
+    assert text.index("knows of the target") < text.index("NMSE by n, d = 10")
 
 
 def test_heavy_tails_unfold_the_trimmed_curves(page):

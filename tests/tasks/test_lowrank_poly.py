@@ -5,6 +5,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.harmonics import legendre
@@ -98,3 +99,29 @@ def test_checks_of_dimension_and_inputs():
 def test_bad_options_name_their_field(options, field):
     with pytest.raises(UsageError, match=f"here: .*{field}"):
         LowrankPoly.parse(options, "here")
+
+
+@pytest.mark.parametrize(("coefficients", "degree", "rank"), [(None, 2, D), ((0.5,) * D, 2, D)])
+def test_a_constant_target_is_refused_before_anything_runs(coefficients, degree, rank):
+    """sum_s (beta_s . x)^2 = |x|^2 for a whole basis: its variance is 0, and so is that of the harmonics."""
+    target = LowrankPoly(degree=degree, rank=rank, coefficients=coefficients)
+    assert "constant target" in target.check(D)
+    assert "constant target" not in (target.check(D - 1) or "")
+    assert target.check(D + 1) is None
+
+
+def test_what_only_looks_like_a_constant_target_is_kept():
+    assert LowrankPoly(degree=2, rank=D, coefficients=(0.5,) * (D - 1) + (-0.5,)).check(D) is None
+    assert LowrankPoly(degree=2, rank=D - 1).check(D) is None
+    assert LowrankPoly(degree=4, rank=D).check(D) is None
+
+
+@pytest.mark.parametrize(("inputs", "constant"), [(Sphere(), True), (Hypercube(), True), (Gaussian(), False)])
+def test_monomials_are_refused_where_the_norm_is_constant(inputs, constant):
+    target = LowrankPoly(degree=2, rank=D, form="monomial")
+    assert target.check(D) is None
+    if constant:
+        with pytest.raises(UsageError, match=r"constant target.* under '(sphere|hypercube)' inputs in 6 dimensions"):
+            target.draw(np.random.default_rng(0), law_of(inputs))
+    else:
+        assert target.draw(np.random.default_rng(0), law_of(inputs)) is not None

@@ -40,7 +40,7 @@ def test_a_teacher_computed_by_hand():
     np.testing.assert_allclose(teacher(x), [9 + 0.5 * 28**2, 1 + 0.5 * 2**2])
     np.testing.assert_allclose(teacher.hidden(x)["S2"], [[3.0], [-1.0]])
     np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.5) * np.array([[28.0], [2.0]]))
-    assert teacher.facts == {"alphas": [1.0, 0.5], "widths": [1, 1], "skips": [[1], [0, 2]]}
+    assert teacher.facts == {"alphas": [1.0, 0.5], "widths": [1, 1], "skips": [[1], [0, 2]], "depth": 3}
 
 
 def test_drawn_teachers_follow_the_definition():
@@ -49,7 +49,8 @@ def test_drawn_teachers_follow_the_definition():
     g = features(teacher, x)
     by_definition = sum(alpha * g[layer].sum(axis=1) for layer, alpha in enumerate(teacher.alphas, start=2))
     np.testing.assert_allclose(teacher(x), by_definition, rtol=1e-10)
-    assert teacher.facts == {"alphas": [1, 0.5, 0.25], "widths": [4, 3, 2], "skips": [[1], [0, 2], [0, 1, 3]]}
+    skips = [[1], [0, 2], [0, 1, 3]]
+    assert teacher.facts == {"alphas": [1, 0.5, 0.25], "widths": [4, 3, 2], "skips": skips, "depth": 4}
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])

@@ -34,7 +34,8 @@ class DensenetTeacher(Teacher):
         self.weights, self.alphas, self.square_mean = weights, alphas, square_mean
         widths = [next(iter(layer.values())).shape[0] for layer in weights]
         self.readouts = [np.ones(width) for width in widths] if readouts is None else readouts
-        self.facts = {"alphas": list(alphas), "widths": widths, "skips": [list(layer) for layer in weights]}
+        skips = [list(layer) for layer in weights]
+        self.facts = {"alphas": list(alphas), "widths": widths, "skips": skips, "depth": len(weights) + 1}
 
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""

@@ -22,6 +22,7 @@ class HardKernel(Target):
     """
 
     kind: ClassVar[str] = "hard-kernel"
+    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
     alphas: Alphas
     """alpha_2, ..., alpha_L, positive, not increasing; the theorems have alpha_L < .1."""
 

@@ -21,6 +21,7 @@ class HardPoly(Target):
     """
 
     kind: ClassVar[str] = "hard-poly"
+    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
     alphas: Alphas
     """alpha_2, ..., alpha_L, positive, not increasing."""
     theorem: Literal["I.6", "I.7"] = "I.6"

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
+from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.orthonormal import orthonormal_rows
@@ -15,6 +16,10 @@ from bfc_bench.tasks.targets.harmonics import zonal
 
 PROBES = 16384
 """Points on which the L2 norm of a monomial is measured when a teacher is drawn."""
+
+ROUNDING = 1e-12
+"""A deviation below this share of the terms' size is rounding."""
+CONSTANT = "degree 2 in all directions with equal coefficients is |x|^2, a constant target, which has no relative error"
 
 Form = Literal["monomial", "gegenbauer"]
 
@@ -28,13 +33,15 @@ class LowrankPoly(Target):
     """
 
     kind: ClassVar[str] = "lowrank-poly"
+    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     degree: PositiveInt
     """p."""
     rank: PositiveInt = 1
     """Number of terms."""
     form: Form = "gegenbauer"
     coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
-    """a_s, one per term; without it all equal with sum a_s^2 = 1."""
+    """a_s, one per term; without it all equal with sum a_s^2 = 1. On the sphere d equal terms of degree 2 are constant,
+    which is an error."""
 
     @field_validator("coefficients")
     @classmethod
@@ -57,8 +64,12 @@ class LowrankPoly(Target):
         return (1.0,) if self.form == "gegenbauer" else ()
 
     def check(self, d: int) -> str | None:
-        """Orthonormal directions need rank <= d."""
-        return f"rank = {self.rank} is above the input dimension {d}" if self.rank > d else None
+        """Orthonormal directions need rank <= d, and a target that is not constant."""
+        if self.rank > d:
+            return f"rank = {self.rank} is above the input dimension {d}"
+        if self.form == "gegenbauer" and self.degree == 2 and self.rank == d and len(set(self.coefficients or ())) < 2:
+            return f"{CONSTANT}; take another degree, a rank below d = {d}, or unequal coefficients"
+        return None
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """Gegenbauer polynomials belong to the sphere."""
@@ -76,6 +87,11 @@ class LowrankPoly(Target):
             coefficients = np.array(self.coefficients)
         if self.form == "monomial":
             terms = (law.sample(rng, PROBES) @ directions.T) ** self.degree
+            if not np.std(terms @ coefficients) > ROUNDING * np.mean(np.abs(terms) @ np.abs(coefficients)):
+                raise UsageError(
+                    f"target {self.kind!r}: {CONSTANT} under {law.inputs.kind!r} inputs in {law.d} dimensions; take "
+                    "another degree, a lower rank, or unequal coefficients."
+                )
             coefficients /= np.sqrt(np.mean(terms**2, axis=0))
         return LowrankTeacher(directions, coefficients, self.degree, self.form)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
@@ -66,6 +66,13 @@ class QuadraticDensenet(Target):
     def check_inputs(self, inputs: Inputs) -> str | None:
         """G_1 = x^2 - E[x^2] must not vanish."""
         return constant_squares(inputs)
+
+    def check_teacher(self, other: Self) -> str | None:
+        """Layers are drawn from below: those that both have need the same widths and skips, and one may be deeper."""
+        common = min(len(self.widths), len(other.widths))
+        if (self.widths[:common], self.skips[:common]) != (other.widths[:common], other.skips[:common]):
+            return "both need the same widths and skips in the layers that both have"
+        return None
 
     def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
         """One teacher. Raises ``UsageError`` when a contribution is constant under the law."""

@@ -21,6 +21,7 @@ class SlideCorrection(Toy):
     """
 
     kind: ClassVar[str] = "slide-correction"
+    swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int] = 4
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.3
 

@@ -21,6 +21,7 @@ class SlideDensenet(Target):
     """
 
     kind: ClassVar[str] = "slide-densenet"
+    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
     widths: Widths
     """k_1, ..., k_L, not increasing."""
     alphas: Alphas

@@ -19,6 +19,7 @@ class SlideQuartic(Toy):
     """
 
     kind: ClassVar[str] = "slide-quartic"
+    swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int] = 2
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.3
 

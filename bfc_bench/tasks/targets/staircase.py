@@ -24,6 +24,7 @@ class Staircase(Target):
     """
 
     kind: ClassVar[str] = "staircase"
+    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     degree: PositiveInt
     """p."""
     coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None

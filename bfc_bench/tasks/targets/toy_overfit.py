@@ -21,6 +21,7 @@ class ToyOverfit(SquaresToy):
     """
 
     kind: ClassVar[str] = "toy-overfit"
+    swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int] = 3
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.1
 

@@ -20,6 +20,7 @@ class ToyRich(SquaresToy):
     """
 
     kind: ClassVar[str] = "toy-rich"
+    swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int] = 4
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.3
 

@@ -11,6 +11,7 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit import neural_tangents as tangents
 
@@ -177,3 +178,42 @@ def test_cuda_equals_cpu(options):
     moved = Data(sample="s", n=90, d=4, x=data.x.cuda(), y=data.y.cuda())
     values = learner.fit(moved, Context(square_mean=np.ones(4), device="cuda")).predict(test.cuda())
     assert torch.allclose(values.cpu(), learner.fit(data, LAW).predict(test), rtol=1e-8, atol=1e-8)
+
+
+def facts(*degrees: int, d: int = 8) -> TaskFacts:
+    return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", d, 0, degrees)
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ({"kernel": "ntk"}, {3, 5}),
+        ({"kernel": "nngp"}, {3, 5}),
+        ({"kernel": "ntk", "bias_variance": 0.1}, set()),
+        ({"kernel": "ntk", "depth": 2}, set()),
+        ({"kernel": "rbf", "gamma": 0.03}, set()),
+        ({"kernel": "poly", "degree": 3}, {4, 5}),
+        ({"kernel": "poly", "degree": 3, "coef0": 0.0}, {2, 4, 5}),
+    ],
+    ids=str,
+)
+def test_degrees_that_a_kernel_lacks_are_a_caution(options, missing):
+    for k in range(1, 6):
+        raw = KernelRidge(with_squares=False, ridge=1e-6, **options).caution(facts(k), 100) or ""
+        assert (f"no part of degree {k}" in raw) == (k in missing), k
+        assert KernelRidge(**options).caution(facts(k), 100) is None  # with squares
+    assert KernelRidge(with_squares=False, **options).caution(facts(), 100) is None  # off the sphere
+
+
+@pytest.mark.parametrize(("options", "learns"), [({}, False), ({"depth": 2}, True), ({"bias_variance": 1.0}, True)])
+def test_the_caution_is_about_what_fits_do(options, learns):
+    """Degree 3 in 4 dimensions, of 16 harmonics: a kernel that has it needs a hundred points or so."""
+    x = np.random.default_rng(0).standard_normal((1400, 4))
+    x = torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
+    y = zonal(4, 3, x[:, 0].numpy())
+    learner = KernelRidge(kernel="ntk", with_squares=False, ridge=1e-8, **options)
+    train = Data(sample="s", n=400, d=4, x=x[:400], y=torch.from_numpy(y[:400]))
+    prediction = learner.fit(train, Context(square_mean=np.full(4, 0.25))).predict(x[400:]).numpy()
+    nmse = np.mean((prediction - y[400:]) ** 2) / np.var(y[400:])
+    assert nmse < 0.1 if learns else nmse > 0.9
+    assert (learner.caution(facts(3, d=4), 400) is None) == learns

@@ -1,0 +1,66 @@
+"""A network that has the target's own L or J_l, where it could have had others, is said to know them."""
+
+import pytest
+from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
+from bfc_plugins.quadratic.layerwise import Layerwise
+from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.targets.hard_kernel import HardKernel
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+from bfc_bench.tasks.targets.toy_rich import ToyRich
+from bfc_bench.tasks.task import Task
+
+L3 = QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3))
+L4 = QuadraticDensenet(widths=(4, 2, 2), alphas=(1.0, 0.5, 0.25))
+L4_OTHER = QuadraticDensenet(widths=(4, 2, 2), alphas=(1.0, 0.5, 0.25), skips=((1,), (0, 2), (0, 1, 3)))
+HARD = HardKernel(alphas=(1.0, 0.1))
+SLIDE = SlideDensenet(widths=(4, 2), alphas=(1.0, 0.3))
+DEEP = {"widths": (8, 8, 8)}
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "target", "known"),
+    [
+        (QuadDenseNet, {}, L3, set()),  # the default has three layers, and J_3 = {0, 2} is all that the rule allows
+        (QuadDenseNet, {}, L4, set()),
+        (QuadDenseNet, DEEP, L3, set()),
+        (QuadDenseNet, DEEP, L4, {"depth", "skips"}),
+        (Layerwise, DEEP, L4, {"depth", "skips"}),
+        (QuadDenseNet, DEEP, L4_OTHER, {"depth"}),
+        # With every link that the rule allows J_l says nothing.
+        (QuadDenseNet, {**DEEP, "skips": ((1,), (0, 2), (0, 1, 3))}, L4_OTHER, {"depth"}),
+        (QuadDenseNet, {**DEEP, "skips": ((1,), (0, 2), (1, 3))}, L4, {"depth"}),
+        (QuadDenseNet, {**DEEP, "skips": ((1,), (2, 0), (3, 0))}, L4, {"depth", "skips"}),
+        (QuadDenseNet, {"skips": ((1,), (0, 1, 2))}, L3, set()),
+        (QuadDenseNet, {"skips": ((0, 1), (0, 2))}, HARD, {"skips"}),
+        (QuadDenseNet, {"first": "learned", "skips": ((0,), (0, 2))}, SLIDE, set()),
+        (QuadDenseNet, {}, ToyRich(), set()),
+        (WkrDenseNet, {"depth": 4}, L4, {"depth", "skips"}),
+        (WkrDenseNet, {}, L3, set()),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
+def test_what_options_give_away(cls, options, target, known):
+    inputs = Gaussian() if target is SLIDE else Uniform()
+    assert Task("t", inputs, target, Clean()).problem(0, 6, 0, 200).known(cls(**options).supposes()) == known
+
+
+def test_rows_say_what_a_network_knew(suite_file, tmp_path):
+    target = {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]}
+    task = {"name": "t", "inputs": {"kind": "uniform"}, "target": target, "d": [4], "n": [20]}
+    deep = {"name": "quad-densenet", "options": {"widths": [4, 4, 4], "steps": 5}}
+    learners = [
+        {**deep, "label": "known"},
+        {**deep, "label": "told", "options": {**deep["options"], "alphas": "oracle"}},
+        {"name": "quad-densenet", "label": "default", "options": {"steps": 5}},
+    ]
+    path = suite_file(task=[task], learner=learners)
+    run_suite(path, store=tmp_path / "s", jobs=1)
+    oracle = {row.label: row.chosen.get("oracle") for row in read_results(path, store=tmp_path / "s")}
+    assert oracle == {"known": ["depth", "skips"], "told": ["alphas", "depth", "skips"], "default": None}

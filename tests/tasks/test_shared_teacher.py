@@ -1,0 +1,175 @@
+"""Tasks that share a teacher: equal draws bit for bit, and only what an option changes differs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bfc_bench import read_results, run_suite
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.resolve import resolve
+from bfc_bench.suite.model import Suite
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
+from bfc_bench.tasks.targets import TARGETS
+from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+from bfc_bench.tasks.targets.staircase import Staircase
+from bfc_bench.tasks.task import Task
+
+D = 6
+ROOT = Task("root", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Noise(sd=0.1), unlabeled=20)
+
+
+def paired(**changes) -> Task:
+    return replace(ROOT, name="other", teacher="root", **changes)
+
+
+def problem(task, d=D, replicate=1):
+    return task.problem(5, d, replicate, 300)
+
+
+def test_alphas_change_nothing_that_is_drawn():
+    one, other = problem(ROOT), problem(paired(target=QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.1))))
+    for layer, same in zip(one.teacher.weights, other.teacher.weights, strict=True):
+        assert all(np.array_equal(layer[j], same[j]) for j in layer)
+    for name in ("test_x", "unlabeled"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    a, b = one.train(200), other.train(200)
+    assert np.array_equal(a.x, b.x)
+    # Per unit of the target's deviation the noise is the same draw.
+    noise = [(p.train(200).y - p.teacher(p.train(200).x)) / p.scale for p in (one, other)]
+    assert np.allclose(*noise, atol=1e-12)
+    # S_2 as the paper writes it is the same, and G_3 enters with a third.
+    assert np.array_equal(one.test_hidden["S2"], other.test_hidden["S2"])
+    assert np.allclose(one.test_hidden["S3"] ** 2 / 3, other.test_hidden["S3"] ** 2)
+    assert a.sample != b.sample
+
+
+def test_the_size_of_the_noise_scales_one_draw():
+    one, other = problem(ROOT), problem(paired(labels=Noise(sd=0.4)))
+    clean = problem(paired(labels=Clean())).train(200).y
+    assert np.array_equal(one.test_y, other.test_y)
+    assert np.allclose(4 * (one.train(200).y - clean), other.train(200).y - clean, atol=1e-12)
+
+
+def test_labellings_of_other_kinds_have_the_same_points_and_target():
+    clean = problem(paired(labels=Clean()))
+    gaussian = problem(paired(labels=Agnostic(opt=0.01)))
+    assert np.array_equal(gaussian.train(50).y, problem(ROOT).train(50).y)
+    signs = problem(paired(labels=Sign()))
+    assert np.array_equal(signs.train(50).x, clean.train(50).x)
+    assert np.array_equal(signs.train(50).y, np.where(clean.train(50).y >= clean.rule.mean, 1, -1))
+
+
+def test_a_deeper_teacher_has_the_same_layers_below():
+    deep = paired(target=QuadraticDensenet(widths=(3, 2, 2), alphas=(1.0, 0.3, 0.1)))
+    one, other = problem(ROOT).teacher, problem(deep).teacher
+    assert len(other.weights) == 3
+    for layer, same in zip(one.weights, other.weights, strict=False):
+        assert all(np.array_equal(layer[j], same[j]) for j in layer)
+
+
+def test_without_a_teacher_tasks_share_nothing():
+    own = replace(ROOT, name="other")
+    assert not np.array_equal(problem(ROOT).test_x, problem(own).test_x)
+    assert "teacher" not in own.definition()
+    assert "teacher" not in own.identity()
+    assert paired().identity() == {**own.identity(), "teacher": "root"}
+
+
+@pytest.mark.parametrize("kind", [target for target in TARGETS if target.swept], ids=lambda target: target.kind)
+def test_swept_options_are_options(kind):
+    assert kind.swept <= set(kind.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("target", "other"),
+    [
+        (SlideDensenet(widths=(3, 2), alphas=(1.0, 0.3)), SlideDensenet(widths=(3, 2), alphas=(0.5, 0.1))),
+        (Staircase(degree=3), Staircase(degree=3, coefficients=(0.6, 0.0, 0.8))),
+        (LowrankPoly(degree=3, rank=2), LowrankPoly(degree=3, rank=2, coefficients=(0.6, -0.8))),
+    ],
+    ids=lambda target: target.kind,
+)
+def test_what_a_target_says_is_swept_leaves_the_draws_alone(target, other):
+    inputs = Uniform() if target.kind == "slide-densenet" else Sphere()
+    tasks = [Task("root", inputs, target, Clean()), Task("other", inputs, other, Clean(), teacher="root")]
+    assert tasks[1].check_teacher(tasks[0]) is None
+    one, two = (problem(task).teacher for task in tasks)
+    if target.kind == "slide-densenet":
+        assert all(np.array_equal(a[j], b[j]) for a, b in zip(one.weights, two.weights, strict=True) for j in a)
+        assert all(map(np.array_equal, one.readouts, two.readouts))
+    else:
+        assert np.array_equal(one.directions, two.directions)
+
+
+TABLE = {
+    "name": "root",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]},
+    "d": [4, 6],
+    "n": [20],
+}
+
+
+def suite(*changes):
+    tasks = [TABLE, *({**TABLE, "name": f"t{i}", "teacher": "root", **change} for i, change in enumerate(changes))]
+    learner = {"name": "kernel-ridge", "tune": {}}
+    return Suite.parse({"name": "s", "replicates": 1, "test_size": 100, "task": tasks, "learner": [learner]}, "s.toml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([{"teacher": "rot"}], "task 't0': teacher names an unknown task 'rot'. Did you mean 'root'?"),
+        ([{}, {"teacher": "t0"}], "teacher names 't0', which has the teacher 'root' itself; name 'root' here"),
+        ([{"teacher": "t0"}], "task 't0': teacher names 't0', which has the teacher 't0' itself; leave out one"),
+        ([{"d": [5, 6]}], "task 't0': teacher: d must be among those of task 'root', [4, 6]. Got [5] besides"),
+        ([{"inputs": {"kind": "gaussian"}}], "task 't0': teacher = 'root': both need the same inputs."),
+        (
+            [{"target": {"kind": "slide-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]}}],
+            "both need one kind of target, not 'slide-densenet' and 'quadratic-densenet'.",
+        ),
+        (
+            [{"target": {**TABLE["target"], "widths": [2, 2]}}],
+            "both need the same widths and skips in the layers that both have.",
+        ),
+    ],
+    ids=["unknown", "not-its-own", "itself", "d", "inputs", "kind", "widths"],
+)
+def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
+    with pytest.raises(UsageError) as caught:
+        resolve(suite(*changes), load_plugins(), "s.toml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value).strip()
+
+
+def test_options_that_change_draws_are_named():
+    asked, named = Staircase(degree=3), Staircase(degree=2)
+    assert asked.check_teacher(named) == "both need the same degree of 'staircase'; only coefficients may differ"
+
+
+def test_cells_of_tasks_without_a_teacher_keep_their_identity():
+    plugins = load_plugins()
+    alone = {cell.id for cell in resolve(suite(), plugins, "s.toml").cells()}
+    both = {cell.task: cell.id for cell in resolve(suite({}), plugins, "s.toml").cells()}
+    assert alone <= {cell.id for cell in resolve(suite({}), plugins, "s.toml").cells()}
+    assert both["t0"] not in alone
+
+
+def test_learners_are_paired_too(suite_file, tmp_path):
+    """Tasks that differ in nothing but their names give equal rows where one names the other, seeds included."""
+    table = {**TABLE, "d": [4]}
+    tasks = [table, {**table, "name": "same", "teacher": "root"}, {**table, "name": "own"}]
+    learner = {"name": "random-features", "options": {"features": 30}, "tune": {}}
+    path = suite_file(task=tasks, learner=[learner])
+    assert run_suite(path, store=tmp_path / "s", jobs=1).exit_code == 0
+    rows = {row.task: row for row in read_results(path, store=tmp_path / "s")}
+    assert {row.status for row in rows.values()} == {"ok"}
+    assert (rows["same"].seed, rows["same"].nmse) == (rows["root"].seed, rows["root"].nmse)
+    assert rows["own"].seed != rows["root"].seed
+    assert rows["own"].nmse != rows["root"].nmse
