@@ -17,7 +17,7 @@ import pytest
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes, unit
 from bfc_bench.executors.base import Fault
-from bfc_bench.executors.processes import ENVIRONMENT, TICK, ProcessExecutor, ProcessPool
+from bfc_bench.executors.processes import ENVIRONMENT, ProcessExecutor, ProcessPool
 
 GRANDCHILD = "import time; time.sleep(60)"
 
