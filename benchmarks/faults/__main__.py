@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import machine
 from benchmarks.faults import Line, disks, kills, learners, records, tracking
 from benchmarks.faults.place import Place
-from bfc_bench.errors import words
+from bfc_bench.errors import suggest, words
 
 FAMILIES = {
     family.name: family for family in (learners.FAULTS, kills.FAULTS, disks.FAULTS, records.FAULTS, tracking.FAULTS)
@@ -96,10 +96,18 @@ def _show_markdown(line: Line) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description="Provoke every fault for real.")
-    parser.add_argument("families", metavar="FAMILY", nargs="*", choices=[[], *FAMILIES], help=", ".join(FAMILIES))
+    parser.add_argument(
+        "families", metavar="FAMILY", nargs="*", type=_known, help=f"{', '.join(FAMILIES)}; all by default"
+    )
     parser.add_argument("--busy", metavar="N", type=int, default=0, help="beside so many busy loops")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     return parser
+
+
+def _known(name: str) -> str:
+    if name not in FAMILIES:
+        raise argparse.ArgumentTypeError(f"unknown family {name!r}.{suggest(name, FAMILIES)}")
+    return name
 
 
 if __name__ == "__main__":
