@@ -101,13 +101,7 @@ def _differences(place: Place, store: Path, journal: Path, known: dict[str, Row]
 def _doubled_curves(place: Place, suite: Path, store: Path) -> list[str]:
     """What MLflow shows after ``sync`` that is not one run per curve with one value per point."""
     synced = place.bench("sync", suite, "--store", store)
-    code = (
-        "import sys; from mlflow import MlflowClient; client = MlflowClient(sys.argv[1])\n"
-        "(e,) = [e for e in client.search_experiments() if e.name.startswith('bfc/')]\n"
-        "runs = client.search_runs([e.experiment_id], \"tags.`bfc.kind` = 'curve'\", max_results=1000)\n"
-        "print(len(runs), sum(len(client.get_metric_history(r.info.run_id, 'nmse')) for r in runs))"
-    )
-    shown = place.python("-c", code, f"sqlite:///{store / 'mlflow.db'}").stdout.split()
+    shown = place.in_mlflow(f"sqlite:///{store / 'mlflow.db'}")
     good = synced.returncode == 0 and shown == ["40", "80"]
     return [] if good else [f"sync: exit {synced.returncode}, {shown} runs and values in MLflow where 40 and 80 belong"]
 

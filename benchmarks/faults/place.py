@@ -41,6 +41,14 @@ labels = {{ kind = "noise", sd = 0.1 }}
 d = [4]
 n = [10, 20]
 """
+IN_MLFLOW = """
+import sys
+from mlflow import MlflowClient
+client = MlflowClient(sys.argv[1])
+(experiment,) = [e for e in client.search_experiments() if e.name.startswith("bfc/")]
+runs = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'", max_results=1000)
+print(len(runs), sum(len(client.get_metric_history(run.info.run_id, "nmse")) for run in runs))
+"""
 LEARNER = '\n[[learner]]\nname = "{name}"\nlabel = "{label}"\noptions = {{ {options} }}\n'
 
 
@@ -112,6 +120,10 @@ class Place:
         """What the store shows of its one suite."""
         with open_store(store) as held:
             return held.only().rows()
+
+    def in_mlflow(self, address: str) -> list[str]:
+        """How many runs of curves MLflow holds at an address, and how many values of nmse; or nothing."""
+        return self.python("-c", IN_MLFLOW, address).stdout.split()
 
 
 def numbers(rows: Sequence[Row]) -> list[dict[str, Any]]:

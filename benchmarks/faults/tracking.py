@@ -105,21 +105,10 @@ for what, told in ANSWERS.items():
 def _twice(place: Place) -> str:
     store = _without(place)
     said = [place.bench("sync", _suite(place), "--store", store) for _ in range(2)]
-    shown = _shown(place, f"sqlite:///{store / 'mlflow.db'}")
+    shown = place.in_mlflow(f"sqlite:///{store / 'mlflow.db'}")
     first, second = (f"exit {one.returncode}" if one.returncode else "" for one in said)
-    new = _shown(place, f"sqlite:///{store / 'mlflow.db'}") != shown
+    new = place.in_mlflow(f"sqlite:///{store / 'mlflow.db'}") != shown
     return first or second or f"{shown[0]} runs of {shown[1]} values, then {'more' if new else 'nothing new'}"
-
-
-def _shown(place: Place, address: str) -> list[str]:
-    """Runs of curves that MLflow holds, and their values of nmse."""
-    code = (
-        "import sys; from mlflow import MlflowClient; client = MlflowClient(sys.argv[1])\n"
-        "(e,) = [e for e in client.search_experiments() if e.name.startswith('bfc/')]\n"
-        "runs = client.search_runs([e.experiment_id], \"tags.`bfc.kind` = 'curve'\", max_results=1000)\n"
-        "print(len(runs), sum(len(client.get_metric_history(r.info.run_id, 'nmse')) for r in runs))"
-    )
-    return place.python("-c", code, address).stdout.split()
 
 
 @FAULTS("MLflow's database killed while it is made", "the next run makes it: exit 0, 4 values")
@@ -134,7 +123,7 @@ def _migration(place: Place) -> str:
     finally:
         end(process)
     again = place.bench(*run)
-    shown = _shown(place, f"sqlite:///{store / 'mlflow.db'}")
+    shown = place.in_mlflow(f"sqlite:///{store / 'mlflow.db'}")
     return f"the next run makes it: exit {again.returncode}, {shown[1] if shown else 'no'} values"
 
 
