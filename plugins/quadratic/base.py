@@ -12,6 +12,7 @@ import numpy as np
 from bfc_plugins.quadratic import recipe as default
 from bfc_plugins.quadratic.margin import with_linear_term
 from bfc_plugins.quadratic.net import (
+    Backward,
     Params,
     QuadraticNet,
     check_shared_skips,
@@ -76,6 +77,9 @@ class QuadraticLearner(BatchLearner):
     share_skips: bool = False
     """Whether W_{l,l-1} = W_{l,l-3}, as in a ResNet (BFC footnote 4). Needs l-3 and l-1 in each J_l from l = 3 on, and
     equal widths of the two: m_2 = d for l = 3."""
+    backward: Backward = "all"
+    """``identity`` detaches what a layer hands to those above, so that its gradient comes through its own term
+    alpha_l Sum(G_l) alone: BFC footnote 5 has most of the correction pass there."""
     alphas: Literal["learned", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "learned"
     """alpha_2..alpha_L: one trainable output scale per layer, started equal; or the target's own (BFC
     footnotes 9 and 15 allow a grid search for them); or these numbers."""
@@ -136,7 +140,7 @@ class QuadraticLearner(BatchLearner):
 
     def net(self, d: int) -> QuadraticNet:
         """The network at input dimension d."""
-        return QuadraticNet(d, self.widths, self.connections, self.truncate, self.share_skips)
+        return QuadraticNet(d, self.widths, self.connections, self.truncate, self.share_skips, self.backward)
 
     def minibatch(self, d: int) -> int | None:
         """``batch_size`` with its default filled in; None for all points."""

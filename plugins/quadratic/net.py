@@ -12,11 +12,11 @@ Inside the network points are columns: the products are small, and about a third
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from bfc_bench.toolkit.arrays import NumpyOrJax
 if TYPE_CHECKING:
     from jax import Array
 
+Backward: TypeAlias = Literal["all", "identity"]
 Params: TypeAlias = dict[str, Any]
 """Parameters by name: NumPy or JAX arrays, or nests of them."""
 
@@ -132,6 +133,9 @@ class QuadraticNet:
     share_skips: bool = False
     """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (BFC footnote 4): one matrix, for G_{l-1} + G_{l-3}, in
     the place of the first of them in J_l."""
+    backward: Backward = "all"
+    """``identity``: a layer has its gradient from its own term alpha_l Sum(G_l) alone, and none through the layers that
+    read it. No value changes."""
 
     def below(self, layer: int) -> QuadraticNet:
         """The network that ends with ``layer``."""
@@ -181,17 +185,25 @@ class QuadraticNet:
         import jax
 
         alpha = jax.numpy.exp(params["log_alpha"])
-        pre, _ = self.forward({**params, "square_mean": jax.lax.stop_gradient(params["square_mean"])}, x.T)
+        held = jax.lax.stop_gradient
+        upwards = held if self.backward == "identity" else None
+        pre, _ = self.forward({**params, "square_mean": held(params["square_mean"])}, x.T, upwards)
         out: Array = params["constant"] + sum(alpha[self.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
         return out + x @ params["linear"] if "linear" in params else out
 
-    def forward(self, params: Params, columns: NumpyOrJax) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
-        """S_l for l = 2..L and G_j for j = 0..L, each (width, m), at points x^T (d, m); all NumPy or all JAX arrays."""
+    def forward(
+        self, params: Params, columns: NumpyOrJax, upwards: Callable[[Any], Any] | None = None
+    ) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
+        """S_l for l = 2..L and G_j for j = 0..L, each (width, m), at points x^T (d, m); all NumPy or all JAX arrays.
+
+        What a layer hands to those above goes through ``upwards``, if there is one.
+        """
         pre: dict[int, NumpyOrJax] = {}
         outputs = {0: columns, 1: columns * columns - params["square_mean"][:, None]}
         for layer in self.layers():
             pre[layer] = params[f"W{layer}"] @ self.joined(outputs, layer)
-            outputs[layer] = pre[layer] ** 2 if self.truncate is None else truncated_square(pre[layer], self.truncate)
+            square = pre[layer] ** 2 if self.truncate is None else truncated_square(pre[layer], self.truncate)
+            outputs[layer] = upwards(square) if upwards else square
         return pre, outputs
 
     def joined(self, outputs: Mapping[int, NumpyOrJax], layer: int) -> NumpyOrJax:

@@ -248,3 +248,29 @@ def test_weight_alignment_does_not_see_rotations_of_neurons():
     plain = np.sum(before * after) / np.linalg.norm(before) / np.linalg.norm(after)
     assert plain < weight_alignment(before, after) < 1.0
     assert weight_alignment(0 * before, after) == 0.0
+
+
+@pytest.mark.parametrize("net", NETS[1:], ids=lambda net: f"L{len(net.widths) + 1}")
+def test_through_the_identity_link_a_layer_learns_from_its_own_term_alone(net):
+    params, x = drawn(net)
+    y = x[:, 0] ** 2
+
+    def loss(net, params):
+        return ((net(params, jax.numpy.asarray(x)) - y) ** 2).mean()
+
+    with jax.enable_x64(True):
+        own = replace(net, backward="identity")
+        values, gradients = jax.value_and_grad(loss, argnums=1)(own, params)
+        through_all = jax.grad(loss, argnums=1)(net, params)
+        assert values == loss(net, params), "no value changes"
+    top = max(net.layers())
+    np.testing.assert_array_equal(gradients[f"W{top}"], through_all[f"W{top}"], "nothing reads the last layer")
+    pre, outputs = net.forward(params, x.T)
+    residual = np.asarray(QuadraticPredictor(net, params, x).predict(x)) - y
+    for layer in net.layers():
+        # d/dW of (F - y)^2 with F = ... + alpha |W z|^2 and z held: 4 alpha (F - y) (W z) z^T.
+        alpha = np.exp(params["log_alpha"][net.index(layer)])
+        expected = 4 * alpha * (residual * pre[layer]) @ net.joined(outputs, layer).T / len(x)
+        np.testing.assert_allclose(gradients[f"W{layer}"], expected, rtol=1e-9, atol=1e-12)
+        if layer < top:
+            assert not np.allclose(through_all[f"W{layer}"], expected)
