@@ -56,8 +56,8 @@ def _print_table(verdicts: list[Verdict]) -> None:
     table.header_style, table.padding = "bold", (0, 2, 1, 0)
     for verdict in verdicts:
         statement = Text(verdict.statement)
-        if verdict.but:
-            statement.append(f"\nBut {verdict.but}.", style="bold")
+        if verdict.aside:
+            statement.append(f"\n{verdict.aside[0].upper()}{verdict.aside[1:]}.", style="bold")
         if verdict.note:
             statement.append(f"\n{verdict.note}", style="dim")
         name = Text(verdict.id)
@@ -80,5 +80,7 @@ def _print_table(verdicts: list[Verdict]) -> None:
     out.print(table)
     counts = Counter(verdict.verdict for verdict in verdicts)
     words = ", ".join(f"{counts[word]} {word}" for word in colours)
-    out.print(f"{len(verdicts)} claims: {words}.", highlight=False)
+    checks = sum(verdict.sanity for verdict in verdicts)
+    aside = f" {checks} of them are sanity checks, which say nothing about the theory." if checks else ""
+    out.print(f"{len(verdicts)} claims: {words}.{aside}", highlight=False)
     out.print(expected_errors(verdicts), highlight=False, soft_wrap=True)

@@ -169,7 +169,7 @@ def _claims(verdicts: Sequence[Verdict]) -> Table:
     def line(verdict: Verdict) -> dict[str, Any]:
         return {
             "id": TableCell(verdict.id, verdict.source, kind="text"),
-            "verdict": TableCell(verdict.verdict, verdict.but and f"but {verdict.but}", kind="verdict"),
+            "verdict": TableCell(verdict.verdict, verdict.aside, kind="verdict"),
             "statement": TableCell(verdict.statement, remarks=(verdict.note,) * bool(verdict.note), kind="text"),
             "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
             "region": TableCell(verdict.region),

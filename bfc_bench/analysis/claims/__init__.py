@@ -94,7 +94,7 @@ def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
         verdict = claim.judge_beside(rows, theories)
         if not isinstance(verdict, Verdict):
             raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
-        return verdict
+        return replace(verdict, sanity=claim.sanity)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS.values():
             raise

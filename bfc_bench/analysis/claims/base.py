@@ -34,12 +34,12 @@ METRICS: dict[str, str] = {
 
 def _metric(value: str) -> str:
     value = current_metric(value)
-    if value in METRICS or re.fullmatch(r"(metrics|feature_errors|part_errors|chosen\.info)\.[^.]+", value):
+    if value in METRICS or re.fullmatch(r"(metrics|feature_errors|part_errors)\.[^.]+|chosen\.info(\.[^.]+)+", value):
         return value
     raise ValueError(
         f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, feature_errors.NAME, such as feature_errors.S2, "
         "part_errors.NAME, such as part_errors.degree2, or chosen.info.NAME, a positive number among the facts of the "
-        "fit"
+        "fit, such as chosen.info.weight_alignment.layer2.W2"
     )
 
 
@@ -60,6 +60,8 @@ class Claim(Settings):
     kind: ClassVar[str]
     id: str
     source: str = ""
+    sanity: bool = False
+    """Whether the claim could fail only if the program were wrong, so that it says nothing about the theory."""
 
     @property
     @abstractmethod

@@ -14,14 +14,14 @@ from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.theory import harmonics_slope
+from bfc_bench.analysis.theory import Theories, expected_exponent, harmonics_slope
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
 
 class ExponentClaim(Bounded):
     """The exponent s of N*(level) ~ d^s over the task's d is within the bounds, below that of every other by ``by``, or
-    within ``tolerance`` of that of the number of harmonics of degree ``harmonics``.
+    within ``tolerance`` of that of the learner's own ``theory`` or of the number of harmonics of degree ``harmonics``.
 
     Against others it is the exponent of the ratio of N* that is judged, replicate by replicate.
     """
@@ -33,6 +33,8 @@ class ExponentClaim(Bounded):
     metric: MetricName = "nmse"
     harmonics: Size | None = None
     """p: the bounds are the slope of log B(d, p) over the fitted d, less and plus ``tolerance``."""
+    theory: bool = False
+    """The bounds are the slope of the theory's log N*(level) over the fitted d, less and plus ``tolerance``."""
     tolerance: Positive | None = None
     asymptotic: Finite | None = None
     """The exponent of the theorem as d grows, for the report: it is stated, not judged."""
@@ -42,10 +44,14 @@ class ExponentClaim(Bounded):
     @model_validator(mode="after")
     def _one_form(self) -> ExponentClaim:
         bounded = self.at_most is not None or self.at_least is not None
-        if [bounded, self.harmonics is not None, self.below is not None].count(True) != 1:
-            raise ValueError("bounds (at_most, at_least), harmonics or other labels (below) are required, and only one")
-        if (self.harmonics is None) != (self.tolerance is None):
-            raise ValueError("harmonics needs a tolerance, and tolerance belongs to harmonics")
+        if [bounded, self.theory, self.harmonics is not None, self.below is not None].count(True) != 1:
+            raise ValueError(
+                "bounds (at_most, at_least), theory, harmonics or other labels (below) are required, and only one"
+            )
+        if (self.theory or self.harmonics is not None) != (self.tolerance is not None):
+            raise ValueError("theory and harmonics need a tolerance, and tolerance belongs to them")
+        if self.theory and (self.metric != "nmse" or "/" in self.label):
+            raise ValueError(f"theory is about the nmse of a learner. Got {self.metric!r} of {self.label!r}")
         if self.below and self.label in self.below:
             raise ValueError(f"below must not name the label itself. Got {self.label!r}")
         return self
@@ -61,13 +67,19 @@ class ExponentClaim(Bounded):
         return (self.task,)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
+        """Without theories one that compares with them is undecided."""
+        return self.judge_beside(rows, {})
+
+    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
         found = {name: curves_of(rows, name, self.task, self.metric) for name in self.predictors}
         ours = found[self.label]
         quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
         if self.below is None:
             evidence, dims = self._evidence(ours)
-            region, bound = self._allowed(dims if len(dims) > 1 else [curve.d for curve in ours])
+            region, bound = self._allowed(dims if len(dims) > 1 else [curve.d for curve in ours], theories)
+            if self.theory and region == Region():
+                evidence = nothing(f"{self.label} offers no theory of N* on {self.task}")
             return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, found[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
@@ -78,14 +90,21 @@ class ExponentClaim(Bounded):
     def _limit(self) -> str:
         return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
-    def _allowed(self, dims: Sequence[int]) -> tuple[Region, str]:
-        """The region that the claim allows, in numbers and in words; ``dims`` are those of the fit, if there is one."""
-        if self.harmonics is None or self.tolerance is None:
+    def _allowed(self, dims: Sequence[int], theories: Theories) -> tuple[Region, str]:
+        """The region that the claim allows, in numbers and in words; ``dims`` are those of the fit, if there is one.
+
+        Without bounds where theory or the fit gives none.
+        """
+        if self.tolerance is None:
             return self.region, self.bound
-        words = f"within {short(self.tolerance)} of that of B(d, {self.harmonics})"
-        if len(dims) < 2:
+        if self.harmonics is None:
+            words = f"within {short(self.tolerance)} of that of its theory"
+            slope = expected_exponent(theories, self.task, self.label, self.level, dims)
+        else:
+            words = f"within {short(self.tolerance)} of that of B(d, {self.harmonics})"
+            slope = harmonics_slope(dims, self.harmonics)
+        if math.isnan(slope):
             return Region(), words
-        slope = harmonics_slope(dims, self.harmonics)
         region = Region(slope - self.tolerance, slope + self.tolerance)
         return region, f"{words}, {slope:.3g} over d = {dims[0]}..{dims[-1]}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
@@ -9,13 +10,17 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
-from bfc_bench.analysis.claims.measures import Point, failures, locate, measure
-from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.measures import Point, failures, ill_behaved, locate, measure
+from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.power_law import MIN_SIZES, curve_fits
+from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
+
+TINY = 1e-12
+"""Weight below which a task does not enter a slope: the middle one of three that are evenly spaced."""
 
 
 class SweptTask(Settings):
@@ -29,6 +34,7 @@ class SweptTask(Settings):
 class Slope(Bounded):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
+    With ``level`` it is N*(level) ~ value^s, each replicate's slope known to lie in a range where its N* are.
     With ``task`` in the place of ``sweep`` it is the exponent in n of metric ~ c + a n^s, from a fit per replicate.
     Only replicates with a value on every task count. Errors in parts of the target, estimates that may be negative,
     have no logarithm and so no slope: a claim about theirs is undecided.
@@ -45,6 +51,7 @@ class Slope(Bounded):
     n: Size | None = None
     """The largest of each task by default."""
     metric: MetricName = "nmse"
+    level: Positive | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:
@@ -54,6 +61,8 @@ class Slope(Bounded):
             )
         if self.task is not None and self.n is not None:
             raise ValueError(f"n does not go with task, whose sizes are all used. Got n = {self.n}")
+        if self.level is not None and (self.task is not None or self.n is not None):
+            raise ValueError("level, whose N* is compared between the tasks of a sweep, goes with neither task nor n")
         if self.sweep is not None and len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
         if self.at_most is None and self.at_least is None:
@@ -76,12 +85,16 @@ class Slope(Bounded):
             return self._against_n(rows, self.task)
         points = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
         values = [point.value for point in self.sweep or ()]
+        what, found = f"{in_words(self.metric)} of {self.label}", self._evidence
+        if self.level is not None:
+            what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
+            points, found = [Point(at.task, at.d, None) for at in points], self._evidence_of_sizes
         where = "; ".join(dict.fromkeys(at.size or at.task for at in points))
         statement = (
-            f"The {in_words(self.metric)} of {self.label} scales with {self.against}, {short(min(values))} to "
-            f"{short(max(values))}, to a power of {self.bound} ({where})."
+            f"The {what} scales with {self.against}, {short(min(values))} to {short(max(values))}, to a power of "
+            f"{self.bound} ({where})."
         )
-        return self.verdict(statement, self.region, self._evidence(rows, points), log=False)
+        return self.verdict(statement, self.region, found(rows, points), log=False)
 
     def _against_n(self, rows: Sequence[Row], task: str) -> Verdict:
         at = locate(rows, task, self.labels, self.d, None)
@@ -114,9 +127,41 @@ class Slope(Bounded):
         found = [measure(rows, self.label, self.metric, at) for at in points]
         if missing := [s.problem for s in found if not s.values]:
             return nothing("; ".join(missing))
-        log_values = np.log([point.value for point in self.sweep or ()])
         complete = sorted(set.intersection(*(set(s.values) for s in found)))
-        slopes = [np.polyfit(log_values, [s.values[replicate] for s in found], 1)[0] for replicate in complete]
+        slopes = [float(self._weights @ [s.values[replicate] for s in found]) for replicate in complete]
         unsure = any(s.failed or s.floored for s in found)
         notes = [note for s in found for note in s.notes]
         return evidence(slopes, open_below=unsure, open_above=unsure, notes=notes)
+
+    @property
+    def _weights(self) -> np.ndarray:
+        """w with slope = sum_i w_i y_i, least squares of y on the logarithms of the swept values."""
+        x = np.log([point.value for point in self.sweep or ()])
+        centred = x - x.mean()
+        return np.asarray(centred / (centred @ centred))
+
+    def _evidence_of_sizes(self, rows: Sequence[Row], points: Sequence[Point]) -> Evidence:
+        """Where N* is a range its ends give those of the slope; where it is censored that side of the slope is open."""
+        curves = [curves_of(rows, self.label, at.task, self.metric, at.d) for at in points]
+        if missing := [str(at) for at, curve in zip(points, curves, strict=True) if not curve]:
+            return nothing(f"{self.label} has no {self.metric} on {'; '.join(missing)}")
+        found = [crossings(curve, self.level or math.nan) for (curve,) in curves]
+        bounds = [{crossing.replicate: crossing.log_bounds for crossing in at} for at in found]
+        kept = np.abs(self._weights) > TINY
+        weights = self._weights[kept]
+        ranges = []
+        for replicate in sorted(set.intersection(*(set(at) for at in bounds))):
+            lower, upper = np.array([at[replicate] for at in bounds]).T[:, kept]
+            rising = weights > 0
+            ranges.append((weights @ np.where(rising, lower, upper), weights @ np.where(rising, upper, lower)))
+        known = [(lo, hi) for lo, hi in ranges if math.isfinite(lo) or math.isfinite(hi)]
+        below, above = (any(math.isinf(ends[i]) for ends in ranges) for i in (0, 1))
+        failed = any(bool(curve.failures.any()) for (curve,) in curves)
+        censored = [f"{len(ranges) - sum(math.isfinite(hi - lo) for lo, hi in ranges)} of {len(ranges)} are censored"]
+        return evidence_of_ranges(
+            [hi if math.isinf(lo) else lo for lo, hi in known],
+            [lo if math.isinf(hi) else hi for lo, hi in known],
+            open_below=below or failed,
+            open_above=above or failed,
+            notes=(*failures(curve for (curve,) in curves), *censored * (below or above), *ill_behaved(*found)),
+        )

@@ -172,11 +172,18 @@ class Verdict:
     """Of the replicates, the value that speaks most against the claim; a mean hides it."""
     but: str = ""
     """What a reader must know before the verdict is quoted; empty where it is plain."""
+    sanity: bool = False
+    """Whether the claim could fail only if the program were wrong."""
 
     @property
     def words(self) -> str:
         """The verdict as it must be quoted: ``supported``, or ``supported, but the worst replicate ...``."""
-        return f"{self.verdict}, but {self.but}" if self.but else self.verdict
+        return ", ".join(filter(None, (self.verdict, self.aside)))
+
+    @property
+    def aside(self) -> str:
+        """What belongs beside the verdict: ``a sanity check``, ``but the worst replicate ...``, or nothing."""
+        return ", ".join(["a sanity check"] * self.sanity + [f"but {self.but}"] * bool(self.but))
 
     @property
     def sign(self) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import factorial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bfc_bench.tasks.base import Float, Inputs, Law, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, constant_squares
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
+
+CENTRED = frozenset({"gaussian", "hypercube", "uniform"})
+"""Laws of independent coordinates: where their mean is 0 a product of different ones is orthogonal to all else."""
 
 
 class HardKernel(Target):
@@ -40,20 +44,49 @@ class HardKernel(Target):
         """G_1 = x^2 - E[x^2] must not vanish."""
         return constant_squares(inputs)
 
-    def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
+    def draw(self, rng: np.random.Generator, law: Law) -> HardKernelTeacher:
         """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""
         p = self.sparsity
         _, *above = widest_skips(len(self.alphas) + 1)
         weights = [
             {j: self._row(rng, law.d) if j < 2 else np.ones((1, 1)) for j in skips} for skips in ([0, 1], *above)
         ]
-        teacher = DensenetTeacher(weights, self.alphas, law.square_mean)
-        support = np.flatnonzero(weights[0][0]).tolist()
-        teacher.facts = {**teacher.facts, "support": support, "top_coefficient": factorial(p) / p ** (p / 2)}
-        return teacher
+        support = np.flatnonzero(weights[0][0])
+        return HardKernelTeacher(weights, self.alphas, law, support.tolist(), factorial(p) / p ** (p / 2))
 
     def _row(self, rng: np.random.Generator, d: int) -> Float:
         """A uniform element of S_p, (1, d)."""
         row = np.zeros((1, d))
         row[0, rng.choice(d, size=self.sparsity, replace=False)] = self.sparsity**-0.5
         return row
+
+
+class HardKernelTeacher(DensenetTeacher):
+    """G* with its hard term, ``alphas[-1] top_coefficient`` prod_{i in support} x_i, as the part ``product``."""
+
+    def __init__(
+        self,
+        weights: list[dict[int, Float]],
+        alphas: tuple[float, ...],
+        law: Law,
+        support: list[int],
+        top_coefficient: float,
+    ) -> None:
+        super().__init__(weights, alphas, law.square_mean)
+        self.facts: dict[str, Any] = {**self.facts, "support": support, "top_coefficient": top_coefficient}
+        self.is_part = law.inputs.kind in CENTRED and not getattr(law.inputs, "mean", 0.0)
+
+    def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
+        """The error in the product over the product's variance, {"product": 1.0} for what knows nothing of it.
+
+        Of F - G* the component c along the product prod x_i, (c / c*)^2, from the mean over all pairs of points i != j:
+        unbiased, of standard deviation about 2 sqrt(v) |c / c*| + sqrt(2) v, v = E(F - G*)^2 / (m c*^2 E[prod x_i^2]).
+        Empty where the coordinates of x are not independent or not centred.
+        """
+        if not self.is_part:
+            return {}
+        support, m = self.facts["support"], len(x)
+        terms = (prediction - self(x)) * np.prod(x[:, support], axis=1)
+        pairs = (terms.sum() ** 2 - terms @ terms) / (m * (m - 1))
+        size = self.alphas[-1] * self.facts["top_coefficient"] * np.prod(self.square_mean[support])
+        return {"product": float(pairs / size**2)}
