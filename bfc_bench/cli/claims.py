@@ -39,7 +39,7 @@ def claims(
     elif verdicts:
         _print_table(verdicts)
     else:
-        typer.echo(f"{suite} declares no claim; see docs/claims.md.")
+        typer.echo(f"{suite} declares no claim; see docs/claim-kinds.md.")
 
 
 def _print_table(verdicts: list[Verdict]) -> None:

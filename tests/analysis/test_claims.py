@@ -318,6 +318,86 @@ def test_the_estimate_is_measured_over_theory():
     assert verdict(claim, cells("a", [0.04, 0.05, 0.05, None])).verdict == "undecided"
 
 
+SIZES = {"kind": "slope", "label": "a", "sweep": [{"task": t, "value": v} for t, v in SWEEP.items()], "level": 0.1}
+
+
+def swept_curves(power, size=200.0, sd=0.05):
+    factors = spread("swept sizes", sd=sd)
+    return [
+        replace(row, task=task, cell=f"{task}-{row.cell}")
+        for task, value in SWEEP.items()
+        for row in curve("a", size * value**power * factors)
+    ]
+
+
+@pytest.mark.parametrize(("at_most", "word"), [(1.2, "supported"), (0.8, "contradicted")])
+def test_the_slope_of_sample_sizes_over_tasks_is_that_of_n_star(at_most, word):
+    found = verdict({**SIZES, "at_most": at_most}, swept_curves(1.0, 2000.0))
+    assert found.verdict == word
+    assert found.estimate == pytest.approx(1.0, abs=0.05)
+    assert found.statement == (
+        "The number of samples that a needs to reach NMSE ≤ 0.1 scales with the swept number, 0.1 to 1, to a power of "
+        f"at most {at_most} (d = 20)."
+    )
+
+
+def test_a_slope_of_sharp_drops_knows_its_sizes_up_to_a_step():
+    """Errors that drop within one step of 2: N* is known up to that, the slope up to log 2 / log 10 on either side."""
+    rows = [
+        cell("a", r, 1e-7 if n >= 2000 * value else 1.0, task=task, n=n)
+        for task, value in SWEEP.items()
+        for r in range(4)
+        for n in GRID
+    ]
+    found = verdict({**SIZES, "at_most": 2}, rows)
+    assert found.lo <= 1.0 <= found.hi
+    assert found.hi - found.lo >= math.log(2) / math.log(10)
+    assert found.verdict == "supported"
+
+
+def test_sizes_beyond_the_tested_ones_open_the_side_that_they_may_move_the_slope_to():
+    rows = swept_curves(1.0, 60000.0)
+    found = verdict({**SIZES, "at_most": 2}, rows)
+    assert (found.verdict, found.hi) == ("undecided", math.inf)
+    assert "are censored" in found.note
+    assert verdict({**SIZES, "at_least": 0.2}, rows).verdict == "supported"
+    assert "a has no nmse on a1" in verdict({**SIZES, "at_most": 2}, [r for r in rows if r.task != "a1"]).note
+
+
+def theory_of_power(power):
+    return {("t", d, "a"): Theory(lambda n, d=d: 1 / (1 + 9 * (n / (640 * (d / 15) ** power)) ** 3), "f") for d in DIMS}
+
+
+@pytest.mark.parametrize(("power", "word"), [(2.0, "supported"), (3.0, "contradicted")])
+def test_an_exponent_is_judged_by_that_of_the_theory_over_the_same_dimensions(power, word):
+    claim = {"kind": "exponent", "label": "a", "task": "t", "theory": True, "tolerance": 0.4}
+    (parsed,) = parse_claims(suite(claim), "s.toml")
+    rows = [x for d in DIMS for x in curve("a", 640 * (d / 15) ** 2 * spread(f"theory {d}", sd=0.05), d)]
+    found = parsed.judge_beside(rows, theory_of_power(power))
+    assert found.verdict == word
+    assert f"within 0.4 of that of its theory, {power:g} over d = 8..27" in found.statement
+    missing = parsed.judge_beside(rows, {})
+    assert (missing.verdict, missing.note) == ("undecided", "a offers no theory of N* on t")
+
+
+def test_a_sanity_check_is_marked_wherever_its_verdict_is_quoted():
+    claim = {"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "sanity": True}
+    found = verdict(claim, cells("a", [1e-9, 1e-9, 1.1e-9, 50.0, 1e-9]))
+    assert found.words == "supported, a sanity check, but the worst replicate, 50, is 50 times beyond the bound"
+    assert verdict({**claim, "sanity": False}, cells("a", [0.1, 0.2, 0.15])).words == "supported"
+
+
+def test_facts_of_a_fit_are_read_however_deep_they_lie():
+    rows = [
+        cell("a", r, 0.1, chosen={"info": {"weight_alignment": {"layer2": {"W2": value}}}})
+        for r, value in enumerate([0.95, 0.96, 0.97])
+    ]
+    metric = "chosen.info.weight_alignment.layer2.W2"
+    found = verdict({"kind": "reaches", "label": "a", "task": "t", "at_least": 0.9, "metric": metric}, rows)
+    assert found.verdict == "supported"
+    assert found.statement == "The weight_alignment.layer2.W2 of a is at least 0.9 (t, d = 20, n = 400)."
+
+
 # --- the rule ---
 
 
@@ -683,6 +763,10 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({"kind": "exponent", "label": "a", "task": "t", "below": "b", "at_most": 2}, "and only one"),
         ({"kind": "slope", "label": "a", "sweep": SWEPT[:1], "at_most": 2}, "sweep must have at least 2 items"),
         ({"kind": "slope", "label": "a", "sweep": [SWEPT[0]] * 2, "at_most": 2}, "2 different values"),
+        ({"kind": "slope", "label": "a", "task": "t", "level": 0.1, "at_most": 2}, "level"),
+        ({"kind": "exponent", "label": "a", "task": "t", "theory": True}, "need a tolerance"),
+        ({"kind": "exponent", "label": "a/s", "task": "t", "theory": True, "tolerance": 1}, "nmse of a learner"),
+        ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "metric": "chosen.info."}, "chosen.info.NAME"),
         ({"kind": "slope", "label": "a", "sweep": [{"task": "a9", "value": 1}, SWEPT[0]], "at_most": 2}, "task 'a9'"),
         ({"kind": "unchanged", **S2, "tolerance": -1}, "tolerance must be greater than or equal to 0"),
         ({"kind": "precedes", "label": "a", "task": "t", "first": {"level": 1}, "then": {"levels": 1}}, "levels"),
@@ -701,13 +785,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_kind_is_documented_by_an_example_that_parses():
-    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "claims.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "claim-kinds.md").read_text(), re.DOTALL)
     examples = [tomllib.loads(block) for block in blocks]
     examples = [claim for example in examples for claim in example.get("claim", [example])]
     labels = ("quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2", "ntk-raw")
     entries = [{**claim, "id": f"example-{i}"} for i, claim in enumerate(examples)]
     described = suite(*entries, learners=labels, tasks=("uniform", "alpha-01", "alpha-03", "alpha-1", "degree-4"))
-    assert {claim.kind for claim in parse_claims(described, "docs/claims.md")} == set(KINDS)
+    assert {claim.kind for claim in parse_claims(described, "docs/claim-kinds.md")} == set(KINDS)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "suites").glob("*.toml")), ids=lambda path: path.stem)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
+from bfc_bench.tasks.base import ScaledTeacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.hard_poly import HardPoly
 
@@ -149,3 +151,44 @@ def test_bad_options_name_their_field_and_range(target, options, message):
 def test_there_are_two_theorems():
     with pytest.raises(UsageError, match=r"^here: theorem must be 'I.6' or 'I.7'. Got 'I.1'"):
         HardPoly.parse({"alphas": [1.0], "theorem": "I.1"}, "here")
+
+
+def product_of(teacher, x):
+    facts = teacher.facts
+    return facts["alphas"][-1] * facts["top_coefficient"] * np.prod(x[:, facts["support"]], axis=1)
+
+
+@pytest.mark.parametrize("inputs", [Gaussian(), Uniform(), Hypercube()], ids=lambda inputs: inputs.kind)
+def test_the_error_in_the_product_is_that_of_the_product_alone(inputs):
+    law = inputs.law(np.random.default_rng(0), D)
+    teacher = HardKernel(alphas=ALPHAS[:1]).draw(np.random.default_rng(1), law)
+    x = law.sample(np.random.default_rng(2), 20_000)
+    exact, product = teacher(x), product_of(teacher, x)
+    errors = {
+        "nothing is missing": (exact, 0.0),
+        "the product is missing": (exact - product, 1.0),
+        "half of it is missing": (exact - 0.5 * product, 0.25),
+        "everything is missing": (np.zeros(len(x)), 1.0),
+        "everything but the product is missing": (product, 0.0),
+    }
+    for what, (prediction, expected) in errors.items():
+        assert teacher.part_errors(x, prediction)["product"] == pytest.approx(expected, abs=0.15), what
+
+
+def test_the_error_in_the_product_is_unbiased():
+    law, teacher = draw(HardKernel(alphas=ALPHAS[:2]))
+    found = []
+    for seed in range(400):
+        x = law.sample(np.random.default_rng(seed), 500)
+        found.append(teacher.part_errors(x, teacher(x) - 0.3 * product_of(teacher, x))["product"])
+    assert np.mean(found) == pytest.approx(0.09, abs=4 * np.std(found) / 20)
+
+
+def test_there_is_no_part_where_products_are_not_orthogonal_to_the_rest():
+    law = Gaussian(mean=1.0).law(np.random.default_rng(0), D)
+    teacher = HardKernel(alphas=ALPHAS[:1]).draw(np.random.default_rng(1), law)
+    x = law.sample(np.random.default_rng(2), 10)
+    assert teacher.part_errors(x, np.zeros(10)) == {}
+    law, teacher = draw(HardKernel(alphas=ALPHAS[:1]))
+    scaled = ScaledTeacher(teacher, 3.0)
+    assert scaled.part_errors(x, np.zeros(10)) == pytest.approx(teacher.part_errors(x, np.zeros(10)))

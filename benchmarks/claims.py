@@ -1,0 +1,175 @@
+"""``python -m benchmarks.claims``: what the suites say of every statement of the papers, from stores of several seeds;
+Markdown, docs/claims.md.
+
+Statements and the claims that test them are in ``statements.toml`` beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from bfc_bench import open_store
+from bfc_bench.analysis.claims import Verdict
+from bfc_bench.config import Settings
+from bfc_bench.errors import StoreError
+from bfc_bench.report.tables import with_interval
+from bfc_bench.stored_suite import OpenStore, StoredSuite
+
+STATEMENTS = Path(__file__).with_name("statements.toml")
+INTRODUCTION = """\
+# What the suites found
+
+Made by `python -m benchmarks.claims {stores}` from stores that `bfc-bench run SUITE --set seed=SEED` filled, one per
+seed. [Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone, and `undecided`
+means that the interval reaches across the bound. \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided, -
+not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong."""
+
+
+class Statement(Settings):
+    """What a paper says, and the claims ``SUITE/ID`` that test it or why none does."""
+
+    source: str
+    says: str
+    claims: tuple[str, ...] = ()
+    not_shown: str = ""
+
+    @model_validator(mode="after")
+    def _either(self) -> Statement:
+        if bool(self.claims) == bool(self.not_shown):
+            raise ValueError("claims or not_shown is required, and only one")
+        return self
+
+
+class Statements(Settings):
+    """The file."""
+
+    statement: Annotated[tuple[Statement, ...], Field(min_length=1)]
+    remarks: dict[str, str] = {}
+    """What is known of a claim ``SUITE/ID`` beyond its numbers; shown where it is not simply supported."""
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Every claim that tests something."""
+        return tuple(claim for statement in self.statement for claim in statement.claims)
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Their suites, in the order of the statements."""
+        return tuple(dict.fromkeys(claim.partition("/")[0] for claim in self.claims))
+
+    @model_validator(mode="after")
+    def _about_claims(self) -> Statements:
+        if unknown := set(self.remarks) - set(self.claims):
+            raise ValueError(f"remarks must be about claims of the statements. Got {', '.join(sorted(unknown))}")
+        return self
+
+
+def read_statements(path: Path = STATEMENTS) -> Statements:
+    """What the file says."""
+    return Statements.parse(tomllib.loads(path.read_text()), path.name)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the page of the stores, one per seed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description=__doc__)
+    parser.add_argument(
+        "stores", type=Path, nargs="+", metavar="STORE", help="one per seed, with the runs of the suites"
+    )
+    paths = parser.parse_args(arguments).stores
+    with ExitStack() as stack:
+        try:
+            stores = [stack.enter_context(open_store(path)) for path in paths]
+        except StoreError as error:
+            parser.error(str(error))
+        print(page(read_statements(), stores, " ".join(path.name for path in paths)))
+    return 0
+
+
+def page(known: Statements, stores: Sequence[OpenStore], names: str) -> str:
+    """The page of stores with these ``names``: what is not supported, statement by statement, then every claim."""
+    held = [{suite: _stored(store, suite) for suite in known.suites} for store in stores]
+    verdicts: list[dict[str, Verdict]] = [
+        {f"{suite}/{v.id}": v for suite, stored in of.items() if stored for v in stored.claims()} for of in held
+    ]
+    seeds = [", ".join(sorted({str(s.suite.seed) for s in of.values() if s})) for of in held]
+    parts = [
+        INTRODUCTION.format(stores=names, seeds=" and ".join(seeds)),
+        *_exceptions(verdicts, known.remarks),
+        "## Statement by statement\n\n" + _statements(known.statement, verdicts),
+        *(_suite(suite, [of[suite] for of in held], seeds, verdicts) for suite in known.suites),
+    ]
+    return "\n\n".join(parts)
+
+
+def _stored(store: OpenStore, suite: str) -> StoredSuite | None:
+    return store[suite] if suite in {name.partition("@")[0] for name in store} else None
+
+
+def _signs(name: str, verdicts: Sequence[Mapping[str, Verdict]]) -> str:
+    return "".join(of[name].sign if name in of else "-" for of in verdicts)
+
+
+def _exceptions(verdicts: Sequence[Mapping[str, Verdict]], remarks: Mapping[str, str]) -> Iterator[str]:
+    """What is not simply supported, each with the numbers of every seed."""
+    names = list(dict.fromkeys(name for of in verdicts for name in of))
+    words = {name: [of[name].verdict for of in verdicts if name in of] for name in names}
+    groups = {
+        "Contradicted": [name for name in names if set(words[name]) == {"contradicted"}],
+        "Undecided": [name for name in names if set(words[name]) == {"undecided"}],
+        "Seeds disagree": [name for name in names if len(set(words[name])) > 1],
+    }
+    for title, chosen in groups.items():
+        lines = [f"## {title}", ""]
+        for name in chosen:
+            found = [of[name] for of in verdicts if name in of]
+            numbers = " and ".join(f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}" for v in found)
+            remark = f" {remarks[name]}" if name in remarks else ""
+            lines.append(f"- `{name}` ({found[0].source}): {found[0].statement} Found {numbers}.{remark}")
+        yield "\n".join(lines if chosen else [*lines, "None."])
+
+
+def _statements(known: Sequence[Statement], verdicts: Sequence[Mapping[str, Verdict]]) -> str:
+    lines = ["| statement | what it says | claims |", "|---|---|---|"]
+    for statement in known:
+        claims = ", ".join(f"`{name}` {_signs(name, verdicts)}" for name in statement.claims)
+        lines.append(f"| {statement.source} | {statement.says} | {claims or 'none: ' + statement.not_shown} |")
+    return "\n".join(lines)
+
+
+def _suite(
+    suite: str, held: Sequence[StoredSuite | None], seeds: Sequence[str], verdicts: Sequence[Mapping[str, Verdict]]
+) -> str:
+    """A line per claim of the suite, with the verdict and the numbers of every seed."""
+    made = [f"{seed}: {_made(stored)}" for seed, stored in zip(seeds, held, strict=True) if stored]
+    if not made:
+        return f"## {suite}\n\nNot run."
+    names = list(dict.fromkeys(name for of in verdicts for name in of if name.partition("/")[0] == suite))
+    lines = [
+        f"| claim | source | claimed | {' | '.join(f'seed {seed}' for seed in seeds)} |",
+        "|---|---|---|" + "---|" * len(seeds),
+    ]
+    for name in names:
+        of = [found.get(name) for found in verdicts]
+        first = next(v for v in of if v)
+        aside = ", a sanity check" if first.sanity else ""
+        cells = [f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}, R = {v.replicates}" if v else "-" for v in of]
+        lines.append(f"| `{first.id}`{aside} | {first.source} | {first.region} | {' | '.join(cells)} |")
+    return f"## {suite}\n\n" + "\n".join(lines) + f"\n\nSeed {'; seed '.join(made)}."
+
+
+def _made(stored: StoredSuite) -> str:
+    """Cells, CPU time and machine of the runs behind a suite's rows."""
+    rows = stored.rows()
+    seconds = sum(row.fit_cpu_seconds or 0.0 for row in rows)
+    return f"{len(rows)} cells, {seconds:.0f} s of fitting"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
