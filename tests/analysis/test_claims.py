@@ -673,6 +673,17 @@ def test_a_side_that_never_gets_there_is_replaced_by_its_bound_and_never_contrad
     assert late.estimate > 0.5
 
 
+def test_a_bound_on_a_ratio_is_known_up_to_the_step_in_which_the_better_side_drops():
+    """All replicates drop in one step of 2 and the others never: the ratio is below that step, not without variance."""
+    ours = [cell("a", r, 1e-7 if n >= 300 else 1.0, n=n) for r in range(5) for n in GRID]
+    theirs = [cell("b", r, 1.0, n=n) for r in range(5) for n in GRID]
+    claim = {"kind": "beats", "label": "a", "against": "b", "task": "t", "level": 0.1, "factor": 10}
+    found = verdict(claim, ours + theirs)
+    assert (found.verdict, found.lo) == ("supported", 0.0)
+    assert 160 / GRID[-1] < found.hi < 2 * 320 / GRID[-1]
+    assert "5 of 5 replicates are censored" in found.note
+
+
 def test_a_side_that_never_gets_there_cannot_be_supported():
     found = verdict(SAMPLES, [*curve("a", [1e6] * 5), *curve("b", 5000 * spread("b"))])
     assert found.verdict == "contradicted"

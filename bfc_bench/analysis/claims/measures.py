@@ -135,7 +135,7 @@ def crossing_ratio(
 ) -> Evidence:
     """The mean of log(N*_a / N*_b), a bound in the place of what is censored, which leaves that side open.
 
-    Where the curves give ranges the ratio lies in one.
+    Where the curves give ranges the ratio, or the bound on it, lies in one.
 
     ``failed``: whether cells of a and of b gave no value, so that their N* may be any amount larger.
     """
@@ -144,12 +144,13 @@ def crossing_ratio(
     for crossing in a:
         if crossing.replicate in bounds_b:
             (lo_a, hi_a), (lo_b, hi_b) = crossing.log_bounds, bounds_b[crossing.replicate]
-            lo, hi = lo_a - hi_b, hi_a - lo_b
-            below, above = below + math.isinf(lo), above + math.isinf(hi)
-            if math.isinf(lo) and math.isinf(hi):
+            is_below, is_above = math.isinf(lo_a) or math.isinf(hi_b), math.isinf(hi_a) or math.isinf(lo_b)
+            below, above = below + is_below, above + is_above
+            if is_below and is_above:
                 unknown += 1
             else:
-                ranges.append((hi if math.isinf(lo) else lo, lo if math.isinf(hi) else hi))
+                (lo_a, hi_a), (lo_b, hi_b) = _finite(lo_a, hi_a), _finite(lo_b, hi_b)
+                ranges.append((lo_a - hi_b, hi_a - lo_b))
     censored = [f"{below + above - unknown} of {len(ranges) + unknown} replicates are censored"] * bool(below or above)
     return evidence_of_ranges(
         [lo for lo, _ in ranges],
@@ -158,6 +159,11 @@ def crossing_ratio(
         open_above=above > 0 or failed[0],
         notes=(*notes, *censored, *ill_behaved(a, b)),
     )
+
+
+def _finite(lo: float, hi: float) -> tuple[float, float]:
+    """A range; where one end is infinite, the other end as a point."""
+    return (hi if math.isinf(lo) else lo, lo if math.isinf(hi) else hi)
 
 
 def ill_behaved(*found: Sequence[Crossing]) -> tuple[str, ...]:
