@@ -103,8 +103,8 @@ class KernelRidge(RidgeLearner):
         """
         if self.with_squares or not task.degrees or self.skip(task, n):
             return None
-        missing = _missing(self.model_copy(update={"ridge": 1.0}))
-        who = f"kernel-ridge with kernel = {self.kernel!r} on x alone"
+        missing = missing_on_the_sphere(self.model_copy(update={"ridge": 1.0}))
+        who = f"{self.name} with kernel = {self.kernel!r} on x alone"
         remedy = "set with_squares = true or take another kernel"
         return parity_caution(who, lambda degree: degree not in missing, task, remedy)
 
@@ -115,7 +115,7 @@ class KernelRidge(RidgeLearner):
 
 
 @lru_cache(maxsize=64)
-def _missing(learner: KernelRidge) -> frozenset[int]:
+def missing_on_the_sphere(learner: KernelRidge) -> frozenset[int]:
     """Degrees that the kernel lacks on the sphere, from its values along a great circle."""
     import torch
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from bfc_plugins.kernels.kernel_ridge import KernelRidge, missing_on_the_sphere
 from pydantic import Field
 
-from bfc_bench.learner import Capabilities, Context, Cost, Data
+from bfc_bench.learner import Capabilities, Context, Cost, Data, TaskFacts
+from bfc_bench.toolkit.parity import parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 if TYPE_CHECKING:
@@ -67,6 +69,18 @@ class RandomFeatures(RidgeLearner):
             self.map, self.features, p, gamma, degree=self.degree, coef0=self.coef0, seed=ctx.seed, like=x
         )
         return FeatureSpace(feature_map, Squares(mean) if self.with_squares else None, {"gamma": gamma})
+
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """Degrees of the target that no feature has on the sphere, where the input is x alone: those of the limit."""
+        if self.with_squares or not task.degrees or self.skip(task, n):
+            return None
+        kernel: dict[str, Any] = {"fourier": {"kernel": "rbf"}, "relu": {"kernel": "nngp"}}.get(
+            self.map, {"kernel": "poly", "degree": self.degree, "coef0": self.coef0}
+        )
+        missing = missing_on_the_sphere(KernelRidge(ridge=1.0, with_squares=False, **kernel))
+        who = f"{self.name} with map = {self.map!r} on x alone"
+        remedy = "set with_squares = true or take another map"
+        return parity_caution(who, lambda degree: degree not in missing, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
         """Features, their products, and a factor (n <= D) or an eigendecomposition (n > D)."""

@@ -51,6 +51,10 @@ class SequentialKernel(KernelRidge):
     folds: Annotated[int, Field(ge=2)] = 5
     """Of out-of-fold predictions. Point i is in fold i mod ``folds``: folds of nested samples are nested."""
 
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """That of ``kernel-ridge``, for a single round: products of x and what a round adds have other degrees."""
+        return super().caution(task, n) if self.rounds == 1 else None
+
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs that are prefixes of one sample, round by round.

@@ -10,7 +10,8 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.random_features import RandomFeatures
 
 from bfc_bench.errors import BenchError, UsageError
-from bfc_bench.learner import Context, Data, Failure, Job
+from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.feature_maps import make_map
 from bfc_bench.toolkit.function_space import solve_dual, solve_primal
@@ -181,3 +182,30 @@ def test_predictor_can_be_copied_and_pickled():
 def test_bad_options_are_named(options, words):
     with pytest.raises(UsageError, match=words):
         RandomFeatures.parse(options, "suite: learner")
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ({"map": "relu"}, {3, 5}),
+        ({"map": "fourier"}, set()),
+        ({"map": "polynomial", "degree": 3}, {4, 5}),
+        ({"map": "polynomial", "degree": 3, "coef0": 0.0}, {2, 4, 5}),
+    ],
+    ids=str,
+)
+def test_degrees_that_no_feature_has_are_a_caution_and_are_not_learned(options, missing):
+    """On the sphere in 3 dimensions, where 600 points and 300 features are many."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1600, 3))
+    x = torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
+    ctx = Context(square_mean=np.full(3, 1 / 3))
+    learner = RandomFeatures(features=300, ridge=1e-6, with_squares=False, **options)
+    for k in range(1, 6):
+        y = zonal(3, k, x[:, 0].numpy())
+        facts = TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", 3, 0, (k,))
+        train = Data(sample=f"s{k}", n=600, d=3, x=x[:600], y=torch.from_numpy(y[:600]))
+        error = np.mean((learner.fit(train, ctx).predict(x[600:]).numpy() - y[600:]) ** 2) / np.var(y[600:])
+        assert (f"no part of degree {k}" in (learner.caution(facts, 600) or "")) == (k in missing), k
+        assert (error > 0.9) == (k in missing), (k, error)
+        assert RandomFeatures(**options).caution(facts, 600) is None, "with squares"

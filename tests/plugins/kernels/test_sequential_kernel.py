@@ -179,3 +179,12 @@ def test_cost_counts_rounds_and_folds():
 def test_bad_options_are_named(options, words):
     with pytest.raises(UsageError, match=words):
         SequentialKernel.parse(options, "suite: learner")
+
+
+def test_a_parity_trap_is_that_of_one_round_alone():
+    """Later rounds see products of x and of an even function of x, which are odd."""
+    facts = TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", 8, 0, (3,))
+    trapped = SequentialKernel(kernel="ntk", with_squares=False, rounds=1).caution(facts, 100)
+    assert trapped is not None
+    assert "sequential-kernel with kernel = 'ntk' on x alone has no part of degree 3" in trapped
+    assert SequentialKernel(kernel="ntk", with_squares=False, rounds=2).caution(facts, 100) is None
