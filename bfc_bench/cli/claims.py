@@ -81,6 +81,6 @@ def _print_table(verdicts: list[Verdict]) -> None:
     counts = Counter(verdict.verdict for verdict in verdicts)
     words = ", ".join(f"{counts[word]} {word}" for word in colours)
     checks = sum(verdict.sanity for verdict in verdicts)
-    aside = f" {checks} of them are sanity checks, which say nothing about the theory." if checks else ""
+    aside = f" Sanity checks among them, which say nothing about the theory: {checks}." if checks else ""
     out.print(f"{len(verdicts)} claims: {words}.{aside}", highlight=False)
     out.print(expected_errors(verdicts), highlight=False, soft_wrap=True)
