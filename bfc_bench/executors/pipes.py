@@ -54,12 +54,13 @@ class Inbox:
         return length
 
 
-def send(file: int, message: bytes, patience: float | None = None) -> None:
-    """Write a message. Raises ``OSError`` when nobody is there to read it, or reads none of it for ``patience`` s.
+def send(file: int, *messages: bytes, patience: float | None = None) -> None:
+    """Write messages, at once where there is room, so that their reader wakes once.
 
-    With ``patience`` the pipe must be one whose writing end does not block.
+    Raises ``OSError`` when nobody is there to read them, or reads nothing for ``patience`` s. With ``patience`` the
+    pipe must be one whose writing end does not block.
     """
-    left = memoryview(LENGTH.pack(len(message)) + message)
+    left = memoryview(b"".join(part for message in messages for part in (LENGTH.pack(len(message)), message)))
     room = select.poll()
     room.register(file, select.POLLOUT)
     while left:

@@ -12,13 +12,13 @@ import json
 import multiprocessing
 import os
 import pickle
+import select
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
@@ -116,7 +116,7 @@ class Worker:
         """Hand it a unit. Raises ``OSError`` when it does not take it."""
         self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
         self.allowed = self.asked = 0
-        pipes.send(self._units.fileno(), pickle.dumps(unit.payload), PATIENCE)
+        pipes.send(self._units.fileno(), pickle.dumps(unit.payload), patience=PATIENCE)
 
     def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | Fault]]:
         """Take note of a message; its unit's outcome, where it is one. Raises ``ValueError`` for what is no message."""
@@ -201,6 +201,8 @@ class ProcessPool:
         self._guard = Guard({name: value for name, value in os.environ.items() if not is_credential(name, value)})
         self._queue: deque[Unit] = deque()
         self._workers: list[Worker] = []
+        self._news = select.poll()
+        """Of the workers' messages."""
         self._failed_starts, self._last_death = 0, ""
         self._looked = 0.0
 
@@ -258,10 +260,12 @@ class ProcessPool:
         starting = sum(worker.unit is None for worker in self._workers)
         for _ in range(min(self._jobs - len(self._workers), len(self._queue) - starting)):
             self._workers.append(worker := Worker(self._call, self._prepare))
+            self._news.register(worker.messages, select.POLLIN)
             self._guard.watch(worker.group)
 
     def _end(self, worker: Worker) -> int | None:
         """End a worker and what it started; its exit code, where it had one of its own."""
+        self._news.unregister(worker.messages)
         code = worker.end()
         self._guard.forget(worker.group)
         return code
@@ -271,9 +275,9 @@ class ProcessPool:
 
         A process may end without a word, or hold more than it may.
         """
-        heard = wait([worker.messages for worker in self._workers], TICK)
+        heard = {file for file, _ in self._news.poll(1000 * TICK)}
         if (now := time.monotonic()) - self._looked < TICK:
-            return [worker for worker in self._workers if worker.messages in heard], False
+            return [worker for worker in self._workers if worker.messages.fileno() in heard], False
         self._looked = now
         return list(self._workers), True
 

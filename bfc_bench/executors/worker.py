@@ -50,6 +50,7 @@ def work(
             prepare()
     with contextlib.suppress(EOFError, BrokenPipeError):
         allowance = Allowance()
+        pipes.send(messages.fileno(), READY)
         while _serve(units.fileno(), messages.fileno(), call, allowance):
             pass
 
@@ -105,7 +106,6 @@ def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: A
         nonlocal stays
         stays = False
 
-    pipes.send(messages, READY)
     received = pipes.receive(units)
     unit.ear.clock_starts = lambda: pipes.send(
         messages, CLOCK + json.dumps([time.monotonic(), *allowance.said()]).encode()
@@ -118,7 +118,7 @@ def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: A
         allowance.withdraw()
         answer = RAISED + json.dumps([words(error), _traceback(error)]).encode()
     allowance.withdraw()
-    pipes.send(messages, answer)
+    pipes.send(messages, answer, *([READY] if stays else []))
     return stays
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from pydantic_core import from_json
 
 from bfc_bench.errors import Diverged, words
 from bfc_bench.executors.unit import clock_starts, last_unit, may_take
@@ -24,7 +25,7 @@ from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems
 from bfc_bench.store.row import Row, Status
 from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
-from bfc_bench.tasks.metrics import METRICS, Metric, nmse
+from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.precision import precision_state
 
@@ -159,7 +160,7 @@ def _finish(
         beside |= _label_errors(item, test)
     if beside:
         facts["chosen"]["measured"] = beside
-    facts |= {**measured, "dtype": str(test.dtype), "train_nmse": _train_nmse(item, train)}
+    facts |= {**measured, "dtype": _name(test.dtype), "train_nmse": _train_nmse(item, train)}
     return make_row(item.batch, item.cell, "ok", reason, **facts), ""
 
 
@@ -183,7 +184,7 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         task=cell.task,
         learner=spec.name,
         label=cell.label,
-        options=json.loads(spec.options),
+        options=from_json(spec.options),
         d=cell.d,
         n=cell.n,
         replicate=cell.replicate,
@@ -203,10 +204,10 @@ def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
     """What tuning chose and the learner was told: tuned options, candidates, validation error, oracle facts."""
     if isinstance(choice, Failure):
         return {"candidates": len(item.candidates)}
-    options, spec = choice.learner.options(), item.batch.learners[item.cell.label]
     chosen: dict[str, Any] = {"candidates": choice.candidates}
-    if spec.tuned:
-        chosen["tuned"] = {name: options[name] for name in spec.tuned}
+    if tuned := item.batch.learners[item.cell.label].tuned:
+        options = choice.learner.options()
+        chosen["tuned"] = {name: options[name] for name in tuned}
         chosen["validation_error"] = choice.validation_error
     if oracle := choice.learner.oracle() | item.problem.known(choice.learner.supposes()):
         chosen["oracle"] = sorted(oracle)
@@ -249,7 +250,7 @@ def _errors(item: Work, prediction: np.ndarray) -> dict[str, Any]:
     applying = [metric for metric in item.metrics if kind in metric.labels]
     errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
     for name, error in errors.items():
-        if not np.isfinite(error):
+        if not math.isfinite(error):
             raise Diverged(f"predictions up to {np.abs(prediction).max():.3g} are finite, but their {name} is {error}")
     others: dict[str, float] = {}
     problems: list[str] = []
@@ -275,13 +276,20 @@ def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, dict[str, 
     """Errors of the hidden layers by measure; a layer that a measure is not defined for, or not finite, is left out."""
     learned = predictor.hidden(x) if hidden else {}
     measured = measure_features(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
-    return {name: {k: v for k, v in values.items() if np.isfinite(v)} for name, values in measured.items()}
+    return {name: {k: v for k, v in values.items() if math.isfinite(v)} for name, values in measured.items()}
+
+
+@cache
+def _name(dtype: np.dtype) -> str:
+    return str(dtype)
 
 
 def _train_nmse(item: Work, prediction: Any) -> float | None:
     """Mean squared error on the first training labels over their variance, or None where there is no finite one."""
-    y = item.train.y[:TRAIN_POINTS]
-    if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary" or np.ptp(y) == 0:
+    if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary":
         return None
-    error = nmse(prediction.astype(np.float64), y)
-    return error if np.isfinite(error) else None
+    truth = item.problem.train_truth(min(item.cell.n, TRAIN_POINTS))
+    if truth.constant:
+        return None
+    error = truth.nmse(prediction.astype(np.float64))
+    return error if math.isfinite(error) else None

@@ -21,7 +21,7 @@ from bfc_bench.errors import Diverged, is_ctrl_c, message, words
 from bfc_bench.learner import Failure
 from bfc_bench.run.limits import is_out_of_memory
 from bfc_bench.run.work import Batch
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Row, checked
 from bfc_bench.text import visible
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ def pack(row: Row, trace: str) -> bytes:
     """A row and its traceback as a line of JSON. Raises ``ValueError`` for a row that does not fit the schema."""
     # Numbers are the schema's to check; most other columns of most rows are empty.
     values = {k: plain(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
-    Row.checked(values)
+    checked(values)
     packed = to_json([values, visible(trace, TRACEBACK)])
     if len(packed) > ROW_BYTES:
         raise ValueError(f"a row must take at most {ROW_BYTES / 1e6:g} MB. Got {len(packed) / 1e6:.3g} MB")

@@ -59,4 +59,4 @@ def _copy(x: np.ndarray) -> np.ndarray:
 
 def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
     bits = np.dtype(f"u{y.dtype.itemsize}")
-    return x.shape == y.shape and x.dtype == y.dtype and bool((x.view(bits) == y.view(bits)).all())
+    return x.shape == y.shape and x.dtype == y.dtype and not np.count_nonzero(x.view(bits) != y.view(bits))

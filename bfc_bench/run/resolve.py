@@ -16,7 +16,7 @@ from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.task import Task, build_task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots it would be pickled by Python code, field by field
 class Cell:
     """One point of the grid."""
 

@@ -135,14 +135,14 @@ class Batch:
 
         Tasks that share a teacher share it too, so that nothing else differs between their fits.
         """
-        return seed_of(self.common.seed, _streams(self.tasks[cell.task]), cell.d, cell.replicate, "learner")
+        return _learner_seed(self.common.seed, self.tasks[cell.task], cell.d, cell.replicate)
 
 
 @lru_cache(maxsize=256)
-def _streams(definition: str) -> str:
-    """The name that keys the streams of a task, from its definition."""
+def _learner_seed(seed: int, definition: str, d: int, replicate: int) -> int:
+    """``Batch.seed`` from the suite's seed and the task's definition."""
     task = json.loads(definition)
-    return str(task.get("teacher") or task["name"])
+    return seed_of(seed, str(task.get("teacher") or task["name"]), d, replicate, "learner")
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,9 @@ class Work:
         common, spec = batch.common, batch.learners[cell.label]
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
         candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
-        known = _plugins(extra).metrics
-        learner, metrics = _learner(extra, spec.name, spec.options), tuple(known.get(name) for name in known)
+        learner = _learner(extra, spec.name, spec.options)
         _load(learner.capabilities.arrays[0], common.device)
-        work = cls(batch, cell, problem, learner, candidates, metrics)
+        work = cls(batch, cell, problem, learner, candidates, _metrics(extra))
         _ = work.train, problem.truth, problem.test_hidden, problem.unlabeled  # drawn here, on nobody's time
         return work
 
@@ -177,14 +176,13 @@ class Work:
     def context(self, learner: Learner, loans: Loans) -> Context:
         """What the learner may know besides its training points."""
         common, unlabeled, sample = self.batch.common, self.problem.unlabeled, self.problem.sample
-        facts = own({"square_mean": self.problem.square_mean, "oracle": self.problem.facts(learner.oracle())})
         return Context(
             seed=self.batch.seed(self.cell),
             device=common.device,
-            square_mean=facts["square_mean"],
+            square_mean=np.array(self.problem.square_mean),
             unlabeled=None if unlabeled is None else loans.lend("unlabelled inputs", sample, unlabeled),
             margin_column=self.problem.task.labels.margin_column,
-            oracle=facts["oracle"],
+            oracle=own(self.problem.facts(learner.oracle())),
             seconds=common.cell_seconds,
             memory_bytes=common.memory_bytes,
         )
@@ -221,6 +219,12 @@ def _load(kind: ArrayKind, device: str) -> None:
 @lru_cache(maxsize=4)
 def _plugins(extra: Extra) -> Plugins:
     return load_plugins(extra.plugins)
+
+
+@lru_cache(maxsize=4)
+def _metrics(extra: Extra) -> tuple[Metric, ...]:
+    known = _plugins(extra).metrics
+    return tuple(known.get(name) for name in known)
 
 
 @lru_cache(maxsize=256)

@@ -221,8 +221,8 @@ def _not_first(before: list[str], now: list[str]) -> bool:
 
 def _lower(before: tuple[int, int], now: tuple[int, int]) -> bool:
     """Whether a soft limit of the process is nearer than before."""
-    soft, now_soft = (float("inf") if value == resource.RLIM_INFINITY else value for value, _ in (before, now))
-    return now_soft < soft
+    (soft, _), (now_soft, _) = before, now
+    return now_soft != resource.RLIM_INFINITY and (soft == resource.RLIM_INFINITY or now_soft < soft)
 
 
 def _folder() -> str | None:
@@ -248,7 +248,8 @@ def _keep_subnormals(keep: bool) -> None:
 
 
 def _variables() -> dict[bytes, bytes]:
-    return {name: os.environb[name] for name in _NAMES if name in os.environb}
+    held = os.environb._data  # type: ignore[attr-defined]  # what is around it takes ten times as long
+    return {name: held[name] for name in _NAMES if name in held}
 
 
 def _set_variables(before: Mapping[bytes, bytes]) -> None:

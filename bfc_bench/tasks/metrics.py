@@ -47,11 +47,16 @@ class Truth:
 
     def nmse(self, prediction: Float) -> float:
         """``nmse``."""
-        return _mean(self._squares("nmse", prediction)) / self._variance
+        return self._mean_square("nmse", prediction) / self._variance
 
     def trimmed_nmse(self, prediction: Float) -> float:
         """``trimmed_nmse``."""
-        return _mean(self._squares("trimmed_nmse", prediction)[self._kept]) / self._kept_variance
+        return self._mean_square("trimmed_nmse", prediction, trimmed=True) / self._kept_variance
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether all values are equal, where no relative error exists."""
+        return bool(np.ptp(self.target) == 0)
 
     @cached_property
     def _variance(self) -> float:
@@ -66,11 +71,13 @@ class Truth:
     def _kept_variance(self) -> float:
         return _variance(self.target[self._kept])
 
-    def _squares(self, who: str, prediction: Float) -> Float:
+    def _mean_square(self, who: str, prediction: Float, *, trimmed: bool = False) -> float:
+        """E(F - G*)^2."""
         prediction, target = _same_shape(who, prediction, self.target)
+        kept = self._kept if trimmed else slice(None)
         with np.errstate(over="ignore", invalid="ignore"):
-            squares: Float = (prediction - target) ** 2
-        return squares
+            squares = ((prediction - target) ** 2)[kept]
+            return float(squares.sum() / len(squares))
 
 
 def nmse(prediction: Float, target: Float) -> float:
@@ -122,11 +129,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("error_rate", _error_rate, frozenset({"binary"})),
 )
 """The built-in metrics; each has a column of the row."""
-
-
-def _mean(squares: Float) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.mean(squares))
 
 
 def _variance(target: Float) -> float:

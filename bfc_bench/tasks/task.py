@@ -116,6 +116,7 @@ class Problem:
         self.task, self.seed, self.d, self.replicate, self.test_size = task, seed, d, replicate, test_size
         self._train = _Rows(self._train_block)
         self._test = _Rows(self._test_block)
+        self._train_truths: dict[int, Truth] = {}
         self._unlabeled = _Rows(lambda b: (self._shown("unlabeled", b, self._inputs("unlabeled", b)),))
 
     @cached_property
@@ -185,6 +186,12 @@ class Problem:
     def truth(self) -> Truth:
         """``test_y``, for errors against it."""
         return Truth(self.test_y)
+
+    def train_truth(self, n: int) -> Truth:
+        """The first n training labels, for errors against them."""
+        if n not in self._train_truths:
+            self._train_truths[n] = Truth(self._train.first(n)[1])
+        return self._train_truths[n]
 
     @cached_property
     def test_hidden(self) -> Mapping[str, Float]:

@@ -55,7 +55,7 @@ def lose_a_child(file: str) -> bytes:
 def half(_: None) -> bytes:
     """Killed in the middle of its answer."""
 
-    def send(file: int, message: bytes) -> None:
+    def send(file: int, message: bytes, *others: bytes) -> None:
         os.write(file, pipes.LENGTH.pack(len(message)) + message[: len(message) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -64,7 +64,7 @@ def half(_: None) -> bytes:
 
 
 def garbage(_: None) -> bytes:
-    def send(file: int, message: bytes) -> None:
+    def send(file: int, message: bytes, *others: bytes) -> None:
         os.write(file, b"\xff" * 64)
 
     pipes.send = send  # type: ignore[assignment]
@@ -74,7 +74,7 @@ def garbage(_: None) -> bytes:
 def words_of_a_worker(_: None) -> bytes:
     """Says what a worker must not say now."""
     send = pipes.send
-    pipes.send = lambda file, message: send(file, b"?")  # type: ignore[assignment,misc]
+    pipes.send = lambda file, *messages: send(file, b"?")  # type: ignore[assignment,misc]
     return b""
 
 
@@ -169,6 +169,17 @@ def outcomes(pool: ProcessPool, *payloads: tuple[str, Any], seconds: float = 60.
         pool.submit(key, payload, seconds)
     found = dict(pool.outcomes())
     return [found[key] for key in range(len(payloads))]
+
+
+def test_messages_that_are_sent_at_once_come_one_by_one() -> None:
+    reading, writing = os.pipe()
+    inbox, sent = pipes.Inbox(reading), [b"result", b"", b"ready" * 1000]
+    pipes.send(writing, *sent)
+    assert inbox.read()
+    assert list(inbox.messages()) == sent
+    os.close(writing)
+    assert not inbox.read()
+    os.close(reading)
 
 
 @pytest.mark.parametrize("how", DEATHS)
