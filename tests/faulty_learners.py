@@ -679,6 +679,16 @@ class TooManyDigits(Plain):
         return predictor
 
 
+@fault("info is json", "integers must have at most 1024 bits. Got one of 1329")
+class MoreDigitsThanARowTakes(Plain):
+    """Puts a number among the facts that JSON writes and no row takes."""
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.info = {"digits": 10**400}
+        return predictor
+
+
 @fault("hidden features have a row per point", "Got (20, 17)")
 class Transposed(Complete):
     """Gives hidden features with a column per point."""

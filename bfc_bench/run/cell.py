@@ -14,9 +14,10 @@ from pydantic_core import from_json
 
 from bfc_bench.errors import Diverged, words
 from bfc_bench.executors.unit import clock_starts, last_unit, may_take
+from bfc_bench.facts import plain
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
-from bfc_bench.run.door import Finished, attempt, pack, plain, send
+from bfc_bench.run.door import Finished, attempt, pack, send
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory

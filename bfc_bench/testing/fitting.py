@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.config import canonical_json
+from bfc_bench.facts import plain
 from bfc_bench.learner import Array, ArrayKind, Job, Learner, Predictor
 from bfc_bench.surroundings import Functions, Running
 from bfc_bench.testing.ambient import changes, generators, preserved, settings, snapshot
@@ -222,6 +223,7 @@ def info_is_json(trial: Trial) -> None:
     require(isinstance(info, Mapping), f"info must be a mapping. Got {info!r}")
     try:
         canonical_json(dict(info))
+        plain(dict(info))
     except (TypeError, ValueError) as error:
         raise AssertionError(f"info is not plain finite data: {error}. Got {dict(info)!r}") from None
 

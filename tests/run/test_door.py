@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from bfc_bench import PluginError, read_results, run_suite
+from bfc_bench.facts import DEPTH, plain
 from bfc_bench.learner import Failure
-from bfc_bench.run.door import DEPTH, ROW_BYTES, attempt, pack, plain, receive
+from bfc_bench.run.door import ROW_BYTES, attempt, pack, receive
 from bfc_bench.run.work import Batch
 from bfc_bench.store.row import Row
 from bfc_bench.text import TEXT, visible

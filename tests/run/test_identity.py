@@ -135,6 +135,6 @@ def test_sets_inside_other_values_are_sorted():
 
 
 def test_sets_among_the_facts_of_a_fit_are_sorted_too():
-    from bfc_bench.run.door import plain
+    from bfc_bench.facts import plain
 
     assert plain({"used": {30, 1, 200}, "names": frozenset("cab")}) == {"used": [1, 30, 200], "names": ["a", "b", "c"]}
