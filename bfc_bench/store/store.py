@@ -369,13 +369,18 @@ _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """In JSON, what may stand for something unseen."""
 
 
+def _clean(text: str) -> bool:
+    """Whether nothing in a JSON text can stand for something unseen; most texts say so at once."""
+    return (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None
+
+
 def _values(text: str) -> dict[str, Any] | None:
     """What a stored row says, by column; None where it is no row that this release knows."""
     try:
-        values = from_json(text)
+        values = from_json(text, cache_strings="keys")
     except ValueError:
         return None
-    return present(values, clean=_SUSPECT.search(text) is None) if is_known(values) else None
+    return present(values, clean=_clean(text)) if is_known(values) else None
 
 
 @contextmanager
