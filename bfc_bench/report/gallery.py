@@ -72,10 +72,12 @@ def _without_bare_groups(text: str) -> str:
     bare: list[bool] = []
 
     def kept(tag: re.Match[str]) -> str:
-        if tag[0][1] != "/":
-            bare.append(tag[1] == "")
-            return "" if bare[-1] else tag[0]
-        return "" if bare.pop() else tag[0]
+        if tag[1].endswith("/"):  # opened and closed at once
+            return "" if tag[1] == "/" else tag[0]
+        if tag[0][1] == "/":
+            return "" if bare.pop() else tag[0]
+        bare.append(tag[1] == "")
+        return "" if bare[-1] else tag[0]
 
     return re.sub(r"</?g\b([^>]*)>\n?", kept, text)
 

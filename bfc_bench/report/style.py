@@ -86,7 +86,7 @@ class PanelLayout(LayoutEngine):
             return
         (lines, columns), (width, height) = place.get_gridspec().get_geometry(), fig.get_size_inches()
         below = sum(legend.get_window_extent().height for legend in fig.legends) / fig.dpi + PAD
-        above = 1.4 * TITLE / 72 if fig.get_suptitle() else 0.0
+        above = PAD + 1.2 * TITLE / 72 if fig.get_suptitle() else 0.0
         left, bottom, right, top = _around(fig.axes[0])
         inner = _around(fig.axes[1])[0] if columns > 1 and len(fig.axes) > 1 else 0.0
         across, up = inner + right, bottom + top
@@ -135,7 +135,7 @@ def dress(figure: Figure, title: str, labels: Sequence[str], styles: Styles, not
     columns = _legend_columns(labels, width - 0.2)
     lines = [line for note in notes for line in textwrap.wrap(note, int((width - 0.3) / 0.064))]
     figure.set_figheight(figure.get_figheight() + 0.15 * len(lines) + 0.2 * math.ceil(len(labels) / columns) + 0.15)
-    above = 1 - 0.4 * PAD / figure.get_figheight()
+    above = 1 - PAD / figure.get_figheight()
     figure.suptitle(title, x=0.1 / width, y=above, ha="left", fontsize=TITLE, fontweight="bold", color=INK)
     legend = figure.legend(
         handles=[styles[label].handle(label) for label in labels],

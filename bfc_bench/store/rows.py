@@ -110,7 +110,7 @@ def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[fl
             names.append(name)
             numbers.append(math.nan)
         elif kind is dict:
-            if name != "options":
+            if value and name != "options":
                 names += name, _DOWN
                 _collect(value, names, numbers)
                 names.append(_UP)

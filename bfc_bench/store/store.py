@@ -243,12 +243,19 @@ class Store:
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
+        return list(self.each(suite, version, every=every))
+
+    def each(self, suite: str, version: int, *, every: bool = False) -> Iterator[Row]:
+        """The same rows one by one, all of the moment at which the first was asked for."""
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
+        unreadable = 0
         with self._snapshot():
-            found = [self._find(rowid) for (rowid,) in self._read(query, (suite, version))]
-        rows = [Row(**values) for values in found if values is not None]
-        self._warn(len(found) - len(rows), suite, version)
-        return rows
+            for (rowid,) in self._read(query, (suite, version)):
+                if (values := self._find(rowid)) is None:
+                    unreadable += 1
+                else:
+                    yield Row(**values)
+        self._warn(unreadable, suite, version)
 
     def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
         """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
