@@ -56,7 +56,7 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     text = re.sub(r'\s(d|x|y)="[^"]*"', lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), text)
     text = re.sub(r"\n\s*", "\n", text)
     text = re.sub(r' transform="rotate\(-?0 [^"]*\)"', "", text)
-    text = re.sub(r'(?<= d=")[^"]*', lambda path: re.sub(r"\s*([A-Za-z])\s*", r"\1", path[0]), text)
+    text = re.sub(r'(?<= d=")[^"]*', lambda path: re.sub(r"\s*([A-Za-z])\s*", r"\1", path[0]).strip(), text)
     fonts = set(re.findall(r" font-family: [^;\"]*;", text))
     if len(fonts) == 1:
         text = text.replace(font := fonts.pop(), "").replace("<svg", f'<svg style="{font[1:]}"', 1)
