@@ -46,7 +46,7 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     Ids start with ``prefix``, so that drawings in one page do not share any; prologue, metadata and style rules, which
     would name outside addresses or apply to the whole page, are left out. So are ids that nothing refers to, indents,
     digits of places beyond a hundredth of a point, styles that markers share, the font where all texts have the same
-    one, turns by nothing, and groups that say nothing: half of the text.
+    one, turns by nothing, and groups that say nothing: two fifths of the text.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
@@ -62,6 +62,7 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
         text = text.replace(font := fonts.pop(), "").replace("<svg", f'<svg style="{font[1:]}"', 1)
     text = re.sub(r"(<g[^>]*)>\n((?:<(?:use|path) [^>]*/>\n)+)</g>", _shared_style, text)
     text = _without_bare_groups(text)
+    text = re.sub(r' style="[^"]*"', lambda style: style[0].replace("; ", ";").replace(": ", ":"), text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
