@@ -26,6 +26,7 @@ BATCH = 2000
 STEPS = (100, 300, 1000)
 """Checkpoints of the networks, each a stage of its rows."""
 LAYERS = ("S2", "S3")
+RELEASE = version("bfc-bench")
 MEASURE = """
 import resource, sys
 from bfc_bench.cli.app import run
@@ -180,7 +181,7 @@ def _row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
         "n": cell.n,
         "replicate": cell.replicate,
         "device": "cpu",
-        "release": version("bfc-bench"),
+        "release": RELEASE,
         "learner_version": entry.learner.version,
         "provenance": "benchmarks",
         "finished_at": 1.7e9 + cell.n,

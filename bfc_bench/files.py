@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from bfc_bench.errors import OutputError
 
 
-def write_file(path: Path, content: bytes | memoryview, *, private: bool = False) -> None:
+def write_file(
+    path: Path, content: bytes | memoryview | Iterable[bytes | memoryview], *, private: bool = False
+) -> None:
     """Put ``content`` where ``path`` is: whoever looks, and whatever happens, finds all of it or what was there before.
 
-    A file that exists keeps its mode. A new one can be read by those who can read its folder, or, where it is
-    ``private``, by its owner alone. Raises ``OutputError``.
+    It may come in parts, which are written as they come. A file that exists keeps its mode. A new one can be read by
+    those who can read its folder, or, where it is ``private``, by its owner alone. Raises ``OutputError``.
     """
     path = Path(os.path.realpath(path))  # a link stays, and what it points at is written
     aside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.new")
+    parts: Iterable[bytes | memoryview] = [content] if isinstance(content, bytes | memoryview) else content
     try:
         if path.exists() and not path.is_file():  # a pipe or a device has nothing that could be replaced
-            path.write_bytes(content)
+            with path.open("wb") as file:
+                file.writelines(parts)
             return
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _mode(path, private)), "wb") as file:
             if path.exists():
                 os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
-            file.write(content)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         put_in_place(aside, path)

@@ -176,6 +176,10 @@ class StoredSuite:
         """One row per cell; with ``every`` also those made under older definitions of tasks and learners."""
         return self.store.rows(self.name, self.version, every=every)
 
+    def each(self, *, every: bool = False) -> Iterator[Row]:
+        """The same rows one by one, for those who need not have them all at once."""
+        return self.store.each(self.name, self.version, every=every)
+
     def columns(self, *, every: bool = False) -> Rows:
         """The same as columns: what is computed from many rows is computed from these."""
         return self.store.columns(self.name, self.version, every=every)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Interval:
 NOTHING = Interval(math.nan, math.nan, math.nan, 0)
 
 
+@cache
 def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     """Two-sided quantile of Student's t: 12.7 at 1 degree of freedom, 1.96 in the limit."""
     from scipy import stats
@@ -76,9 +78,15 @@ def range_interval(lower: Sequence[float] | np.ndarray, upper: Sequence[float] |
     Ranges that share points leave the mean open between the extremes of these: replicates that all lie in one range
     give that range at least.
     """
+    return _range_interval(tuple(map(float, lower)), tuple(map(float, upper)))
+
+
+@lru_cache(10_000)
+def _range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interval:
+    """The same, kept: tables, figures and summaries ask for the same ones, each of which takes a search."""
     from bfc_bench.analysis.tobit import profile_interval
 
-    lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    lower, upper = np.array(lows), np.array(highs)
     exact = t_interval((lower + upper) / 2)
     widest = float((upper - lower).max(initial=0.0))
     if widest == 0 or exact.count < 2:

@@ -44,51 +44,97 @@ class PowerLaw:
 
 
 def fit_power_law(n: np.ndarray, error: np.ndarray) -> PowerLaw | None:
-    """Fit c + a n^-b to positive errors at n, both (K,); None below ``MIN_SIZES`` of them.
+    """``fit_power_laws`` of one replicate's error (K,)."""
+    return fit_power_laws(n, np.asarray(error, dtype=float)[None])[0]
+
+
+def fit_power_laws(n: np.ndarray, errors: np.ndarray) -> list[PowerLaw | None]:
+    """Fit c + a n^-b to the positive errors (R, K) at n (K,), R times; None below ``MIN_SIZES`` of them.
 
     Least Huber loss of log error (Hoffmann et al. 2022), from many starts; c, a > 0 by their logarithms, so that the
     problem has no bounds. c is kept where it is worth its parameter.
     """
-    kept = np.isfinite(error) & (error > 0)
-    if kept.sum() < MIN_SIZES:
-        return None
-    log_n, log_error = np.log(np.asarray(n, dtype=float)[kept]), np.log(error[kept])
-    centre, least = float(log_n.mean()), float(log_error.min())
-    plain = _least(log_n - centre, log_error, np.array([(log_error.mean(), b) for b in EXPONENTS]))
-    exponents = (plain[1][1], *EXPONENTS)
-    starts = [(log_error.mean(), b, least + math.log(share)) for b in exponents for share in FLOORS]
-    floored = _least(log_n - centre, log_error, np.array(starts))
-    noise = max(2 * floored[0] / max(len(log_n) - 3, 1), 1e-12)
-    loss, found = floored if 2 * (plain[0] - floored[0]) / noise > WORTH else plain
-    floor = math.exp(found[2]) if len(found) > 2 else 0.0
-    scale = math.exp(min(found[0] + found[1] * centre, 700.0))
-    return PowerLaw(floor, scale, float(found[1]), loss / len(log_n))
+    kept = np.isfinite(errors) & (errors > 0)
+    found: list[PowerLaw | None] = [None] * len(errors)
+    for sizes in np.unique(kept, axis=0):
+        if sizes.sum() >= MIN_SIZES:
+            alike = np.flatnonzero((kept == sizes).all(axis=1))
+            log_n = np.log(np.asarray(n, dtype=float)[sizes])
+            fits = _fits(log_n, np.log(np.ascontiguousarray(errors[alike][:, sizes])))
+            for replicate, fit in zip(alike.tolist(), fits, strict=True):
+                found[replicate] = fit
+    return found
 
 
-def _least(x: np.ndarray, y: np.ndarray, starts: np.ndarray) -> tuple[float, np.ndarray]:
-    """Least sum of Huber losses of y - log(e^(p0 - p1 x) [+ e^p2]), and its p, from ``starts`` (S, p), x and y (K,).
+def _fits(log_n: np.ndarray, log_errors: np.ndarray) -> list[PowerLaw]:
+    """The fits of curves (R, K) that are measured at the same sizes (K,)."""
+    centre, means, least = float(log_n.mean()), log_errors.mean(axis=1), log_errors.min(axis=1)
+    starts = np.array([[(mean, b) for b in EXPONENTS] for mean in means])
+    plain = _least(log_n - centre, log_errors, starts)
+    starts = np.array(
+        [
+            [(mean, b, low + math.log(share)) for b in (slope, *EXPONENTS) for share in FLOORS]
+            for mean, slope, low in zip(means, plain[1][:, 1], least, strict=True)
+        ]
+    )
+    floored = _least(log_n - centre, log_errors, starts)
+    fits = []
+    for i in range(len(log_errors)):
+        noise = max(2 * floored[0][i] / max(len(log_n) - 3, 1), 1e-12)
+        losses, laws = floored if 2 * (plain[0][i] - floored[0][i]) / noise > WORTH else plain
+        loss, law = float(losses[i]), laws[i]
+        floor = math.exp(law[2]) if len(law) > 2 else 0.0
+        scale = math.exp(min(law[0] + law[1] * centre, 700.0))
+        fits.append(PowerLaw(floor, scale, float(law[1]), loss / len(log_n)))
+    return fits
 
-    Levenberg-Marquardt on reweighted squares, all starts at once.
+
+def _least(x: np.ndarray, y: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least sums (R,) of Huber losses of y - log(e^(p0 - p1 x) [+ e^p2]), and their p (R, P).
+
+    Of each of the curves y (R, K) at x (K,), from its ``starts`` (R, S, P). Levenberg-Marquardt on reweighted squares,
+    all starts of all curves at once; a curve is done when none of its starts gains any more.
     """
-    p, damping = starts.astype(float), np.full((len(starts), 1), 1e-2)
+    curves, count, parameters = starts.shape
+    losses, found = np.empty(curves), np.empty((curves, parameters))
+    left = np.arange(curves)
+    p, y = starts.astype(float).reshape(-1, parameters), np.repeat(y, count, axis=0)
+    damping = np.full((len(p), 1), 1e-2)
     residuals, slopes = _model(p, x, y)
     cost = _huber(residuals)
+
+    def note(which: np.ndarray) -> None:
+        costs = cost.reshape(-1, count)[which]
+        best = costs.argmin(axis=1)
+        here = np.arange(len(best))
+        losses[left[which]] = costs[here, best]
+        found[left[which]] = p.reshape(-1, count, parameters)[which][here, best]
+
     for _ in range(STEPS):
         weighted = slopes * np.minimum(1.0, HUBER / np.maximum(np.abs(residuals), 1e-300))[..., None]
         square, pull = weighted.swapaxes(1, 2) @ slopes, np.einsum("skp,sk->sp", weighted, residuals)
         scale = np.einsum("spp->sp", square) + 1e-12
-        step = np.linalg.solve(square + (damping * scale)[:, None] * np.eye(p.shape[1]), pull[..., None])[..., 0]
+        step = np.linalg.solve(square + (damping * scale)[:, None] * np.eye(parameters), pull[..., None])[..., 0]
         tried = p + np.clip(step, -3.0, 3.0)
         residuals_there, slopes_there = _model(tried, x, y)
         cost_there = _huber(residuals_there)
         better = cost_there < cost
-        if better.any() and (cost - cost_there)[better].max() < 1e-9 and damping[better].max() < 1:
-            break
+        gain = np.where(better, cost - cost_there, -math.inf).reshape(-1, count).max(axis=1)
+        caution = np.where(better, damping[:, 0], -math.inf).reshape(-1, count).max(axis=1)
+        done = better.reshape(-1, count).any(axis=1) & (gain < 1e-9) & (caution < 1)
+        if done.any():
+            note(done)
+            left, going = left[~done], np.repeat(~done, count)
+            if not len(left):
+                return losses, found
+            p, y, damping, cost, better, tried = (a[going] for a in (p, y, damping, cost, better, tried))
+            residuals, slopes = residuals[going], slopes[going]
+            residuals_there, slopes_there, cost_there = residuals_there[going], slopes_there[going], cost_there[going]
         p[better], cost[better] = tried[better], cost_there[better]
         residuals[better], slopes[better] = residuals_there[better], slopes_there[better]
         damping = np.clip(np.where(better[:, None], damping / 4, damping * 4), 1e-9, 1e9)
-    best = int(np.argmin(cost))
-    return float(cost[best]), p[best]
+    note(np.ones(len(left), dtype=bool))
+    return losses, found
 
 
 def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +205,7 @@ def curve_fits(curves: Iterable[Curve]) -> list[CurveFit]:
     found = []
     for curve in curves:
         if curve.scale == "log":
-            fits = [fit_power_law(curve.n, np.exp(line)) for line in curve.log_values]
+            fits = fit_power_laws(curve.n, np.exp(curve.log_values))
             if kept := tuple(fit for fit in fits if fit is not None):
                 ends = int(curve.n[0]), int(curve.n[-1])
                 found.append(CurveFit(curve.task, curve.d, curve.name, curve.metric, *ends, kept))

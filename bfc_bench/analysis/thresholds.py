@@ -236,7 +236,8 @@ class _Step:
         """
         from scipy.optimize import isotonic_regression
 
-        fit = isotonic_regression(error, increasing=False).x
+        falling = bool((error[1:] < error[:-1]).all())
+        fit = error if falling else isotonic_regression(error, increasing=False).x
         if fit[0] <= level:
             return cls(log_n[0], log_n[0], censored="left")
         if fit[-1] > level:

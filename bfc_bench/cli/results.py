@@ -49,28 +49,27 @@ def results(
     """Print the rows of a suite."""
     from bfc_bench.errors import UsageError
     from bfc_bench.files import write_file
-    from bfc_bench.store.export import csv_bytes, json_bytes, parquet_bytes
+    from bfc_bench.store.export import csv_parts, json_parts, parquet_bytes
     from bfc_bench.stored_suite import open_store
 
-    writers: dict[str, Callable[[Sequence[Row]], bytes | memoryview]]
-    writers = {"csv": csv_bytes, "json": json_bytes, "parquet": parquet_bytes}
+    writers: dict[str, Callable[[Iterable[Row]], Iterable[bytes | memoryview]]]
+    writers = {"csv": csv_parts, "json": json_parts, "parquet": lambda rows: [parquet_bytes(rows)]}
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
+    if format == "parquet" and output is None and sys.stdout.isatty():
+        raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     with open_store(store) as held:
         if format == "table" and output is None:
             _print_table(held[suite].columns(every=every))
             if not every:
                 _print_ill_behaved(held[suite])
             return
-        rows = held[suite].rows(every=every)
-    if format == "parquet" and output is None and sys.stdout.isatty():
-        raise UsageError("--format parquet is binary: give --output FILE or redirect.")
-    data = writers.get(format, csv_bytes)(rows)
-    if output is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    else:
-        write_file(output, data)
+        parts = writers.get(format, csv_parts)(held[suite].each(every=every))
+        if output is None:
+            sys.stdout.buffer.writelines(parts)
+            sys.stdout.buffer.flush()
+        else:
+            write_file(output, parts)
 
 
 def _print_table(rows: Rows) -> None:

@@ -45,7 +45,8 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
 
     Ids start with ``prefix``, so that drawings in one page do not share any; prologue, metadata and style rules, which
     would name outside addresses or apply to the whole page, are left out. So are ids that nothing refers to, indents,
-    digits of places beyond a hundredth of a point, and styles that markers share: a third of the text.
+    digits of places beyond a hundredth of a point, styles that markers share, the font where all texts have the same
+    one, turns by nothing, and groups that say nothing: two fifths of the text.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
@@ -54,10 +55,32 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     text = re.sub(r'\s\bid="([^"]+)"', lambda id: f' id="{prefix}-{id[1]}"' if id[1] in used else "", text)
     text = re.sub(r'\s(d|x|y)="[^"]*"', lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), text)
     text = re.sub(r"\n\s*", "\n", text)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*\)"', "", text)
+    text = re.sub(r'(?<= d=")[^"]*', lambda path: re.sub(r"\s*([A-Za-z])\s*", r"\1", path[0]).strip(), text)
+    fonts = set(re.findall(r" font-family: [^;\"]*;", text))
+    if len(fonts) == 1:
+        text = text.replace(font := fonts.pop(), "").replace("<svg", f'<svg style="{font[1:]}"', 1)
     text = re.sub(r"(<g[^>]*)>\n((?:<(?:use|path) [^>]*/>\n)+)</g>", _shared_style, text)
+    text = _without_bare_groups(text)
+    text = re.sub(r' style="[^"]*"', lambda style: style[0].replace("; ", ";").replace(": ", ":"), text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
+
+
+def _without_bare_groups(text: str) -> str:
+    """Without groups that have neither an id nor a style: they change nothing of what they hold."""
+    bare: list[bool] = []
+
+    def kept(tag: re.Match[str]) -> str:
+        if tag[1].endswith("/"):  # opened and closed at once
+            return "" if tag[1] == "/" else tag[0]
+        if tag[0][1] == "/":
+            return "" if bare.pop() else tag[0]
+        bare.append(tag[1] == "")
+        return "" if bare[-1] else tag[0]
+
+    return re.sub(r"</?g\b([^>]*)>\n?", kept, text)
 
 
 def _shared_style(group: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.layout_engine import LayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
@@ -32,7 +32,13 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#5
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1.5, 1.2)), (0, (10, 2)))
 INK, FAINT = "#333333", "#9a9a9a"
+TITLE = 11.5
+"""Points."""
 DPI = 150
+PAD = 0.08
+"""Inches around each panel and what is written at its axes."""
+FEW = 9
+"""Up to so many panels of a figure have minor ticks; in larger ones they are too small to be told apart."""
 
 Styles: TypeAlias = Mapping[str, "Style"]
 
@@ -64,13 +70,52 @@ def assign(labels: Iterable[str]) -> dict[str, Style]:
     return {label: Style(*style) for label, style in zip(dict.fromkeys(labels), cycle, strict=False)}
 
 
+class PanelLayout(LayoutEngine):
+    """Room for what is written around the panels of ``grid``, which all show the same axes, so that two are measured.
+
+    Matplotlib's constrained layout measures every panel several times: most of the time of a figure with many.
+    """
+
+    _adjust_compatible = True
+    _colorbar_gridspec = False
+
+    def execute(self, fig: Figure) -> None:
+        """Place the panels between the title above and the legend below."""
+        place = fig.axes[0].get_subplotspec()
+        if place is None:
+            return
+        (lines, columns), (width, height) = place.get_gridspec().get_geometry(), fig.get_size_inches()
+        below = sum(legend.get_window_extent().height for legend in fig.legends) / fig.dpi + PAD
+        above = PAD + 1.2 * TITLE / 72 if fig.get_suptitle() else 0.0
+        left, bottom, right, top = _around(fig.axes[0])
+        inner = _around(fig.axes[1])[0] if columns > 1 and len(fig.axes) > 1 else 0.0
+        across, up = inner + right, bottom + top
+        free_width = width - left - right - (columns - 1) * across
+        free_height = height - above - below - lines * up
+        fig.subplots_adjust(
+            left=left / width,
+            right=1 - right / width,
+            bottom=(below + bottom) / height,
+            top=1 - (above + top) / height,
+            wspace=across / (free_width / columns),
+            hspace=up / (free_height / lines),
+        )
+
+
+def _around(panel: Axes) -> tuple[float, float, float, float]:
+    """Inches that what is written left of, below, right of and above a panel takes, with ``PAD``."""
+    box, dpi = panel.get_window_extent(), panel.figure.dpi
+    tight = panel.get_tightbbox(for_layout_only=True) or box
+    beyond = (box.x0 - tight.x0, box.y0 - tight.y0, tight.x1 - box.x1, tight.y1 - box.y1)
+    left, bottom, right, top = (max(side, 0.0) / dpi + PAD for side in beyond)
+    return left, bottom, right, top
+
+
 def grid(count: int, columns: int, *, width: float | None = None, height: float = 3.4) -> tuple[Figure, list[Axes]]:
     """A figure of ``count`` panels that share their axes, in rows of ``columns``; sizes of one panel in inches."""
     rows = max(1, math.ceil(count / columns))
     width = width or {1: 5.6, 2: 4.4}.get(columns, 3.4)
-    figure = Figure(
-        figsize=(width * columns + 0.4, height * rows + 0.3), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
-    )
+    figure = Figure(figsize=(width * columns + 0.4, height * rows + 0.3), layout=PanelLayout())
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
     for spare in panels[count:]:
         spare.remove()
@@ -90,10 +135,11 @@ def dress(figure: Figure, title: str, labels: Sequence[str], styles: Styles, not
     columns = _legend_columns(labels, width - 0.2)
     lines = [line for note in notes for line in textwrap.wrap(note, int((width - 0.3) / 0.064))]
     figure.set_figheight(figure.get_figheight() + 0.15 * len(lines) + 0.2 * math.ceil(len(labels) / columns) + 0.15)
-    figure.suptitle(title, x=0.1 / width, ha="left", fontsize=11.5, fontweight="bold", color=INK)
+    above = 1 - PAD / figure.get_figheight()
+    figure.suptitle(title, x=0.1 / width, y=above, ha="left", fontsize=TITLE, fontweight="bold", color=INK)
     legend = figure.legend(
         handles=[styles[label].handle(label) for label in labels],
-        loc="outside lower left",
+        loc="lower left",
         ncols=columns,
         title="\n".join(lines),
         alignment="left",
@@ -146,7 +192,8 @@ def log_axis(
     ticks = sorted(set(at)) if spaced else log_ticks(lo, hi, most)
     decades = range(math.floor(math.log10(lo)), math.ceil(math.log10(hi)) + 1)
     axis.set_major_locator(FixedLocator(ticks))
-    axis.set_minor_locator(FixedLocator([m * 10.0**e for e in decades for m in range(1, 10)] if hi / lo < 1e5 else []))
+    minor = hi / lo < 1e5 and len(axis.axes.figure.axes) <= FEW
+    axis.set_minor_locator(FixedLocator([m * 10.0**e for e in decades for m in range(1, 10)] if minor else []))
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value, plain=lo > 1e-3 and hi < 1e7)))
     axis.set_minor_formatter(NullFormatter())
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bfc_bench.store.row import COLUMNS, Row
@@ -60,18 +61,26 @@ def _spread(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def json_bytes(rows: Sequence[Row]) -> bytes:
+def json_parts(rows: Iterable[Row]) -> Iterator[bytes]:
     """A JSON list with one object per row."""
-    return (json.dumps([row.as_dict() for row in rows], indent=1) + "\n").encode()
+    between = "[\n"
+    for row in rows:
+        yield (between + json.dumps([row.as_dict()], indent=1)[2:-2]).encode()
+        between = ",\n"
+    yield b"[]\n" if between == "[\n" else b"\n]\n"
 
 
-def csv_bytes(rows: Sequence[Row]) -> bytes:
+def csv_parts(rows: Iterable[Row]) -> Iterator[bytes]:
     """One line per row; nested columns hold JSON texts."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(_as_texts, rows))
-    return text.getvalue().encode()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow(_as_texts(row))
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()
 
 
 def parquet_bytes(rows: Iterable[Row]) -> memoryview:
@@ -88,10 +97,14 @@ def parquet_bytes(rows: Iterable[Row]) -> memoryview:
     buffer, left = io.BytesIO(), iter(rows)
     with parquet.ParquetWriter(buffer, schema) as writer:
         while group := list(map(_as_texts, islice(left, ROWS_PER_GROUP))):
-            writer.write_table(pa.Table.from_pylist(group, schema))
+            columns = map(pa.array, zip(*group, strict=True), schema.types)
+            writer.write_table(pa.table(list(columns), schema=schema))
     return buffer.getbuffer()
 
 
-def _as_texts(row: Row) -> dict[str, Any]:
-    """Nested values as JSON texts, for formats of plain columns."""
-    return {k: json.dumps(v) if isinstance(v, dict) else v for k, v in row.as_dict().items()}
+def _as_texts(row: Row) -> list[Any]:
+    """A row's values in the order of ``COLUMNS``, nested ones as JSON texts, for formats of plain columns."""
+    return [(json.dumps(v) if v else "{}") if isinstance(v, dict) else v for v in _VALUES(row)]
+
+
+_VALUES = attrgetter(*COLUMNS)

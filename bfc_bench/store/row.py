@@ -135,7 +135,7 @@ def present(values: Mapping[str, Any], *, clean: bool = False) -> dict[str, Any]
 
     ``clean`` where nothing in it is unseen.
     """
-    known = {name: value for name, value in values.items() if name in _KNOWN}
+    known = dict(values) if values.keys() <= _KNOWN else {name: values[name] for name in values if name in _KNOWN}
     if not clean:
         known |= {name: all_visible(known[name]) for name in _SAID & known.keys()}
     if "part_errors" not in values:

@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, Any] = {"reason": ""}
 
 
 class _Distinct:
-    """One column of plain values, each distinct one kept once."""
+    """One column of plain values, each distinct one kept once; a code for each kind of row."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -59,15 +59,20 @@ class Builder:
     def __init__(self) -> None:
         self.distinct = {name: _Distinct() for name in (*_TEXTS, *_CHOSEN)}
         self.layouts: dict[tuple[str | int, ...], _Layout] = {}
-        self.layout, self.line = array("i"), array("q")
+        self.kind, self.layout, self.line = array("i"), array("i"), array("q")
+        self._kinds: dict[tuple[Any, ...], int] = {}
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Take what ``Row.as_dict`` or ``row.present`` gives."""
         chosen = values.get("chosen") or {}
-        for name in _TEXTS:
-            self.distinct[name].add(values.get(name, _DEFAULTS.get(name)))
-        for name in _CHOSEN:
-            self.distinct[name].add(chosen.get(name))
+        texts = [values.get(name, _DEFAULTS.get(name)) for name in _TEXTS] + [chosen.get(name) for name in _CHOSEN]
+        kind = tuple([marshal.dumps(text, 2) if isinstance(text, dict | list) else text for text in texts])
+        code = self._kinds.get(kind)
+        if code is None:
+            code = self._kinds[kind] = len(self._kinds)
+            for column, text in zip(self.distinct.values(), texts, strict=True):
+                column.add(text)
+        self.kind.append(code)
         names: list[str | int] = []
         numbers: list[float] = []
         _collect(values, names, numbers)
@@ -86,6 +91,7 @@ class Builder:
 
 
 _DOWN, _UP = 1, -1
+_EXACT = 2**53
 
 
 def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[float]) -> None:
@@ -98,17 +104,19 @@ def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[fl
         if kind is float:
             names.append(name)
             numbers.append(value)
+        elif kind is str:
+            continue
         elif value is None:
             names.append(name)
             numbers.append(math.nan)
         elif kind is dict:
-            if name != "options":
+            if value and name != "options":
                 names += name, _DOWN
                 _collect(value, names, numbers)
                 names.append(_UP)
         elif kind is int or kind is bool or kind is np.float64:
             names.append(name)
-            numbers.append(float(value) if int(value).bit_length() < 1000 else math.nan)
+            numbers.append(float(value) if -_EXACT < value < _EXACT or int(value).bit_length() < 1000 else math.nan)
 
 
 def _paths(names: Iterable[str | int]) -> Iterator[NumberPath]:
@@ -134,7 +142,8 @@ class _Columns:
     def __init__(self, taken: Builder, read: Callable[[int], Row]) -> None:
         self.read = read
         self.values = {name: column.values for name, column in taken.distinct.items()}
-        self.codes = {name: _array(column.codes, np.int32) for name, column in taken.distinct.items()}
+        kind = _array(taken.kind, np.int32)
+        self.codes = {name: _array(column.codes, np.int32)[kind] for name, column in taken.distinct.items()}
         self.layout, self.line = _array(taken.layout, np.int32), _array(taken.line, np.int64)
         self.paths = [tuple(_paths(names)) for names in taken.layouts]
         self.place = [{path: j for j, path in enumerate(paths)} for paths in self.paths]

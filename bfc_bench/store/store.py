@@ -243,12 +243,19 @@ class Store:
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
+        return list(self.each(suite, version, every=every))
+
+    def each(self, suite: str, version: int, *, every: bool = False) -> Iterator[Row]:
+        """The same rows one by one, all of the moment at which the first was asked for."""
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
+        unreadable = 0
         with self._snapshot():
-            found = [self._find(rowid) for (rowid,) in self._read(query, (suite, version))]
-        rows = [Row(**values) for values in found if values is not None]
-        self._warn(len(found) - len(rows), suite, version)
-        return rows
+            for (rowid,) in self._read(query, (suite, version)):
+                if (values := self._find(rowid)) is None:
+                    unreadable += 1
+                else:
+                    yield Row(**values)
+        self._warn(unreadable, suite, version)
 
     def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
         """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
@@ -369,13 +376,18 @@ _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """In JSON, what may stand for something unseen."""
 
 
+def _clean(text: str) -> bool:
+    """Whether nothing in a JSON text can stand for something unseen; most texts say so at once."""
+    return (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None
+
+
 def _values(text: str) -> dict[str, Any] | None:
     """What a stored row says, by column; None where it is no row that this release knows."""
     try:
-        values = from_json(text)
+        values = from_json(text, cache_strings="keys")
     except ValueError:
         return None
-    return present(values, clean=_SUSPECT.search(text) is None) if is_known(values) else None
+    return present(values, clean=_clean(text)) if is_known(values) else None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import pytest
 
 from bfc_bench.analysis import selftest
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.power_law import curve_fits, fit_power_law
+from bfc_bench.analysis.power_law import curve_fits, fit_power_law, fit_power_laws
 from bfc_bench.seeds import stream
 
 N = np.array([50, 100, 200, 400, 800, 1600, 3200])
@@ -47,6 +47,15 @@ def test_a_floor_is_not_seen_in_noise():
     rng = stream("test", "power law", "noise")
     lines = (N / 50.0) ** -1.0 * np.exp(0.1 * rng.standard_normal((100, len(N))))
     assert np.mean([fit_power_law(N, line).floor > 0 for line in lines]) < 0.1
+
+
+def test_replicates_fitted_together_have_the_fits_that_each_has_alone():
+    rng = stream("test", "power law", "together")
+    lines = (0.01 + (N / 50.0) ** -1.2) * np.exp(0.2 * rng.standard_normal((20, len(N))))
+    lines[rng.random(lines.shape) < 0.15] = math.nan
+    together = fit_power_laws(N, lines)
+    assert together == [fit_power_law(N, line) for line in lines]
+    assert 0 < together.count(None) < len(lines)
 
 
 def test_too_few_sizes_give_no_fit():

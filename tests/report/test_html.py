@@ -187,6 +187,13 @@ def test_an_inlined_drawing_keeps_its_references_and_names_no_address():
     )
 
 
+def test_groups_that_say_nothing_are_left_out_and_the_others_stay_paired():
+    svg = '<svg><g><g style="a"><g><path d="M 1 2 \nL 3 4 \n"/></g><g/></g><g id="g1"/><use href="#g1"/></g></svg>'
+    assert inline_svg(svg, "p", "t") == (
+        '<svg role="img" aria-label="t"><g style="a"><path d="M1 2L3 4"/></g><g id="p-g1"/><use href="#p-g1"/></svg>'
+    )
+
+
 def test_nested_settings_become_lines():
     assert flat({"a": {"b": 1, "c": {"d": "x"}}, "e": [1, 2], "f": None}) == {
         "a.b": "1",

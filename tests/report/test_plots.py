@@ -76,6 +76,22 @@ def test_a_legend_of_many_long_labels_stays_inside_the_figure():
     assert all(box.y1 <= panel.get_tightbbox().y0 for panel in figure.axes)
 
 
+@pytest.mark.parametrize("dims", [1, 2, 4, 11])
+def test_what_is_written_around_the_panels_is_inside_the_figure_and_never_overlaps(dims):
+    many = [row(label=f"label {i}", d=7 + d, n=n, replicate=r, nmse=(1e-4 * 2.0**i) / n + 1e-9 * r)
+            for i in range(9) for d in range(dims) for n in (10, 100, 10_000) for r in range(2)]  # fmt: skip
+    figure = plots.learning_curves(curves(many), "a title of some length")
+    figure.get_layout_engine().execute(figure)
+    boxes = [panel.get_tightbbox(for_layout_only=True) for panel in figure.axes]
+    boxes.append(figure.legends[0].get_window_extent())
+    boxes.append(figure.texts[0].get_window_extent())
+    for i, box in enumerate(boxes):
+        assert min(box.x0, box.y0) >= -1
+        assert box.x1 <= figure.bbox.x1 + 1
+        assert box.y1 <= figure.bbox.y1 + 1
+        assert not any(box.shrunk(0.98, 0.98).overlaps(other.shrunk(0.98, 0.98)) for other in boxes[i + 1 :])
+
+
 def test_styles_are_distinct_for_as_many_labels_as_colours_times_markers():
     styles = assign(f"learner {i}" for i in range(88))
     assert len({(style.colour, style.marker) for style in styles.values()}) == 88

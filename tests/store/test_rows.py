@@ -1,5 +1,7 @@
 """Columns say of many rows what the rows say one by one."""
 
+import csv
+import json
 import math
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
+from bfc_bench.store.export import csv_parts, json_parts
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -71,6 +74,25 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
     assert list(columns) == rows
     np.testing.assert_array_equal(columns.number("nmse"), [row.nmse for row in rows])
     assert [cell for cell, _ in store.made("s", 1)] == sorted(row.cell for row in rows)
+
+
+@pytest.mark.parametrize("parts", [csv_parts, json_parts])
+def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
+    taken = []
+    written = parts(taken.append(found) or found for found in store.each("s", 1))
+    assert next(iter(written))
+    assert len(taken) == 1
+    rest = b"".join(written)
+    assert len(taken) == 16
+    assert all(found.cell.encode() in rest for found in taken[1:])
+
+
+@pytest.mark.parametrize("rows", [[], NESTED[:1], NESTED[:3]])
+def test_printed_rows_are_read_back_as_they_are(rows):
+    assert json.loads(b"".join(json_parts(rows))) == [found.as_dict() for found in rows]
+    lines = list(csv.DictReader(b"".join(csv_parts(rows)).decode().splitlines()))
+    assert [line["cell"] for line in lines] == [found.cell for found in rows]
+    assert [json.loads(line["stages"]) for line in lines] == [found.stages for found in rows]
 
 
 def test_columns_are_read_again_when_somebody_has_written(store, tmp_path):
