@@ -133,13 +133,13 @@ def bootstrap_t(values: Sequence[float] | np.ndarray, *key: object, resamples: i
     return Interval(exact.mean, exact.mean - float(high) * error, exact.mean - float(low) * error, x.size)
 
 
-def clopper_pearson(successes: int, trials: int) -> Interval:
-    """A share with its interval from the binomial law (Clopper and Pearson 1934); covers 95 % or more, never less."""
+def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
+    """A share with its interval from the binomial law (Clopper and Pearson 1934), which never covers less."""
     from scipy import stats
 
     if not trials:
         return NOTHING
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     lo = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
     hi = float(stats.beta.ppf(1 - tail, successes + 1, trials - successes)) if successes < trials else 1.0
     return Interval(successes / trials, lo, hi, trials)

@@ -58,6 +58,8 @@ def _print_table(verdicts: list[Verdict]) -> None:
         statement = Text(verdict.statement)
         if verdict.but:
             statement.append(f"\nBut {verdict.but}.", style="bold")
+        if verdict.look:
+            statement.append(f"\n{verdict.when}")
         if verdict.note:
             statement.append(f"\n{verdict.note}", style="dim")
         name = Text(verdict.id)

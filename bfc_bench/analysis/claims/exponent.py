@@ -60,6 +60,11 @@ class ExponentClaim(Bounded):
         """The task."""
         return (self.task,)
 
+    @property
+    def n_star_level(self) -> float | None:
+        """The level."""
+        return self.level
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
         found = {name: curves_of(rows, name, self.task, self.metric) for name in self.predictors}
@@ -109,6 +114,8 @@ class ExponentClaim(Bounded):
             error=(found.hi - found.value) / t_quantile(found.degrees),
             error_below=(found.value - found.lo) / t_quantile(found.degrees),
             degrees=found.degrees,
+            # The means per d stay as many, and values come with each replicate.
+            gain=0.0 if found.degrees == len(found.dims) - 2 else (found.degrees + 2) / max(found.replicates, 1),
             count=found.replicates,
             notes=(*notes, *ill_behaved(*crossings), *failures(curve for side in sides for curve in side)),
             refused=found.refused,

@@ -70,6 +70,11 @@ class Slope(Bounded):
         """The tasks of the sweep, or the one."""
         return (self.task,) if self.task is not None else tuple(point.task for point in self.sweep or ())
 
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """Those of the sweep, or all n."""
+        found = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
+        return found if self.task is None else [Point(at.task, at.d, None) for at in found]
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
         if self.task is not None:
