@@ -13,7 +13,7 @@ from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
 
 MOST = 10**6
 """Replicates; an estimate that would need more lies on the bound."""
-MOST_TRIALS = 2**17
+MOST_TRIALS = 10**5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,23 @@ def outlook_of_share(reached: int, trials: int, share: float, confidence: float 
     """For a share of replicates against ``share``: the least number of trials that decides, if that part of them
     succeeds, by the interval of Clopper and Pearson.
     """
-    from scipy import stats
+    from scipy import special, stats
 
     if not trials:
         return Outlook()
-    tail = (1 - confidence) / 2
-    for first in (2**k for k in range(MOST_TRIALS.bit_length() - 1)):
+    seen, tail = reached / trials, (1 - confidence) / 2
+    distance = abs(seen - share)
+    about = share * (1 - share) * (special.ndtri(tail) / distance) ** 2 if distance else math.inf
+    if about > MOST_TRIALS:
+        return Outlook(math.inf)
+    first = 1 if about < 1000 else int(about / 2)
+    while True:
         counts = np.arange(first, 2 * first)
-        low = np.floor(counts * (reached / trials) + 1e-9)
-        high = np.ceil(counts * (reached / trials) - 1e-9)
+        low, high = np.floor(counts * seen + 1e-9), np.ceil(counts * seen - 1e-9)
         decided = (stats.binom.sf(low - 1, counts, share) <= tail) | (stats.binom.cdf(high, counts, share) <= tail)
         if decided.any():
             return Outlook(float(counts[np.argmax(decided)]))
-    return Outlook(math.inf)
+        first *= 2
 
 
 def _never(piece: Evidence) -> str:
