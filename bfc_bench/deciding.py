@@ -249,7 +249,8 @@ class _Deciding:
         look = course.made[-1]
         seen = rows.at(look.sees(rows))
         (verdict,) = judge([course.judged], rows, suite.theories, {course.claim.id: seen})
-        if not verdict.stuck:
+        hidden = math.isnan(verdict.estimate) and unseen(course.claim, seen)  # no exponent for want of N*
+        if not verdict.stuck and not hidden:
             return ""
         ends = [(beyond, self._obstacle(store, beyond, seen)) for beyond in unseen(course.claim, seen)]
         if any(not obstacle for _, obstacle in ends):

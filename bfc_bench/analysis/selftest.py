@@ -369,9 +369,10 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."
     yield ""
     claims = 5 * experiments
+    error = 100 * math.sqrt(0.025 * 0.975 / claims)
     yield (
         f"Claims judged at these looks, by the code that judges suites. {claims} experiments a line, a fifth of them "
-        f"for exponents and effects: Monte Carlo error {100 * math.sqrt(0.025 * 0.975 / claims):.1f} points on the bound."
+        f"for exponents and effects: Monte Carlo error {error:.1f} points on the bound."
     )
     yield ""
     yield LOOKED
