@@ -16,7 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from bfc_bench.analysis.claims import Beats, Claim, ExponentClaim, Reaches, Succeeds, judge
+from bfc_bench.analysis.claims import Claim, judge
+from bfc_bench.analysis.claims.beats import Beats
+from bfc_bench.analysis.claims.exponent import ExponentClaim
+from bfc_bench.analysis.claims.reaches import Reaches
+from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.courses import Look
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import decay, fit_exponent
