@@ -133,7 +133,7 @@ class _Deciding:
         session = self.start(grid, redo)
         self.done.sessions.append(session)
         if session.interrupted:
-            raise _Stopped("interrupted; the same command continues")
+            raise _Stopped("interrupted")
         if session.not_begun:
             raise _Stopped("the hours are over")
 
@@ -274,7 +274,7 @@ class _Deciding:
             elif course.claim.id in self.why:
                 why = self.why[course.claim.id]
             else:
-                why = f"{stopped}, before look {coming.at.number}" if ";" not in stopped else stopped
+                why = f"{stopped}, before look {coming.at.number}"
             replicates = course.stand.replicates if course.stand else 0
             yield Ended(course.claim.id, verdict.words, replicates, why)
 

@@ -126,7 +126,7 @@ class Course:
         if self.decided and self.decided.verdict != verdict.verdict:
             notes.append(f"was {self.decided.verdict} when the look was made; rows were made again since")
         if self.elsewhere:
-            notes.append(f"looked at {self.elsewhere} times before, under other definitions or with another seed")
+            notes.append(f"looks before, under other definitions or with another seed: {self.elsewhere}")
         return replace(verdict, note="; ".join([*notes, *[verdict.note] * bool(verdict.note)])) if notes else verdict
 
 

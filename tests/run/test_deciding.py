@@ -144,7 +144,7 @@ def test_results_of_another_seed_are_looked_at_anew_and_say_what_was_looked_at_b
     decide(path, store, changes=["seed=1"])
     found = verdicts(path, store)["clear"]
     assert found.look == 1
-    assert "looked at 1 times before, under other definitions or with another seed" in found.note
+    assert "looks before, under other definitions or with another seed: 1" in found.note
 
 
 def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_report(suite, tmp_path):
@@ -339,6 +339,16 @@ def test_one_replicate_in_the_suite_means_that_the_first_look_is_at_three(suite,
     (ended,) = decide(path, store).ended
     assert (ended.verdict, ended.replicates) == ("supported after look 1 of 3, at 98.12 %", 3)
     assert points(store, beyond=1) == [("mean", 4, 20, 1), ("mean", 4, 20, 2)]
+
+
+def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):
+    path, store = suite(), tmp_path / "s"
+    done = decide(path, store, learners=["mean"])
+    assert [end.claim for end in done.ended] == ["clear"]
+    assert {look.claim for look in looks(store)} == {"clear"}
+    assert verdicts(path, store)["open"].look == 0
+    again = decide(path, store)
+    assert [end.claim for end in again.ended] == ["clear", "open"]
 
 
 def test_a_negative_schedule_is_refused_from_python(suite, tmp_path):
