@@ -52,10 +52,11 @@ class Look:
 
     def sees(self, rows: Rows) -> np.ndarray:
         """Which rows it reads, (N,)."""
-        seen = np.zeros(len(rows), dtype=bool)
-        tasks, labels, d, n = _names(rows, "task"), _names(rows, "label"), rows.d, rows.n
-        for (task, label, at_d), sizes in self.reads.items():
-            seen |= (tasks == task) & (labels == label) & (d == at_d) & np.isin(n, sizes)
+        seen, n = np.zeros(len(rows), dtype=bool), rows.n
+        for curve, sizes in self.reads.items():
+            if curve in rows.places:
+                at = rows.places[curve]
+                seen[at] = np.isin(n[at], sizes)
         return seen & (rows.replicate < self.replicates)
 
     def as_dict(self) -> dict[str, Any]:
@@ -163,15 +164,10 @@ def of_the_grid(rows: Rows, held: Iterable[Look], suite: Mapping[str, Any]) -> R
     looks = list(held)
     if not looks or not len(rows):
         return rows
-    beyond = rows.replicate >= suite["replicates"]
-    tasks = _names(rows, "task")
-    for task in suite["task"]:
-        beyond |= (tasks == task["name"]) & ~np.isin(rows.n, task["n"])
-    added = np.zeros(len(rows), dtype=bool)
+    sizes = {task["name"]: task["n"] for task in suite["task"]}
+    beyond, n, added = rows.replicate >= suite["replicates"], rows.n, np.zeros(len(rows), dtype=bool)
+    for (task, _, _), at in rows.places.items():
+        beyond[at] |= ~np.isin(n[at], sizes.get(task, ()))
     for look in looks:
         added |= look.sees(rows)
     return rows.at(~(beyond & added))
-
-
-def _names(rows: Rows, name: str) -> np.ndarray:
-    return np.array(rows.column(name), dtype=object)

@@ -104,6 +104,8 @@ def run(
             done = run_until_decided(suite, hours=hours, last=last, tell=display.say, **options)
     if done.sessions:
         _conclude(done.sessions, plugins, tracker, tracking_uri, out)
+    if until_decided and not done.ended:
+        out.print("No claim is about what was run.")
     for claim in done.ended:
         out.print(f"{claim.claim}: {claim.verdict}. {claim.why}", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(done.exit_code)
