@@ -16,7 +16,7 @@ import pytest
 from bfc_bench import open_store, read_results, run_suite, run_until_decided
 from bfc_bench.analysis.courses import Look
 from bfc_bench.cli.app import run
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.markers import hookimpl
 from bfc_bench.store.store import Store
 
@@ -242,38 +242,59 @@ def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite,
     assert sorted(points(store)) == [("r", 4, 20, r) for r in range(3, last.ended[1].replicates)]
 
 
-def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(suite, tmp_path, bench):
-    slow = [{"name": "slow", "label": "mean", "options": {"seconds": 0.2}}, LEARNERS[1]]
+@pytest.fixture
+def slow(suite):
+    """A suite whose claim takes all looks, of a learner that takes its time."""
+    learners = [{"name": "slow", "label": "mean", "options": {"seconds": 0.2}}, LEARNERS[1]]
     near = {**suite.near, "label": "mean", "at_most": 1.0001, "at_least": 1.0}
-    path, store = suite({**near, "id": "open"}, learner=slow), tmp_path / "s"
-    arguments = ("run", path, "--until-decided", "--up-to", 8, "--jobs", 1, "--no-mlflow")
-    command = [sys.executable, "-m", "bfc_bench", *map(str, arguments), "--store", str(store)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, **quiet, start_new_session=True)
+    return suite({**near, "id": "open"}, learner=learners)
+
+
+ARGUMENTS = ("--until-decided", "--up-to", "8", "--jobs", "1", "--no-mlflow")
+
+
+def stopped_in_the_second_look(path, store, how):
+    """Output and exit code of a run that got a signal when replicates had been added."""
+    command = [sys.executable, "-m", "bfc_bench", "run", str(path), *ARGUMENTS, "--store", str(store)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
     try:
         for _ in range(1200):
             assert process.poll() is None
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(BenchError):  # there is no store yet, or no run in it
                 if points(store):
                     break
             time.sleep(0.05)
-        os.kill(process.pid, signal.SIGKILL)
+        os.kill(process.pid, how)
+        return process.communicate(timeout=60)[0], process.returncode
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    kept = {row.cell: row for row in read_results(path, store=store)}
+
+
+def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(slow, tmp_path, bench):
+    store, undisturbed = tmp_path / "s", tmp_path / "undisturbed"
+    assert stopped_in_the_second_look(slow, store, signal.SIGKILL)[1] == -signal.SIGKILL
+    kept = {row.cell: row for row in read_results(slow, store=store)}
     assert [look.replicates for look in looks(store) if look.verdict] == [3]
 
-    again = bench(*arguments, "--store", store)
+    again = bench("run", slow, *ARGUMENTS, "--store", store)
     assert again.returncode == 0, again.stderr
-    rows = read_results(path, store=store)
+    rows = read_results(slow, store=store)
     assert all(row == kept.get(row.cell, row) for row in rows)
-    undisturbed = tmp_path / "undisturbed"
-    decide(path, undisturbed)
+    decide(slow, undisturbed)
     assert looks(store) == looks(undisturbed)
-    assert numbers(rows) == numbers(read_results(path, store=undisturbed))
-    assert repr(verdicts(path, store)) == repr(verdicts(path, undisturbed))
+    assert numbers(rows) == numbers(read_results(slow, store=undisturbed))
+    assert repr(verdicts(slow, store)) == repr(verdicts(slow, undisturbed))
+
+
+def test_a_run_that_is_interrupted_says_before_which_look(slow, tmp_path):
+    said, code = stopped_in_the_second_look(slow, tmp_path / "s", signal.SIGINT)
+    assert code == 130
+    assert "Interrupted; the same command continues." in said
+    assert "open: undecided after look 1 of 3, at 98.12 %. interrupted, before look 2" in said
 
 
 def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
