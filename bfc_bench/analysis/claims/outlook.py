@@ -38,6 +38,15 @@ def outlook(region: Region, found: Sequence[tuple[str, Evidence]], confidence: f
         return Outlook(math.inf, "; ".join(dict.fromkeys(reasons)))
     if any(math.isnan(piece.mean + piece.error) for piece in pieces):
         return Outlook()
+    found_at = _least(region, pieces, confidence)
+    if found_at.needed > min(piece.count for piece in pieces):
+        fixed = next((piece.fixed for piece in pieces if piece.fixed), "")
+        return Outlook(math.inf, found_at.stuck or fixed) if fixed else found_at
+    return found_at
+
+
+def _least(region: Region, pieces: Sequence[Evidence], confidence: float) -> Outlook:
+    """From the mean and standard error of each piece."""
     if all(region.lo <= piece.mean <= region.hi for piece in pieces) and region.lo < region.hi:
         ends = [end for piece in pieces for end in _inside(region, piece, confidence)]
         return max(ends, key=lambda end: (bool(end.stuck), end.needed))

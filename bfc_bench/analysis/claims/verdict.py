@@ -71,6 +71,8 @@ class Evidence:
     """The standard error that gives the lower end, where ranges make it another than ``error``."""
     gain: float = 1.0
     """Degrees of freedom that one more replicate adds."""
+    fixed: str = ""
+    """Why more replicates would not narrow the interval; empty where they would."""
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval; infinite where a side is open, on both where the evidence is refused."""
