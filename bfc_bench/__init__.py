@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         load_suite,
         read_results,
         run_suite,
+        run_until_decided,
     )
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
     from bfc_bench.executors.base import Executor, Fault, Pool
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "bfc_bench.analysis.claims": ("Claim", "PointClaim", "Verdict"),
-    "bfc_bench.api": ("as_sklearn", "judge_claims", "load_learner", "load_suite", "read_results", "run_suite"),
+    "bfc_bench.api": (
+        *("as_sklearn", "judge_claims", "load_learner", "load_suite"),
+        *("read_results", "run_suite", "run_until_decided"),
+    ),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
     "bfc_bench.executors.base": ("Executor", "Fault", "Pool"),
     "bfc_bench.learner": (
@@ -97,6 +101,7 @@ __all__ = [
     "open_store",
     "read_results",
     "run_suite",
+    "run_until_decided",
 ]
 
 

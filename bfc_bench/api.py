@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from bfc_bench.analysis.claims import Verdict
+    from bfc_bench.deciding import Decided
     from bfc_bench.run.session import Session
 
 
@@ -80,8 +81,7 @@ def run_suite(
         warnings.warn("run_suite: retry_failed=True is now redo=['failed'].", FutureWarning, stacklevel=2)
         redo = {*redo, "failed"}
     plugins = plugins or load_plugins()
-    where = "suite" if isinstance(suite, Suite) else str(suite_path(suite, plugins.suites))
-    model = suite if isinstance(suite, Suite) else read_suite(Path(where), changes)
+    model, where = _read(suite, changes, plugins)
     grid = resolve(model, plugins, where, learners, tasks)
     return run(
         grid,
@@ -93,6 +93,59 @@ def run_suite(
         redo=redo,
         listeners=listeners,
     )
+
+
+def run_until_decided(
+    suite: str | Path | Suite,
+    *,
+    hours: float | None = None,
+    last: int = 20,
+    store: str | Path = DEFAULT_STORE,
+    learners: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    changes: Sequence[str] = (),
+    device: str = "auto",
+    executor: str = "processes",
+    jobs: int | None = None,
+    redo: Collection[Redo] = (),
+    plugins: Plugins | None = None,
+    listeners: Sequence[object] = (),
+    tell: Callable[[str], None] = lambda text: None,
+) -> Decided:
+    """Run a suite, then add to its undecided claims replicates, and sizes where N* lies beyond those tested.
+
+    Verdicts are taken at growing numbers of replicates up to ``last``, at levels that hold for all of these looks
+    together; the store keeps the looks, so that the same call goes on where it was. No cells begin after ``hours``.
+    ``Decided.ended`` says of each claim where it stands and why; ``tell`` is given a line per look. The other arguments
+    are those of ``run_suite``.
+    """
+    from bfc_bench.deciding import run_until_decided
+    from bfc_bench.run.resolve import resolve
+    from bfc_bench.toolkit.precision import resolve_device
+
+    plugins = plugins or load_plugins()
+    model, where = _read(suite, changes, plugins)
+    return run_until_decided(
+        resolve(model, plugins, where, learners, tasks),
+        plugins,
+        Path(store),
+        device=resolve_device(device),
+        executor=executor,
+        jobs=jobs or usable_cores(),
+        hours=hours,
+        last=last,
+        redo=redo,
+        listeners=listeners,
+        tell=tell,
+    )
+
+
+def _read(suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins) -> tuple[Suite, str]:
+    """A suite, and what errors call it."""
+    if isinstance(suite, Suite):
+        return suite, "suite"
+    path = suite_path(suite, plugins.suites)
+    return read_suite(path, changes), str(path)
 
 
 def usable_cores() -> int:

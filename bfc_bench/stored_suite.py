@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
+    from bfc_bench.analysis.courses import Course, Look
     from bfc_bench.analysis.curves import Curve
+    from bfc_bench.analysis.power import Power
     from bfc_bench.analysis.power_law import CurveFit
     from bfc_bench.analysis.scaling import Scaling
     from bfc_bench.analysis.theory import Expected
@@ -232,10 +234,46 @@ class StoredSuite:
         """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
         return self._judged(self.columns())
 
-    def _judged(self, rows: Sequence[Row]) -> Records[Verdict]:
+    def _judged(self, rows: Rows) -> Records[Verdict]:
         from bfc_bench.analysis.claims import judge
 
-        return Records(judge(self._claims, rows, self.theories))
+        found = self.courses(rows)
+        seen = {course.claim.id: self._seen(course, rows) for course in found}
+        verdicts = judge([course.judged for course in found], rows, self.theories, seen)
+        return Records(course.remarked(verdict) for course, verdict in zip(found, verdicts, strict=True))
+
+    def courses(self, rows: Rows | None = None) -> list[Course]:
+        """The claims with the looks that ``run --until-decided`` planned and made at them, judged on ``rows``, by
+        default all current ones.
+        """
+        from bfc_bench.analysis.courses import courses
+
+        digests = self.store.definitions(self.name, self.version)
+        return courses(self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition)
+
+    @property
+    def _looks(self) -> list[Look]:
+        from bfc_bench.analysis.courses import Look
+
+        return [Look.of(record) for record in self.store.looks(self.name, self.version)]
+
+    def _seen(self, course: Course, rows: Rows) -> Rows:
+        """What a claim is judged on: what its look saw, or all but what was added for others."""
+        from bfc_bench.analysis.courses import of_the_grid
+
+        if course.stand is not None:
+            return rows.at(course.stand.sees(rows))
+        return of_the_grid(rows, self._looks, self.definition)
+
+    def power(self) -> Records[Power]:
+        """What would decide each claim: replicates at the spread seen so far, or sizes at which N* can be seen."""
+        from bfc_bench.analysis.power import power
+
+        rows = self.columns()
+        found = zip(self.courses(rows), self._judged(rows), strict=True)
+        return Records(
+            power(course, verdict, self._seen(course, rows), self.suite.replicates) for course, verdict in found
+        )
 
     @property
     def _claims(self) -> list[Claim]:
@@ -282,9 +320,11 @@ class StoredSuite:
 
     @property
     def _key(self) -> str:
-        """A digest of what a report shows: the rows, the suite as it was run and as its file is now, the release."""
-        rows = self.store.digest(self.name, self.version)
-        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows])
+        """A digest of what a report shows: the rows, the looks, the suite as it was run and as its file is now, the
+        release.
+        """
+        rows, looks = self.store.digest(self.name, self.version), self.store.looks(self.name, self.version)
+        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows, *looks])
 
     def sync(self, uri: str | None = None) -> SyncReport:
         """Log to MLflow what the store has and MLflow lacks, the report included where one was written.

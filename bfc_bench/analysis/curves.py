@@ -76,6 +76,8 @@ class Curve:
     """Per n, how many cells ended in each status other than ok."""
     stage: str | None = None
     """Name of the intermediate predictor that was measured; None for the final one."""
+    tried: np.ndarray | None = None
+    """Where there is a row, whatever its status, (R, K); None: everywhere."""
 
     @property
     def name(self) -> str:
@@ -87,6 +89,16 @@ class Curve:
         """Cells that were tried and did not end ok, (K,) integers; skipped ones were not tried."""
         counts = [sum(count for status, count in at_n.items() if status != "skipped") for at_n in self.statuses]
         return np.array(counts or [0] * len(self.n), dtype=int)
+
+    @property
+    def traced(self) -> np.ndarray:
+        """Which replicates were tried at more than half as many sizes as any other, (R,): those that were added at one
+        size only, for a claim that is about it, trace no curve.
+        """
+        if self.tried is None:
+            return np.ones(len(self.replicates), dtype=bool)
+        sizes = self.tried.sum(axis=1)
+        return np.asarray(2 * sizes > sizes.max(initial=0))
 
     @property
     def scale(self) -> Scale:
@@ -255,6 +267,8 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     values = np.full((len(replicates), len(n)), math.nan)
     path = metric.split(".") if stage is None else ["stages", stage, *metric.split(".")]
     values[line[ok], column[ok]] = rows.number(*path)[ok]
+    tried = np.zeros(values.shape, dtype=bool)
+    tried[line, column] = True
     if np.isnan(values).all() and ok.any():
         return None
     statuses: list[Counter[str]] = [Counter() for _ in n]
@@ -271,4 +285,5 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         values=values,
         statuses=tuple(dict(at_n) for at_n in statuses),
         stage=stage,
+        tried=tried,
     )

@@ -7,6 +7,7 @@ chances to err is .025 at most, however the looks depend on each other: ``bfc-be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,10 @@ from typing import Any
 from bfc_bench.errors import UsageError
 
 SCHEDULE = (3, 5, 8, 12, 20)
-"""Replicates at which is looked."""
+"""Replicates at which is looked, of a suite that has 3."""
+LAST = SCHEDULE[-1]
+GROWTH = 1.6
+"""Of the replicates from one look to the next, about."""
 TOTAL = 0.025
 """Chance to err on one side, of all looks together."""
 
@@ -59,7 +63,11 @@ class Looks:
         """Of the two-sided interval that decides at the last look made. Raises ``UsageError`` before the first."""
         if not self.made:
             raise UsageError("looks: no look has been made; ask after look().")
-        return 1 - 2 * self.levels[len(self.made) - 1]
+        return self.confidence_at(self.made[-1])
+
+    def confidence_at(self, replicates: int) -> float:
+        """Of the two-sided interval that decides at the look at so many replicates."""
+        return 1 - 2 * self.levels[self.schedule.index(replicates)]
 
     def look(self, replicates: int) -> Looks:
         """The record with one more look. Raises ``UsageError`` at another number of replicates than the next one."""
@@ -75,6 +83,17 @@ class Looks:
     def of(cls, record: dict[str, Any]) -> Looks:
         """From what ``as_dict`` gave."""
         return cls(tuple(record["schedule"]), record["total"], tuple(record["made"]))
+
+
+def schedule_from(first: int, last: int = LAST) -> tuple[int, ...]:
+    """Looks from ``first`` replicates to ``last``, each with about 1.6 times those of the one before.
+
+    ``first`` alone where it is not below ``last``: there is nothing to add.
+    """
+    if first >= last:
+        return (first,)
+    steps = max(1, round(math.log(last / first) / math.log(GROWTH)))
+    return tuple(round(first * (last / first) ** (k / steps)) for k in range(steps + 1))
 
 
 def constant(schedule: Sequence[int] = SCHEDULE, level: float = TOTAL) -> tuple[float, ...]:

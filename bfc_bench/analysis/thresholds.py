@@ -154,7 +154,8 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     its N* open (``UNSURE``), that of every replicate lies between the tested sizes around it, and nothing is
     interpolated: points among ranges would pass for values known without error, and the likelihood follow them. A
     replicate whose fit is at or below the level at its smallest size is left-censored there, one that is above it at
-    its largest size right-censored there. Sizes without a value are left out, and so are replicates without any.
+    its largest size right-censored there. Sizes without a value are left out, and so are replicates without any, and
+    those that were tried at few sizes only (``Curve.traced``).
     Raises ``UsageError`` where ``level`` is not positive.
     """
     if not level > 0:
@@ -163,9 +164,9 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     bound = level if linear else math.log(level)
     rise = max(level * (RISE - 1) if linear else math.log(RISE), NOISE * _noise(curve.scaled))
     steps = []
-    for replicate, error in zip(curve.replicates, curve.scaled, strict=True):
+    for replicate, error, traced in zip(curve.replicates, curve.scaled, curve.traced, strict=True):
         measured = ~np.isnan(error)
-        if measured.any():
+        if traced and measured.any():
             steps.append((replicate, *_first_and_last(np.log(curve.n[measured]), error[measured], bound, rise)))
     unsure = any(step.unsure for _, first, last in steps for step in (first, last) if step)
     return [first.crossing(replicate, unsure, last) for replicate, first, last in steps]

@@ -58,6 +58,8 @@ def _print_table(verdicts: list[Verdict]) -> None:
         statement = Text(verdict.statement)
         if verdict.aside:
             statement.append(f"\n{verdict.aside[0].upper()}{verdict.aside[1:]}.", style="bold")
+        if verdict.look:
+            statement.append(f"\n{verdict.when}")
         if verdict.note:
             statement.append(f"\n{verdict.note}", style="dim")
         name = Text(verdict.id)

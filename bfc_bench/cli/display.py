@@ -37,6 +37,7 @@ class Display:
         self._task = self._progress.add_task("", total=None)
         self._best: dict[str, dict[str, float]] = {}
         self._tasks: list[str] = []
+        self._said: list[str] = []
         self._ended = 0
         self._total = 0
         self._printed = time.monotonic()
@@ -56,14 +57,14 @@ class Display:
     @hookimpl
     def bfc_run_started(self, session: Session) -> None:
         """The number of cells is known."""
-        self._total = len(session.plan.todo) + len(session.plan.to_skip)
-        self._progress.update(self._task, total=self._total, description=session.suite)
+        self._total, self._ended = len(session.plan.todo) + len(session.plan.to_skip), 0
+        self._progress.reset(self._task, total=self._total, description=session.suite)
         for warning in session.warnings:
             self._print(f"warning: {warning}")
-        for caution in session.plan.cautions:
-            self._print(f"caution: {caution}")
-        for remark in session.plan.remarks:
-            self._print(remark)
+        for line in (*(f"caution: {caution}" for caution in session.plan.cautions), *session.plan.remarks):
+            if line not in self._said:  # by a session before, of one command
+                self._said.append(line)
+                self._print(line)
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
@@ -83,6 +84,10 @@ class Display:
         if not self._console.is_terminal and time.monotonic() - self._printed > QUIET_SECONDS:
             self._printed = time.monotonic()
             self._print(f"{row.suite}: {self._ended} of {self._total} cells")
+
+    def say(self, text: str) -> None:
+        """Print a line above what goes on."""
+        self._print(text)
 
     def _print(self, text: str) -> None:
         console = self._live.console if self._console.is_terminal else self._console

@@ -79,6 +79,10 @@ def console(width: int = 200) -> Console:
 
 
 def print_json(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print flat records as JSON; numbers that are not finite, which JSON has no word for, are null."""
-    plain = [{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in r.items()} for r in records]
-    print(json.dumps(plain, indent=1, ensure_ascii=False))
+    """Print flat records as JSON."""
+    print(json.dumps([finite(record) for record in records], indent=1, ensure_ascii=False))
+
+
+def finite(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A flat record for JSON, which has no word for numbers that are not finite: they are null."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,8 +21,15 @@ from bfc_bench.cli.options import (
     StoreOption,
     SuiteArgument,
     TaskOption,
+    console,
+    finite,
     redo_of,
 )
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bfc_bench.analysis.power import Power
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,7 +50,6 @@ def plan(
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
 ) -> None:
     """Show cells to do, done, failed and skipped, with estimated time and memory. Writes nothing."""
-    from rich.console import Console
     from rich.table import Table
 
     from bfc_bench.api import usable_cores
@@ -50,6 +58,7 @@ def plan(
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
+    from bfc_bench.stored_suite import StoredSuite
     from bfc_bench.suite.find import suite_path
     from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.precision import resolve_device
@@ -62,6 +71,8 @@ def plan(
     wanted = redo_of(redo, retry_failed)
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
         made = plan_for(grid, held, resolve_device(device), redo=wanted)
+        suite_held = StoredSuite(held, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if held else None
+        claims = suite_held.power() if suite_held and suite_held.sessions else None
     count = jobs or usable_cores()
     curves: dict[tuple[str, str], Counter[str]] = {}
     for what, cells in (
@@ -95,23 +106,34 @@ def plan(
         reasons = Counter(made.skipped.values())
         print(
             json.dumps(
-                {**facts, "skip_reasons": dict(reasons), "cautions": made.cautions, "remarks": made.remarks}, indent=2
+                {
+                    **facts,
+                    "skip_reasons": dict(reasons),
+                    "cautions": made.cautions,
+                    "remarks": made.remarks,
+                    "claims": [finite(claim.as_dict()) for claim in claims or ()],
+                },
+                indent=2,
             )
         )
         return
-    console = Console()
+    out = console(160)
     table = Table(
         "task", "learner", *("to do", "done", "failed", "skipped"), "est. CPU s", box=None, header_style="bold"
     )
     for (name, label), counts in curves.items():
         numbers = [str(counts[what]) for what in ("to do", "done", "failed", "skipped")]
         table.add_row(name, label, *numbers, f"{seconds[name, label]:.0f}")
-    console.print(table)
+    out.print(table)
+    if claims:
+        out.print(_claims(claims))
+    elif grid.suite.claim:
+        out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
     for reason, number in Counter(made.skipped.values()).items():
-        console.print(f"skipped {number}: {reason}", markup=False, highlight=False)
+        out.print(f"skipped {number}: {reason}", markup=False, highlight=False)
     for line in (*(f"caution: {caution}" for caution in made.cautions), *made.remarks):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    out.print(
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
         f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "
         f"{made.common.device.upper()} time, "
@@ -119,3 +141,23 @@ def plan(
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _claims(claims: Sequence[Power]) -> Table:
+    """What would decide each claim."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from bfc_bench.report.tables import MISSING
+
+    table = Table("claim", "verdict so far", "R", "R needed", "what would decide it", box=None, header_style="bold")
+    for claim in claims:
+        needed = MISSING if math.isnan(claim.needed) else f"{claim.needed:.0f}"
+        if math.isinf(claim.needed):
+            needed = "none would do"
+        verdict = f"{claim.verdict} (look {claim.look} of {claim.looks})" if claim.look else claim.verdict
+        says = claim.says
+        if claim.next_look and claim.look:
+            says += f"; next look at {claim.next_look}"
+        table.add_row(Text(claim.id), verdict, str(claim.replicates), needed, Text(says))
+    return table

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,34 +52,63 @@ def run(
     store: StoreOption = STORE,
     redo: RedoOption = None,
     retry_failed: RetryOption = False,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Then add replicates, and sizes where N* lies beyond those tested, to undecided claims.",
+        ),
+    ] = False,
+    hours: Annotated[
+        float | None, typer.Option("--hours", help="With --until-decided: begin no cells after so many hours.")
+    ] = None,
+    up_to: Annotated[
+        int | None,
+        typer.Option("--up-to", metavar="R", help="With --until-decided: replicates at the last look; 20 by default."),
+    ] = None,
     no_mlflow: Annotated[
         bool, typer.Option("--no-mlflow", help="Do not log to MLflow; `sync` can do so later.")
     ] = False,
     tracking_uri: UriOption = None,
 ) -> None:
     """Run what is missing of a suite. The same command again continues; more learners, sizes or replicates extend."""
-    from bfc_bench.api import run_suite
+    from bfc_bench.analysis.looks import LAST
+    from bfc_bench.api import run_suite, run_until_decided
     from bfc_bench.cli.display import Display
+    from bfc_bench.deciding import Decided
+    from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
 
+    for option, value in (("--hours", hours), ("--up-to", up_to)):
+        if value is not None and not until_decided:
+            raise UsageError(f"{option} belongs to --until-decided.")
     out, plugins = console(160), load_plugins()
     tracker = None if no_mlflow else _tracker(tracking_uri, out)
     with Display(out) as display:
-        session = run_suite(
-            suite,
-            store=store,
-            learners=learner or (),
-            tasks=task or (),
-            changes=set_ or (),
-            device=device,
-            executor=executor,
-            jobs=jobs,
-            redo=redo_of(redo, retry_failed),
-            plugins=plugins,
-            listeners=[display, tracker] if tracker else [display],
-        )
-    _conclude(session, plugins, tracker, tracking_uri, out)
-    raise typer.Exit(session.exit_code)
+        options: dict[str, Any] = {
+            "store": store,
+            "learners": learner or (),
+            "tasks": task or (),
+            "changes": set_ or (),
+            "device": device,
+            "executor": executor,
+            "jobs": jobs,
+            "redo": redo_of(redo, retry_failed),
+            "plugins": plugins,
+            "listeners": [display, tracker] if tracker else [display],
+        }
+        if not until_decided:
+            done = Decided([run_suite(suite, **options)])
+        else:
+            last = LAST if up_to is None else up_to
+            done = run_until_decided(suite, hours=hours, last=last, tell=display.say, **options)
+    if done.sessions:
+        _conclude(done.sessions, plugins, tracker, tracking_uri, out)
+    if until_decided and not done.ended:
+        out.print("No claim is about what was run.")
+    for claim in done.ended:
+        out.print(f"{claim.claim}: {claim.verdict}. {claim.why}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(done.exit_code)
 
 
 def _tracker(uri: str | None, out: Console) -> MlflowTracker:
@@ -91,27 +122,32 @@ def _tracker(uri: str | None, out: Console) -> MlflowTracker:
     )
 
 
-def _conclude(session: Session, plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, out: Console) -> None:
-    """The last words of a run: a table of errors, what was done, and where the report is."""
+def _conclude(
+    sessions: Sequence[Session], plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, out: Console
+) -> None:
+    """The last words of a run, in one session or several: a table of errors, what was done, and where the report is."""
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import OpenStore
 
-    plan = session.plan
+    session, plans = sessions[0], [session.plan for session in sessions]
+    interrupted = any(session.interrupted for session in sessions)
     with OpenStore(session.store.directory, plugins) as held:
-        stored = held.of(plan.grid.suite)
+        stored = held.of(session.plan.grid.suite)
         if not stored.reported:
             stored.report()
-            if tracker is not None and not session.interrupted:
+            if tracker is not None and not interrupted:
                 tracker.attempt(lambda: stored.log_report(uri))
             print_summary(stored, out)
-    bad = sum(count for status, count in session.statuses.items() if status not in ("ok", "skipped")) + len(plan.failed)
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(session.statuses.items())) or "nothing to do"
-    text = f"{session.suite}@{session.version}: {plan.cells} cells; this run: {counts}."
-    if len(plan.done):
-        text += f" {len(plan.done)} were done before."
+    statuses = sum((session.statuses for session in sessions), Counter[str]())
+    bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
+    bad += sum(len(plan.failed) for plan in plans)
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
+    text = f"{session.suite}@{session.version}: {sum(plan.cells for plan in plans)} cells; this run: {counts}."
+    if done := sum(len(plan.done) for plan in plans):
+        text += f" {done} were done before."
     if bad:
         text += f" {bad} are not ok; `--redo failed` tries them again."
-    if session.interrupted:
+    if interrupted:
         text += " Interrupted; the same command continues."
     out.print(text, markup=False, highlight=False, soft_wrap=True)
     out.print(f"Report: {stored.directory / 'report.html'}", markup=False, highlight=False, soft_wrap=True)

@@ -165,12 +165,16 @@ def _learners(rows: Rows, labels: Sequence[str]) -> Table:
     )
 
 
+def _remarks(*texts: str) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
 def _claims(verdicts: Sequence[Verdict]) -> Table:
     def line(verdict: Verdict) -> dict[str, Any]:
         return {
             "id": TableCell(verdict.id, verdict.source, kind="text"),
             "verdict": TableCell(verdict.verdict, verdict.aside, kind="verdict"),
-            "statement": TableCell(verdict.statement, remarks=(verdict.note,) * bool(verdict.note), kind="text"),
+            "statement": TableCell(verdict.statement, remarks=_remarks(verdict.when, verdict.note), kind="text"),
             "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
             "region": TableCell(verdict.region),
             "replicates": TableCell(str(verdict.replicates)),

@@ -62,9 +62,19 @@ class Grid:
     entries: Mapping[str, Entry]
     task_digests: Mapping[str, str]
     learner_digests: Mapping[str, str]
+    only: tuple[Cell, ...] | None = None
+    """Cells in the place of those of the suite."""
+
+    def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
+        """Any cell of its tasks and learners, of the suite's sizes and replicates or beyond."""
+        base = digest([self.task_digests[task], self.learner_digests[label], label])
+        return Cell(_cell_id(base, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
         """Every planned cell, in the order of the suite."""
+        return self._cells() if self.only is None else iter(self.only)
+
+    def _cells(self) -> Iterator[Cell]:
         sizes = {task.name: task for task in self.suite.task}
         for label, entry in self.entries.items():
             for name in entry.tasks:
@@ -72,9 +82,12 @@ class Grid:
                 for d in sizes[name].d:
                     for n in (n for n in sizes[name].n if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
-                            # As digest([base, d, n, replicate]), for which a large grid would wait.
-                            id = digest_text(f'["{base}",{d},{n},{replicate}]')
-                            yield Cell(id, name, label, d, n, replicate)
+                            yield Cell(_cell_id(base, d, n, replicate), name, label, d, n, replicate)
+
+
+def _cell_id(base: str, d: int, n: int, replicate: int) -> str:
+    """As digest([base, d, n, replicate]), for which a large grid would wait."""
+    return digest_text(f'["{base}",{d},{n},{replicate}]')
 
 
 def resolve(

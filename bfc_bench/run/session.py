@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version as installed_version
+from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,8 @@ class Session:
     warnings: list[str] = field(default_factory=list)
     """What the user should know before the first cell runs, a line each."""
     interrupted: bool = False
+    not_begun: int = 0
+    """Batches that were left when the time was over."""
     statuses: Counter[str] = field(default_factory=Counter)
     """Rows of this run by status."""
 
@@ -99,10 +104,12 @@ def run(
     jobs: int = 1,
     redo: Collection[Redo] = (),
     listeners: Sequence[object] = (),
+    until: float = inf,
 ) -> Session:
     """Run what is missing of a grid into the store in ``directory``, and return the ended session, its store closed.
 
-    ``listeners`` are plugin objects that take part in this run only. Raises ``StoreError`` when the store is held by
+    ``listeners`` are plugin objects that take part in this run only. No batch begins after ``until``, a time of
+    ``time.monotonic``; those that have begun are finished. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
     opened, extra = plugins.executor(executor, jobs), Extra.of(plugins)
@@ -120,7 +127,7 @@ def run(
             session.warnings += memory_warnings(opened.jobs, suite.budget.memory_gb)
         _tell(plugins, "bfc_run_started", session=session)
         try:
-            _run(session, plugins, opened, extra)
+            _run(session, plugins, opened, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
@@ -129,7 +136,7 @@ def run(
         return session
 
 
-def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -> None:
+def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra, until: float) -> None:
     def commit(finished: Sequence[Finished]) -> None:
         grid = session.plan.grid
         session.store.put(
@@ -150,11 +157,15 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -
     try:
 
         def submit(batch: Batch) -> None:
+            if time.monotonic() > until:
+                session.not_begun += 1
+                return
             batches[len(batches)] = batch
             pool.submit(len(batches) - 1, batch, plan.common.cell_seconds)
 
-        for planned in plan.batches(executor.jobs):
-            submit(planned.batch)
+        waiting = iter([planned.batch for planned in plan.batches(executor.jobs)])
+        for batch in waiting if until == inf else islice(waiting, executor.jobs):
+            submit(batch)
         for key, outcome in pool.outcomes():
             batch = batches[key]
             report = outcome if isinstance(outcome, Fault) else _received(batch, outcome)
@@ -169,6 +180,9 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra) -
                 submit(batch)
             else:
                 commit([_fault(batch, report)])
+            for batch in islice(waiting, 1):  # with a time limit: what is queued begins when a worker is free
+                submit(batch)
+        session.not_begun += len(list(waiting))
     except BaseException:
         pool.close(now=True)
         raise

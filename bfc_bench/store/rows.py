@@ -300,6 +300,14 @@ class Rows(Sequence[Row]):
         found = (self._selected(self._at[part]) for part in sorted(parts, key=lambda part: int(part[0])))
         return {tuple(group._first(name) for name in names): group for group in found}
 
+    @cached_property
+    def places(self) -> dict[tuple[str, str, int], np.ndarray]:
+        """Positions by task, label and d, ascending."""
+        found: dict[tuple[str, str, int], list[int]] = {}
+        for i, curve in enumerate(zip(self.column("task"), self.column("label"), self.d.tolist(), strict=True)):
+            found.setdefault(curve, []).append(i)
+        return {curve: np.array(at) for curve, at in found.items()}
+
     def _ranks(self, name: str) -> np.ndarray:
         """Places of the distinct texts in the order of texts."""
         return np.argsort(np.argsort(np.array(self._columns.values[name], dtype=object)))

@@ -31,8 +31,13 @@ from bfc_bench.store.row import Origin, Row, is_known, present
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
 
-SCHEMA = 2
-_TABLES = """
+SCHEMA = 3
+_LOOKS = """
+CREATE TABLE looks (
+  suite TEXT, version INTEGER, claim TEXT, content TEXT, data TEXT, replicates INTEGER, verdict TEXT, record TEXT,
+  PRIMARY KEY (suite, version, claim, data, replicates));
+"""
+_TABLES = f"""
 CREATE TABLE rows (
   cell TEXT PRIMARY KEY, suite TEXT, version INTEGER, task TEXT, label TEXT, d INTEGER, n INTEGER, replicate INTEGER,
   status TEXT, task_digest TEXT, learner_digest TEXT, row TEXT, traceback TEXT,
@@ -43,14 +48,15 @@ CREATE TABLE definitions (
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY, suite TEXT, version INTEGER, started_at REAL, finished_at REAL,
   definition TEXT, provenance TEXT);
-"""
+{_LOOKS}"""
 _UPGRADES = {
     1: """
 ALTER TABLE rows ADD COLUMN "release" TEXT;
 ALTER TABLE rows ADD COLUMN device TEXT;
 ALTER TABLE rows ADD COLUMN learner_version INTEGER;
 UPDATE rows SET device = json_extract(row, '$.device');
-"""
+""",
+    2: _LOOKS,
 }
 """What takes a file from a schema to the next one."""
 
@@ -91,7 +97,8 @@ class Store:
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
-                self._notes_origins = self._schema(self._db) >= 2
+                schema = self._schema(self._db)
+                self._notes_origins, self._keeps_looks = schema >= 2, schema >= 3
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
@@ -225,6 +232,29 @@ class Store:
                 "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?, ?)",
                 [(suite, version, *item) for item in items],
             )
+
+    def definitions(self, suite: str, version: int) -> dict[tuple[str, str], str]:
+        """The current digests of tasks and learners, by kind and name."""
+        query = "SELECT kind, name, digest FROM definitions WHERE suite = ? AND version = ?"
+        return {(kind, name): digest for kind, name, digest in self._read(query, (suite, version))}
+
+    def note_looks(self, suite: str, version: int, looks: Iterable[Mapping[str, Any]]) -> None:
+        """Commit looks at claims, all or none: plain values with claim, content, data, replicates and verdict, which is
+        None while the look is planned. One of the same claim, data and replicates is replaced.
+        """
+        key = ("claim", "content", "data", "replicates", "verdict")
+        with self._writing() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(suite, version, *(look[name] for name in key), canonical_json(dict(look))) for look in looks],
+            )
+
+    def looks(self, suite: str, version: int) -> list[dict[str, Any]]:
+        """What ``note_looks`` was given, by claim and replicates."""
+        if not self._keeps_looks:
+            return []
+        query = "SELECT record FROM looks WHERE suite = ? AND version = ? ORDER BY claim, data, replicates"
+        return [json.loads(record) for (record,) in self._read(query, (suite, version))]
 
     def put(self, rows: Iterable[tuple[Row, str, str, str]]) -> None:
         """Commit rows, each with its task digest, learner digest and traceback; a row of the same cell is replaced."""

@@ -66,7 +66,10 @@ class MlflowTracker:
 
     @hookimpl
     def bfc_run_started(self, session: Any) -> None:
-        """Start from the rows of earlier runs."""
+        """Start from the rows of earlier runs; after a failure in one of them, not again."""
+        if self.failed:
+            return
+        self._finished = threading.Event()
         self._suite, self._version, self._store_dir = session.suite, session.version, session.store.directory
         self._uri = default_uri(session.store.directory, self._given)
         rows = session.store.rows(self._suite, self._version)

@@ -398,6 +398,23 @@ def test_facts_of_a_fit_are_read_however_deep_they_lie():
     assert found.statement == "The weight_alignment.layer2.W2 of a is at least 0.9 (t, d = 20, n = 400)."
 
 
+def test_an_exponent_whose_dimensions_scatter_needs_more_of_them_and_not_replicates():
+    claim = {"kind": "exponent", "label": "a", "task": "t", "at_most": 1.4, "level": 0.1}
+    rng = stream("test claims", "scatter")
+
+    def at(off):
+        return [
+            row for d, factor in zip(DIMS, off, strict=True)
+            for row in curve("a", 640 * factor * d / 15 * np.exp(0.1 * rng.standard_normal(5)), d)
+        ]  # fmt: skip
+
+    scattered, even = verdict(claim, at((1.0, 1.6, 0.6, 1.4))), verdict(claim, at((1.0, 1.0, 1.0, 1.0)))
+    assert (scattered.verdict, scattered.needed) == ("undecided", math.inf)
+    assert "more d would narrow the interval" in scattered.stuck
+    assert (even.verdict, even.stuck) == ("supported", "")
+    assert even.needed <= 5
+
+
 # --- the rule ---
 
 

@@ -1,7 +1,9 @@
+import math
+
 import pytest
 
 from bfc_bench.analysis import selftest
-from bfc_bench.analysis.looks import Looks, constant
+from bfc_bench.analysis.looks import SCHEDULE, Looks, constant, schedule_from
 from bfc_bench.errors import UsageError
 
 
@@ -38,3 +40,40 @@ def test_at_the_boundary_spending_keeps_the_rate_and_looking_again_does_not():
     """20,000 experiments: Monte Carlo error .1 points about 2.1 and .2 about 8.3."""
     assert selftest.error_of_looks(Looks().levels, 20_000) < 0.025
     assert selftest.error_of_looks(constant(), 20_000) > 0.07
+
+
+@pytest.mark.parametrize(
+    ("first", "schedule"), [(3, SCHEDULE), (5, (5, 8, 13, 20)), (16, (16, 20)), (20, (20,)), (40, (40,))]
+)
+def test_the_schedule_begins_with_the_suite_and_grows_by_about_a_factor(first, schedule):
+    assert schedule_from(first) == schedule
+    assert Looks(schedule).levels[-1] > 0
+    assert sum(Looks(schedule).levels) == pytest.approx(0.025)
+
+
+@pytest.mark.parametrize("claim", ["reaches", "beats", "succeeds"])
+def test_claims_that_are_looked_at_again_are_rarely_wrong_on_the_bound(claim):
+    """Nominal 2.5 % a side of all looks together; twice the Monte Carlo error of 300 experiments passes: 4.3 %."""
+    found = selftest.looked_at(claim, 300)
+    assert found.supported <= 0.043
+    assert found.contradicted <= 0.043
+    assert found.replicates > 19
+
+
+def test_exponents_that_are_looked_at_again_are_rarely_wrong_on_the_bound():
+    found = selftest.looked_at("exponent", 60)
+    assert max(found.supported, found.contradicted) <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 60)
+
+
+def test_without_the_levels_of_looks_the_same_claims_would_be_wrong_too_often(monkeypatch):
+    """The self-test can tell: with .025 at each look 8 % are."""
+    monkeypatch.setattr(Looks, "levels", property(lambda looks: constant(looks.schedule)))
+    found = selftest.looked_at("beats", 300)
+    assert found.supported + found.contradicted > 0.11
+
+
+def test_the_larger_the_effect_the_fewer_replicates_are_used():
+    found = [selftest.looked_at("reaches", 60, effect) for effect in (1.0, 2.0, 4.0)]
+    assert min(one.supported for one in found) > 0.85
+    assert found[0].replicates > found[1].replicates > found[2].replicates
+    assert found[2].replicates < 6

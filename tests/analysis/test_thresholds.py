@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -209,3 +210,19 @@ def test_thresholds_are_flat_records():
     record = high.as_dict()
     assert (record["level"], record["replicates"], record["below"], record["beyond"]) == (0.001, 2, 0, 2)
     assert all(math.isnan(record[name]) for name in ("n_star", "lo", "hi", "median"))
+
+
+def test_replicates_that_were_tried_at_few_of_the_sizes_have_no_threshold():
+    """One that was added at the largest size only would be censored there, and hide the mean of the others."""
+    n = [10, 20, 40, 80]
+    power = [[9.0 / size for size in n]] * 3
+    alone = [[math.nan, math.nan, math.nan, 9.0 / 80]]
+    tried = np.array([[True] * 4] * 3 + [[False, False, False, True]])
+    added = replace(curve(*power, *alone, n=n), tried=tried)
+    assert [crossing.replicate for crossing in crossings(added, 0.3)] == [0, 1, 2]
+    failed = replace(added, tried=np.ones((4, 4), dtype=bool))
+    assert len(crossings(failed, 0.3)) == 4, "it was tried everywhere and failed"
+    begun = replace(
+        curve(*power, [0.9, 0.45, 0.225, math.nan], n=n), tried=np.array([[True] * 4] * 3 + [[True] * 3 + [False]])
+    )
+    assert len(crossings(begun, 0.3)) == 4

@@ -68,6 +68,13 @@ def store(tmp_path):
         yield store
 
 
+def test_places_are_where_the_rows_of_a_curve_stand_in_a_selection_too():
+    rows = Rows.of(NESTED)
+    assert {curve: at.tolist() for curve, at in rows.places.items()} == {("t", "b", 5): [0], ("t", "a", 5): [1, 2, 3]}
+    assert {curve: at.tolist() for curve, at in rows[2:].places.items()} == {("t", "a", 5): [0, 1]}
+    assert rows[:0].places == {}
+
+
 def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_path):
     rows = store.rows("s", 1)
     columns = store.columns("s", 1)

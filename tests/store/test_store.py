@@ -256,13 +256,35 @@ def test_a_store_of_the_first_schema_is_read_as_it_is_and_upgraded_when_written(
     with Store(old_store) as store:
         assert rows_and_origin(store) == expected
         assert store.learner_versions("s", 1) == {}
+        assert store.looks("s", 1) == []
     with Store(old_store, write=True) as store:
         assert rows_and_origin(store) == expected
+        assert store.looks("s", 1) == []
         assert store.held("s", 1)["c0"].origin == Origin(None, "cpu", None)
         store.put([(replace(ROW, cell="c1", n=4, release="1.0", device="cpu", learner_version=2), "td", "ld", "")])
     with Store(old_store) as store:
         assert store.held("s", 1)["c1"].origin == Origin("1.0", "cpu", 2)
         assert store.learner_versions("s", 1) == {"l": {2: 1}}
+
+
+def test_looks_at_claims_are_kept_whole_and_a_planned_one_is_replaced_when_it_is_made(tmp_path):
+    planned = {
+        "claim": "c",
+        "content": "x",
+        "data": "y",
+        "replicates": 3,
+        "verdict": None,
+        "reads": [["t", "l", 2, [3]]],
+    }
+    made, other = {**planned, "verdict": "undecided"}, {**planned, "data": "z"}
+    with Store(tmp_path, write=True) as store:
+        store.note_looks("s", 1, [planned, other])
+        store.note_looks("s", 1, [made])
+        with pytest.raises(KeyError):
+            store.note_looks("s", 1, [{**made, "replicates": 5}, {}])
+    with Store(tmp_path) as store:
+        assert store.looks("s", 1) == [made, other]
+        assert store.looks("s", 2) == []
 
 
 def open_files() -> list[str]:

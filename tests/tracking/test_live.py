@@ -65,6 +65,29 @@ def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker
     assert sync(rows, uri, suite="toy", version=1, store_dir=store_dir).unchanged == len(contents(uri)["runs"]) == 18
 
 
+def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, rows, store_dir, contents):
+    """As those of ``--until-decided`` are; after a failure none is followed any more."""
+    uri, held = database_uri(store_dir), []
+    live = tracker(uri, earlier=held, patience=120)
+    live.session.store.rows = lambda suite, version: list(held)
+    for part in (rows[:40], rows[40:]):
+        live.bfc_run_started(live.session)
+        for row in part:
+            live.bfc_result(row)
+        finish(live)
+        held += part
+    assert live.warnings == []
+    assert sync(rows, uri, suite="toy", version=1, store_dir=store_dir).unchanged == len(contents(uri)["runs"]) == 18
+
+    (store_dir / "file").touch()
+    broken = tracker(f"sqlite:///{store_dir}/file/mlflow.db", earlier=rows, patience=120)
+    for _ in range(2):
+        broken.bfc_run_started(broken.session)
+        finish(broken)
+    assert broken.failed
+    assert len(broken.warnings) == 1
+
+
 def test_a_run_without_work_does_not_ask_an_mlflow_that_is_up_to_date(tracker, rows, store_dir):
     with serve(store_dir) as server:
         first = tracker(server.url, earlier=rows, patience=120)

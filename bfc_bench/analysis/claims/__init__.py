@@ -7,7 +7,7 @@ the claim names, contradicted where it lies outside, else undecided.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 
 from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
@@ -68,14 +68,20 @@ def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
 
-def judge(claims: Iterable[Claim], rows: Sequence[Row], theories: Theories | None = None) -> list[Verdict]:
+def judge(
+    claims: Iterable[Claim],
+    rows: Sequence[Row],
+    theories: Theories | None = None,
+    seen: Mapping[str, Sequence[Row]] | None = None,
+) -> list[Verdict]:
     """A verdict per claim from the rows of a suite, with p-values adjusted for all of them (Holm).
 
     ``theories`` are those that the suite's learners offer; without them claims that compare with one are undecided.
+    ``seen``: the rows of claims that are judged on other ones, by id. A claim ``at_look`` is judged as at that look.
     A claim of a plugin's kind that raises is undecided, and its note says what it raised.
     """
-    rows, known = Rows.of(rows), {} if theories is None else theories
-    verdicts = [_judge(claim, rows, known) for claim in claims]
+    rows, known, seen = Rows.of(rows), {} if theories is None else theories, seen or {}
+    verdicts = [_judge(claim, seen.get(claim.id, rows), known) for claim in claims]
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 
@@ -94,7 +100,8 @@ def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
         verdict = claim.judge_beside(rows, theories)
         if not isinstance(verdict, Verdict):
             raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
-        return replace(verdict, sanity=claim.sanity)
+        marked = replace(verdict, sanity=claim.sanity)
+        return marked if claim.look is None else claim.look.taken(marked)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS.values():
             raise

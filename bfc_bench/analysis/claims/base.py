@@ -6,13 +6,15 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, decide, exp, short
+from bfc_bench.analysis.claims.outlook import outlook
+from bfc_bench.analysis.claims.verdict import Evidence, LookAt, Region, Verdict, decide, exp, short
 from bfc_bench.analysis.curves import current_metric, scale_of
+from bfc_bench.analysis.intervals import CONFIDENCE
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
@@ -62,6 +64,7 @@ class Claim(Settings):
     source: str = ""
     sanity: bool = False
     """Whether the claim could fail only if the program were wrong, so that it says nothing about the theory."""
+    _look: LookAt | None = PrivateAttr(None)
 
     @property
     @abstractmethod
@@ -86,6 +89,31 @@ class Claim(Settings):
         """Labels of the learners that the claim is about."""
         return tuple(dict.fromkeys(name.partition("/")[0] for name in self.predictors))
 
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """Which of the results it is judged by; d or n None: all of the task. Everything of its tasks by default."""
+        return [Point(task, None, None) for task in self.tasks]
+
+    @property
+    def n_star_level(self) -> float | None:
+        """The level whose N* it is judged by; None where it is judged by something else."""
+        return None
+
+    @property
+    def look(self) -> LookAt | None:
+        """The look that it is judged at, where looks are planned."""
+        return self._look
+
+    def at_look(self, look: LookAt) -> Self:
+        """The same claim, judged at a look: with its confidence."""
+        claim = self.model_copy()
+        claim._look = look
+        return claim
+
+    @property
+    def confidence(self) -> float:
+        """Of the interval that decides: 95 %, or that of the look."""
+        return CONFIDENCE if self._look is None else self._look.confidence
+
     def verdict(
         self, statement: str, region: Region, found: Mapping[str, Evidence] | Evidence, *, log: bool
     ) -> Verdict:
@@ -94,7 +122,8 @@ class Claim(Settings):
         ``region`` is in the units of the statement; with ``log`` the evidence is about the logarithm.
         """
         pieces = [("", found)] if isinstance(found, Evidence) else list(found.items())
-        finding = decide(region.log() if log else region, pieces)
+        allowed = region.log() if log else region
+        finding, ahead = decide(allowed, pieces, self.confidence), outlook(allowed, pieces, self.confidence)
         numbers = (finding.estimate, finding.lo, finding.hi, finding.worst)
         estimate, lo, hi, worst = map(exp, numbers) if log else numbers
         beyond = max(worst / region.hi, region.lo / worst if worst else 0.0) if log else 0.0
@@ -103,6 +132,7 @@ class Claim(Settings):
             self.id, self.kind, self.source, statement, finding.verdict, estimate, lo, hi, str(region),
             finding.replicates, finding.p, note=finding.note, worst=worst,
             but=but if finding.verdict == "supported" and beyond >= FAR_BEYOND else "",
+            needed=ahead.needed, stuck=ahead.stuck,
         )  # fmt: skip
 
 
@@ -124,6 +154,11 @@ class PointClaim(Claim):
     def at(self, rows: Sequence[Row]) -> Point:
         """The point, with the largest d and n of the rows filled in."""
         return locate(rows, self.task, self.labels, self.d, self.n)
+
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """The point; at all n where N* is judged."""
+        at = self.at(rows)
+        return [at if self.n_star_level is None else Point(at.task, at.d, None)]
 
     @property
     def quantity(self) -> str:

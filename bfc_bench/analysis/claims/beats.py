@@ -43,6 +43,11 @@ class Beats(PointClaim):
         """The label, then the others."""
         return (self.label, *self.against)
 
+    @property
+    def n_star_level(self) -> float | None:
+        """The level."""
+        return self.level
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From paired t-intervals; of several others the one that comes nearest decides."""
         at = self.at(rows)

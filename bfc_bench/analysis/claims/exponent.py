@@ -18,6 +18,9 @@ from bfc_bench.analysis.theory import Theories, expected_exponent, harmonics_slo
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
+SCATTERED = 0.05
+"""Lack-of-fit p below which more replicates are not expected to narrow an interval that the dimensions set."""
+
 
 class ExponentClaim(Bounded):
     """The exponent s of N*(level) ~ d^s over the task's d is within the bounds, below that of every other by ``by``, or
@@ -65,6 +68,11 @@ class ExponentClaim(Bounded):
     def tasks(self) -> tuple[str, ...]:
         """The task."""
         return (self.task,)
+
+    @property
+    def n_star_level(self) -> float | None:
+        """The level."""
+        return self.level
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """Without theories one that compares with them is undecided."""
@@ -123,11 +131,19 @@ class ExponentClaim(Bounded):
             notes += [f"d = {found.dims[0]}..{found.dims[-1]}", *[found.note] * bool(found.note)]
         if not math.isnan(found.curvature_p):
             notes.append(f"curvature p = {found.curvature_p:.2g}, detectable change of slope {found.detectable:.2g}")
+        by_means = found.degrees == len(found.dims) - 2
+        scattered = (
+            f"the dimensions do not lie on one power of d (lack of fit p = {found.lack_of_fit_p:.2g}): more d would "
+            "narrow the interval, more replicates need not"
+        )
         evidence = Evidence(
             mean=found.value,
             error=(found.hi - found.value) / t_quantile(found.degrees),
             error_below=(found.value - found.lo) / t_quantile(found.degrees),
             degrees=found.degrees,
+            # The means per d stay as many, and values come with each replicate.
+            gain=0.0 if by_means else (found.degrees + 2) / max(found.replicates, 1),
+            fixed=scattered if by_means and found.lack_of_fit_p < SCATTERED else "",
             count=found.replicates,
             notes=(*notes, *ill_behaved(*crossings), *failures(curve for side in sides for curve in side)),
             refused=found.refused,

@@ -43,6 +43,11 @@ class Follows(PointClaim):
         """The one."""
         return (self.label,)
 
+    @property
+    def n_star_level(self) -> float | None:
+        """The level."""
+        return self.level
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """Undecided: without theories there is nothing to compare with."""
         return self.judge_beside(rows, {})

@@ -62,6 +62,10 @@ class Precedes(Claim):
         """The task."""
         return (self.task,)
 
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """The one."""
+        return [locate(rows, self.task, self.labels, self.d, self.n)]
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the t-interval of the log ratio of steps; a failed cell leaves both sides open."""
         at = locate(rows, self.task, self.labels, self.d, self.n)
@@ -100,6 +104,7 @@ def training_path(rows: Sequence[Row], metric: str) -> Curve | None:
         values=np.column_stack([curve.values for curve in found]),
         statuses=found[0].statuses * len(found),
         stage=None,
+        tried=None,
     )
 
 

@@ -79,16 +79,27 @@ class Slope(Bounded):
         """The tasks of the sweep, or the one."""
         return (self.task,) if self.task is not None else tuple(point.task for point in self.sweep or ())
 
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """Those of the sweep, or all n."""
+        found = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
+        whole_curves = self.task is not None or self.level is not None
+        return [Point(at.task, at.d, None) for at in found] if whole_curves else found
+
+    @property
+    def n_star_level(self) -> float | None:
+        """The level."""
+        return self.level
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
         if self.task is not None:
             return self._against_n(rows, self.task)
-        points = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
+        points = self.points(rows)
         values = [point.value for point in self.sweep or ()]
         what, found = f"{in_words(self.metric)} of {self.label}", self._evidence
         if self.level is not None:
             what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
-            points, found = [Point(at.task, at.d, None) for at in points], self._evidence_of_sizes
+            found = self._evidence_of_sizes
         where = "; ".join(dict.fromkeys(at.size or at.task for at in points))
         statement = (
             f"The {what} scales with {self.against}, {short(min(values))} to {short(max(values))}, to a power of "

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from bfc_bench.analysis.claims.base import PointClaim, Positive
 from bfc_bench.analysis.claims.measures import Measured, measure
+from bfc_bench.analysis.claims.outlook import outlook_of_share
 from bfc_bench.analysis.claims.verdict import Region, Verdict, Word, short
-from bfc_bench.analysis.intervals import CONFIDENCE, clopper_pearson
+from bfc_bench.analysis.intervals import clopper_pearson
 from bfc_bench.store.row import Row
 
 
@@ -41,7 +42,7 @@ class Succeeds(PointClaim):
         values = [math.exp(x) if found.scale == "log" else x for x in found.values.values()]
         trials = len(values) + found.failed
         reached = sum(value <= self.level * (1 + 1e-12) for value in values)
-        interval, region = clopper_pearson(reached, trials), Region(self.share, 1.0)
+        interval, region = clopper_pearson(reached, trials, self.confidence), Region(self.share, 1.0)
         above = 2 * float(stats.binom.sf(reached - 1, trials, self.share)) if trials else math.nan
         below = 2 * float(stats.binom.cdf(reached, trials, self.share)) if trials else math.nan
         verdict: Word = "undecided"
@@ -64,11 +65,12 @@ class Succeeds(PointClaim):
             min(1.0, above, below) if trials else math.nan,
             note="; ".join(self._notes(found, reached, trials)),
             worst=max(values, default=math.nan),
+            needed=outlook_of_share(reached, trials, self.share, self.confidence).needed,
         )
 
     def _notes(self, found: Measured, reached: int, trials: int) -> list[str]:
         notes = [f"{reached} of {trials} replicates"] * bool(trials)
-        needed = math.ceil(math.log((1 - CONFIDENCE) / 2) / math.log(self.share))
+        needed = math.ceil(math.log((1 - self.confidence) / 2) / math.log(self.share))
         if reached == trials < needed:
             notes.append(f"{needed} replicates without a failure are needed to support it")
         return [*notes, *found.notes]

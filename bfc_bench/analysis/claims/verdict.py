@@ -69,30 +69,35 @@ class Evidence:
     """Least and largest value of a replicate."""
     error_below: float | None = None
     """The standard error that gives the lower end, where ranges make it another than ``error``."""
+    gain: float = 1.0
+    """Degrees of freedom that one more replicate adds."""
+    fixed: str = ""
+    """Why more replicates would not narrow the interval; empty where they would."""
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval; infinite where a side is open, on both where the evidence is refused."""
         if self.refused:
             return -math.inf, math.inf
         t = t_quantile(self.degrees, confidence)
-        lo, hi = self.mean - t * self._error_below, self.mean + t * self.error
+        lo, hi = self.mean - t * self.below, self.mean + t * self.error
         return -math.inf if self.open_below else lo, math.inf if self.open_above else hi
 
     @property
-    def _error_below(self) -> float:
+    def below(self) -> float:
+        """The standard error that gives the lower end."""
         return self.error if self.error_below is None else self.error_below
 
     def p_inside(self, region: Region) -> float:
         """The significance at which the interval just lies inside the region; 1 where none does."""
         finite = [math.isfinite(end) for end in (region.lo, region.hi)]
-        below = self._p(self.mean - region.lo, self._error_below, self.open_below) if finite[0] else 0.0
+        below = self._p(self.mean - region.lo, self.below, self.open_below) if finite[0] else 0.0
         above = self._p(region.hi - self.mean, self.error, self.open_above) if finite[1] else 0.0
         return 1.0 if self.refused else max(below, above)
 
     def p_outside(self, region: Region) -> float:
         """The significance at which the interval just lies outside the region; 1 where none does."""
         below = self._p(region.lo - self.mean, self.error, self.open_above)
-        above = self._p(self.mean - region.hi, self._error_below, self.open_below)
+        above = self._p(self.mean - region.hi, self.below, self.open_below)
         return 1.0 if self.refused else min(below, above)
 
     def _p(self, distance: float, error: float, is_open: bool) -> float:
@@ -174,16 +179,33 @@ class Verdict:
     """What a reader must know before the verdict is quoted; empty where it is plain."""
     sanity: bool = False
     """Whether the claim could fail only if the program were wrong."""
+    needed: float = math.nan
+    """Replicates at which this estimate, at the spread seen, would just be decided; inf where it lies on the bound or
+    where ``stuck`` says that no number would do, nan where nothing is known."""
+    stuck: str = ""
+    """Why no number of replicates would decide it, as far as the results go; empty where one would."""
+    look: int = 0
+    """Which of the ``looks`` that were planned the verdict comes from; 0 where no looks are planned."""
+    looks: int = 0
+    confidence: float = CONFIDENCE
+    """Of the interval. Those of all looks hold together with 95 %, and ``p`` is of all looks together."""
 
     @property
     def words(self) -> str:
-        """The verdict as it must be quoted: ``supported``, or ``supported, but the worst replicate ...``."""
-        return ", ".join(filter(None, (self.verdict, self.aside)))
+        """The verdict as it must be quoted: ``supported``, ``supported after look 3 of 5, at 99.2 %``, or ``supported,
+        but the worst replicate ...``."""
+        said = f"{self.verdict} {self.when}" if self.look else self.verdict
+        return ", ".join(filter(None, (said, self.aside)))
 
     @property
     def aside(self) -> str:
         """What belongs beside the verdict: ``a sanity check``, ``but the worst replicate ...``, or nothing."""
         return ", ".join(["a sanity check"] * self.sanity + [f"but {self.but}"] * bool(self.but))
+
+    @property
+    def when(self) -> str:
+        """``after look 3 of 5, at 99.2 %``; empty where no looks are planned."""
+        return f"after look {self.look} of {self.looks}, at {100 * self.confidence:.4g} %" if self.look else ""
 
     @property
     def sign(self) -> str:
@@ -193,6 +215,28 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """The verdict as a flat record; numbers that do not exist are nan, ends that are open infinite."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LookAt:
+    """Which look a claim is judged at, of those that are planned for it."""
+
+    number: int
+    of: int
+    confidence: float
+    """Of the interval that decides at this look."""
+
+    def taken(self, verdict: Verdict) -> Verdict:
+        """The verdict as one of this look, whatever the kind of claim made of it: undecided where its p, which is
+        multiplied by .05 over what the look spends, is above .05.
+        """
+        p = verdict.p * (1 - CONFIDENCE) / (1 - self.confidence)
+        word = "undecided" if p > (1 - CONFIDENCE) * (1 + 1e-9) else verdict.verdict
+        return replace(
+            verdict, verdict=word, but=verdict.but if word == verdict.verdict else "",
+            p=p if math.isnan(p) else min(1.0, p),
+            look=self.number, looks=self.of, confidence=self.confidence,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +254,13 @@ class Finding:
     """Value of a replicate, as values are averaged."""
 
 
-def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
-    """Supported where the 95 % interval lies inside the region, contradicted where it lies outside, else undecided.
+def decide(region: Region, found: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
+    """Supported where the interval lies inside the region, contradicted where it lies outside, else undecided.
 
     ``found`` names each piece of evidence. Of k > 1 pieces the largest quantity is judged, against a region that is
     bounded above only. Its interval ends at the largest upper end, and begins at the largest lower end of intervals of
-    confidence 1 - .05 / k: the truth exceeds the former or stays below the latter with probability .025 at most each.
+    confidence 1 - .05 / k: the truth exceeds the former or stays below the latter with probability .025 at most each,
+    at a ``confidence`` of .95.
     """
     pieces = [piece for _, piece in found]
     usable = [(name, piece) for name, piece in found if not piece.refused]
@@ -226,8 +271,8 @@ def decide(region: Region, found: Sequence[tuple[str, Evidence]]) -> Finding:
         return Finding("undecided", estimate, math.nan, math.nan, min(p.count for p in pieces), math.nan, _join(notes))
     k = len(pieces)
     name, largest = max(usable, key=lambda item: item[1].mean)
-    lo = max(piece.bounds(1 - (1 - CONFIDENCE) / k)[0] for piece in pieces)
-    hi = max(piece.bounds()[1] for piece in pieces)
+    lo = max(piece.bounds(1 - (1 - confidence) / k)[0] for piece in pieces)
+    hi = max(piece.bounds(confidence)[1] for piece in pieces)
     inside = max(piece.p_inside(region) for piece in pieces)
     outside = min(1.0, k * min(piece.p_outside(region) for piece in pieces))
     verdict: Word = "undecided"

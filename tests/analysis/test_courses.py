@@ -1,0 +1,119 @@
+"""What the record of looks says: which rows a claim is judged on, what comes next, and that nothing is had twice."""
+
+from dataclasses import replace
+
+import pytest
+
+from bfc_bench.analysis.claims import Beats, Reaches
+from bfc_bench.analysis.courses import Look, courses, of_the_grid
+from bfc_bench.analysis.looks import Looks
+from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
+
+SUITE = {"replicates": 3, "task": [{"name": "t", "n": [10, 20]}]}
+DIGESTS = {("task", "t"): "task", ("learner", "a"): "learner"}
+CLAIM = Reaches(id="c", label="a", task="t", at_most=1.0)
+
+
+def row(n, replicate, label="a", d=4):
+    return Row(
+        cell=f"{label}-{d}-{n}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label=label, options={},
+        d=d, n=n, replicate=replicate, status="ok", nmse=0.5,
+    )  # fmt: skip
+
+
+def grid(*more):
+    return Rows.of([*[row(n, r, label) for label in ("a", "b") for n in (10, 20) for r in range(3)], *more])
+
+
+def course(claim=CLAIM, held=(), rows=None, digests=DIGESTS):
+    (found,) = courses([claim], grid() if rows is None else rows, held, digests, SUITE)
+    return found
+
+
+def looked(claim=CLAIM, verdicts=("undecided",), **changes):
+    """The looks at a claim, made one after the other."""
+    held = []
+    for verdict in verdicts:
+        look = course(claim, held).next(3)
+        reads = {("t", "a", 4): (20,)}
+        held.append(replace(look, verdict=verdict, reads=reads, **changes))
+    return held
+
+
+def test_a_look_reads_its_points_in_its_replicates_whatever_else_there_is():
+    look = Look("c", "", "", 2, {("t", "a", 4): (20,)}, Looks())
+    rows = grid(row(20, 3), row(40, 0), row(20, 0, d=5))
+    assert [(r.label, r.d, r.n, r.replicate) for r in rows.at(look.sees(rows))] == [("a", 4, 20, 0), ("a", 4, 20, 1)]
+
+
+def test_a_record_is_what_it_was_when_it_is_read_again():
+    (look,) = looked()
+    assert Look.of(look.as_dict()) == look
+    assert (look.at.number, look.at.of, look.at.confidence) == (1, 5, pytest.approx(0.9925))
+
+
+def test_looks_follow_the_schedule_until_the_claim_is_decided():
+    assert [look.replicates for look in looked(verdicts=("undecided",) * 5)] == [3, 5, 8, 12, 20]
+    assert course(held=looked(verdicts=("undecided",) * 5)).next(3) is None
+    decided = course(held=looked(verdicts=("undecided", "supported")))
+    assert decided.next(3) is None
+    assert decided.stand.replicates == 5
+    assert decided.judged.confidence == pytest.approx(0.995)
+    assert course().judged.confidence == 0.95
+
+
+def test_the_schedule_stays_what_it_was_at_the_first_look():
+    assert course(held=looked()).next(12, 100).looks.schedule == (3, 5, 8, 12, 20)
+
+
+def test_a_planned_look_is_not_made_and_comes_again():
+    planned = course().next(3)
+    again = course(held=[planned])
+    assert (again.stand, again.next(3).replicates) == (None, 3)
+
+
+@pytest.mark.parametrize(
+    "claim", [CLAIM.model_copy(update={"id": "new-name"}), CLAIM.model_copy(update={"source": "elsewhere"})]
+)
+def test_neither_a_new_name_nor_another_source_gives_looks_back(claim):
+    found = course(claim, looked(verdicts=("undecided", "supported")))
+    assert found.decided
+    assert found.next(3) is None
+
+
+def test_another_bound_under_the_same_name_has_what_is_left_and_no_verdict():
+    other = CLAIM.model_copy(update={"at_most": 2.0})
+    found = course(other, looked(verdicts=("undecided", "supported")))
+    assert found.decided is None
+    assert found.next(3).replicates == 8
+
+
+def test_other_definitions_are_other_data_and_the_looks_are_counted():
+    found = course(held=looked(), digests={**DIGESTS, ("learner", "a"): "other options"})
+    assert (found.made, found.elsewhere, found.next(3).replicates) == ((), 1, 3)
+
+
+def test_a_point_that_moves_with_the_grid_is_other_data_and_one_that_was_added_does_not_move_it():
+    held = looked()
+    wider = replace(held[0], claim="sizes", content="other", reads={("t", "a", 4): (10, 20, 40)}, verdict=None)
+    rows = grid(*[row(40, r) for r in range(3)])
+    assert course(held=[*held, wider], rows=rows).made, "n = 40 was added for another claim"
+    assert not course(held=held, rows=rows).made, "n = 40 was run by hand: the largest n is another one"
+
+
+def test_the_grid_is_what_the_suite_has_and_what_was_run_by_hand():
+    look = Look("c", "", "", 5, {("t", "a", 4): (20, 40)}, Looks())
+    added = [row(20, 3), row(20, 4), row(40, 0)]
+    by_hand = [row(10, 3), row(20, 5), row(40, 0, label="b")]
+    kept = of_the_grid(grid(*added, *by_hand), [look], SUITE)
+    assert sorted(r.cell for r in kept) == sorted(r.cell for r in grid(*by_hand))
+    assert len(of_the_grid(grid(*added), [look], {**SUITE, "replicates": 5})) == len(grid()) + 2
+
+
+def test_a_claim_that_compares_n_star_is_about_all_sizes():
+    claim = Beats(id="b", label="a", against=("b",), task="t", level=0.1)
+    (point,) = course(claim).points
+    assert (point.d, point.n) == (4, None)
+    (at,) = course().points
+    assert (at.d, at.n) == (4, 20)

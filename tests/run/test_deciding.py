@@ -1,0 +1,377 @@
+"""Runs that go on until claims are decided: what is added, what is paid for each look, and what ends them."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bfc_bench import open_store, read_results, run_suite, run_until_decided
+from bfc_bench.analysis.courses import Look
+from bfc_bench.cli.app import run
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.markers import hookimpl
+from bfc_bench.store.store import Store
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "gaussian"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "labels": {"kind": "noise", "sd": 0.1},
+    "d": [3, 4],
+    "n": [10, 20],
+}
+POLY = {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "degree": 2}}
+LEARNERS = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
+CLEAR = {"id": "clear", "kind": "reaches", "label": "mean", "task": "t", "at_most": 1e6}
+GRID = 2 * 2 * 2 * 3
+VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together"}
+
+
+@pytest.fixture
+def suite(faulty, suite_file, tmp_path):
+    """A suite whose claim ``open`` has its bound at the estimate of three replicates, so that they cannot decide it."""
+    path = suite_file(learner=LEARNERS, replicates=3, task=[TASK])
+    run_suite(path, store=tmp_path / "bound", executor="serial")
+    seen = [
+        row.nmse for row in read_results(path, store=tmp_path / "bound") if (row.label, row.d, row.n) == ("r", 4, 20)
+    ]
+    bound = float(np.exp(np.mean(np.log(seen))))
+
+    def write(*claims, **values):
+        near = {"id": "open", "kind": "reaches", "label": "r", "task": "t", "at_most": bound}
+        kept = {"learner": LEARNERS, "replicates": 3, "task": [TASK], **values}
+        return suite_file(claim=list(claims or (CLEAR, near)), **kept)
+
+    write.near = {"kind": "reaches", "label": "r", "task": "t", "at_most": bound}
+    return write
+
+
+def decide(path, store, **options):
+    return run_until_decided(path, store=store, executor="serial", **{"last": 8, **options})
+
+
+def points(store, beyond=3):
+    """Of the rows that were added: label, d, n and replicate."""
+    rows = read_results("tiny", store=store)
+    return sorted((row.label, row.d, row.n, row.replicate) for row in rows if row.replicate >= beyond)
+
+
+def numbers(rows):
+    return [{k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows]
+
+
+def verdicts(path, store):
+    with open_store(store) as held:
+        return {verdict.id: verdict for verdict in held[str(path)].claims()}
+
+
+def looks(store):
+    with Store(store) as held:
+        return [Look.of(record) for record in held.looks("tiny", 1)]
+
+
+def test_replicates_are_added_to_the_cells_that_an_undecided_claim_reads_and_to_no_others(suite, tmp_path):
+    path, store = suite(), tmp_path / "s"
+    done = decide(path, store)
+    found = verdicts(path, store)
+    used = found["open"].replicates
+    assert used in (5, 8)
+    assert points(store) == [("r", 4, 20, replicate) for replicate in range(3, used)]
+    assert len(read_results(path, store=store)) == GRID + used - 3
+    assert [(end.claim, end.replicates) for end in done.ended] == [("clear", 3), ("open", used)]
+    assert done.ended[0].why == "decided"
+    assert (found["clear"].look, found["clear"].looks, found["clear"].replicates) == (1, 3, 3)
+    assert found["clear"].confidence == pytest.approx(1 - 0.05 * 3 / 8)
+    assert found["clear"].words == "supported after look 1 of 3, at 98.12 %"
+
+
+def test_what_was_added_is_what_more_replicates_of_the_suite_would_be(suite, tmp_path):
+    path, store = suite(), tmp_path / "s"
+    decide(path, store)
+    added = len(points(store))
+    more = run_suite(path, store=store, executor="serial", changes=["replicates=8"])
+    assert more.statuses == {"ok": GRID // 3 * 8 - GRID - added}
+    run_suite(path, store=tmp_path / "at once", executor="serial", changes=["replicates=8"])
+    assert numbers(read_results(path, store=store)) == numbers(read_results(path, store=tmp_path / "at once"))
+
+
+def test_a_verdict_that_was_reached_at_a_look_is_not_reopened_by_more_replicates(suite, tmp_path):
+    path, store = suite(), tmp_path / "s"
+    decide(path, store)
+    before = verdicts(path, store)
+    run_suite(path, store=store, executor="serial", changes=["replicates=12"])
+    assert verdicts(path, store) == before
+    decide(path, store)
+    assert verdicts(path, store)["clear"] == before["clear"]
+
+
+def test_the_looks_cannot_be_had_again(suite, tmp_path, capsys):
+    path, store = suite(suite.near | {"id": "open"}), tmp_path / "s"
+    decide(path, store)
+    before = looks(store)
+    ended = before[-1].replicates
+    for claims, options in (
+        ([{**suite.near, "id": "open"}], {"last": 40}),
+        ([{**suite.near, "id": "another-name"}], {"last": 40}),
+        ([{**suite.near, "id": "open", "source": "elsewhere"}], {}),
+    ):
+        again = decide(suite(*claims), store, **options)
+        assert [session.statuses for session in again.sessions] == [{}], "nothing is run"
+        assert [look.replicates for look in looks(store)] == [look.replicates for look in before]
+        assert max(row.replicate for row in read_results(path, store=store)) == ended - 1
+
+
+def test_a_claim_that_says_something_else_under_its_id_goes_on_with_what_is_left(suite, tmp_path):
+    store = tmp_path / "s"
+    decide(suite(suite.near | {"id": "open"}), store)
+    spent = looks(store)[-1].replicates
+    decide(suite({**suite.near, "at_most": suite.near["at_most"] * 1.001, "id": "open"}), store)
+    assert [look.replicates for look in looks(store)] == [r for r in (3, 5, 8) if r <= max(spent, 8)]
+    assert len({look.content for look in looks(store)}) == (1 if spent == 8 else 2)
+
+
+def test_results_of_another_seed_are_looked_at_anew_and_say_what_was_looked_at_before(suite, tmp_path):
+    path, store = suite(), tmp_path / "s"
+    decide(path, store)
+    decide(path, store, changes=["seed=1"])
+    found = verdicts(path, store)["clear"]
+    assert found.look == 1
+    assert "looks before, under other definitions or with another seed: 1" in found.note
+
+
+def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_report(suite, tmp_path):
+    learners = [POLY, {"name": "kernel-ridge", "label": "rbf", "options": {"kernel": "rbf"}}]
+    near = {"id": "open", "kind": "reaches", "label": "p", "task": "t", "d": 3, "n": 20, "at_most": 0.317}
+    sizes = {"id": "sizes", "kind": "beats", "label": "p", "against": "rbf", "task": "t", "d": 3, "level": 0.55}
+    store = tmp_path / "s"
+
+    def seen():
+        with open_store(store) as held:
+            found = held[str(suite(near, sizes, learner=learners))]
+            verdict = replace(found.claims()[1], holm_p=0.0)
+            return verdict, [str(one.threshold.interval) for one in found.thresholds([0.55]) if one.d == 3]
+
+    run_suite(suite(near, learner=learners), store=store, executor="serial")
+    before = seen()
+    assert before[0].replicates == 3
+    assert "[" in before[1][0], "N* has an interval"
+    decide(suite(near, learner=learners), store)
+    assert len(points(store)) > 1
+    assert seen() == before
+
+
+STEEP = {"id": "steep", "kind": "exponent", "label": "p", "task": "t", "level": 0.1, "at_most": 9.0}
+AT_END = {"id": "end", "kind": "reaches", "label": "p", "task": "t", "at_most": 1e6}
+SMALL = {**TASK, "d": [3, 4, 5], "n": [4, 8], "labels": {"kind": "clean"}}
+
+
+def test_sizes_are_added_until_n_star_is_seen_and_other_claims_stay_at_their_point(suite, tmp_path):
+    """Polynomials of degree 2 in d variables are known from (d + 1)(d + 2) / 2 points: 10, 15 and 21."""
+    told = []
+    path, store = suite(STEEP, AT_END, learner=[*LEARNERS, POLY], task=[SMALL]), tmp_path / "s"
+    done = decide(path, store, tell=told.append)
+    found = verdicts(path, store)
+    assert found["steep"].verdict == "supported", done.ended
+    rows = read_results(path, store=store)
+    assert {row.n for row in rows if row.label != "p"} == {4, 8}
+    added = {d: sorted({row.n for row in rows if row.label == "p" and row.d == d}) for d in (3, 4, 5)}
+    assert all(sizes == [4, 8, 16, 32, 64, 128][: len(sizes)] for sizes in added.values())
+    assert len(added[5]) > 2
+    assert any("N*(0.1) of p at d = 5 lies above n = 8" in line and "n = 16 is added" in line for line in told)
+    assert "(t, d = 5, n = 8)" in found["end"].statement
+    before = found
+    run_suite(path, store=store, executor="serial")
+    assert verdicts(path, store) == before
+
+
+def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tmp_path):
+    path, store = suite(STEEP, learner=[*LEARNERS, {**POLY, "max_n": 8}], task=[SMALL]), tmp_path / "s"
+    (ended,) = decide(path, store).ended
+    assert "N*(0.1) of p at d = 5 lies above n = 8" in ended.why
+    assert "n = 16 is beyond its max_n" in ended.why
+    assert points(store) == []
+
+
+def test_more_replicates_are_not_run_for_a_claim_that_failures_leave_open(suite, tmp_path):
+    learners = [*LEARNERS, {"name": "faulty", "options": {"how": "raise", "at": 20}}]
+    claim = {"id": "fails", "kind": "reaches", "label": "faulty", "task": "t", "at_most": 1.0}
+    path, store = suite(claim, learner=learners), tmp_path / "s"
+    done = decide(path, store)
+    assert (done.exit_code, points(store)) == (1, [])
+    assert "12 of 12 cells" in done.ended[0].why or "have no value" in done.ended[0].why
+
+
+class Clock:
+    """One tick per row."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    @hookimpl
+    def bfc_result(self, result):
+        self.now += 1
+
+
+def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite, tmp_path, monkeypatch):
+    path, store, clock = suite(), tmp_path / "s", Clock()
+    for module in ("bfc_bench.deciding", "bfc_bench.run.session"):
+        monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=clock.monotonic, time=time.time))
+    done = decide(path, store, hours=4.5 / 3600, listeners=[clock])
+    assert len(read_results(path, store=store)) == 6, "a batch is a curve of two sizes: the third began at 4"
+    assert (done.sessions[-1].not_begun, done.exit_code) == (GRID // 2 - 3, 0)
+    assert [(end.verdict, end.why) for end in done.ended] == [("undecided", "the hours are over, before look 1")] * 2
+    assert looks(store) == []
+
+    clock.now = 0.0
+    again = decide(path, store, hours=(GRID - 6 + 0.5) / 3600, listeners=[clock])
+    assert [look.verdict is None for look in looks(store)] == [False, False, True]
+    assert again.ended[1].why == "the hours are over, before look 2"
+    assert len(again.sessions) == 2
+    last = decide(path, store)
+    assert sorted(points(store)) == [("r", 4, 20, r) for r in range(3, last.ended[1].replicates)]
+
+
+@pytest.fixture
+def slow(suite):
+    """A suite whose claim takes all looks, of a learner that takes its time."""
+    learners = [{"name": "slow", "label": "mean", "options": {"seconds": 0.2}}, LEARNERS[1]]
+    near = {**suite.near, "label": "mean", "at_most": 1.0001, "at_least": 1.0}
+    return suite({**near, "id": "open"}, learner=learners)
+
+
+ARGUMENTS = ("--until-decided", "--up-to", "8", "--jobs", "1", "--no-mlflow")
+
+
+def stopped_in_the_second_look(path, store, how):
+    """Output and exit code of a run that got a signal when replicates had been added."""
+    command = [sys.executable, "-m", "bfc_bench", "run", str(path), *ARGUMENTS, "--store", str(store)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    try:
+        for _ in range(1200):
+            assert process.poll() is None
+            with contextlib.suppress(BenchError):  # there is no store yet, or no run in it
+                if points(store):
+                    break
+            time.sleep(0.05)
+        os.kill(process.pid, how)
+        return process.communicate(timeout=60)[0], process.returncode
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(slow, tmp_path, bench):
+    store, undisturbed = tmp_path / "s", tmp_path / "undisturbed"
+    assert stopped_in_the_second_look(slow, store, signal.SIGKILL)[1] == -signal.SIGKILL
+    kept = {row.cell: row for row in read_results(slow, store=store)}
+    assert [look.replicates for look in looks(store) if look.verdict] == [3]
+
+    again = bench("run", slow, *ARGUMENTS, "--store", store)
+    assert again.returncode == 0, again.stderr
+    rows = read_results(slow, store=store)
+    assert all(row == kept.get(row.cell, row) for row in rows)
+    decide(slow, undisturbed)
+    assert looks(store) == looks(undisturbed)
+    assert numbers(rows) == numbers(read_results(slow, store=undisturbed))
+    assert repr(verdicts(slow, store)) == repr(verdicts(slow, undisturbed))
+
+
+def test_a_run_that_is_interrupted_says_before_which_look(slow, tmp_path):
+    said, code = stopped_in_the_second_look(slow, tmp_path / "s", signal.SIGINT)
+    assert code == 130
+    assert "Interrupted; the same command continues." in said
+    assert "open: undecided after look 1 of 3, at 98.12 %. interrupted, before look 2" in said
+
+
+def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
+    path, store = suite(), tmp_path / "s"
+
+    def planned():
+        capsys.readouterr()
+        assert run(["plan", str(path), "--store", str(store), "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)["claims"]
+
+    def shown():
+        capsys.readouterr()
+        assert run(["plan", str(path), "--store", str(store)]) == 0
+        return capsys.readouterr().out
+
+    assert planned() == []
+    assert "2 claims: no results yet." in shown()
+    run_suite(path, store=store, executor="serial")
+    clear, near = planned()
+    assert (clear["verdict"], clear["replicates"], clear["needed"], clear["says"]) == ("supported", 3, 3.0, "decided")
+    assert (near["verdict"], near["replicates"], near["needed"]) == ("undecided", 3, None)
+    assert near["says"] == "the estimate lies on the bound: no number of replicates would decide it"
+    assert (near["look"], near["looks"], near["next_look"]) == (0, 5, 3)
+    assert "none would do" in shown()
+    decide(path, store)
+    assert planned()[0]["says"] == "decided after look 1 of 3, at 98.12 %"
+
+
+def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, capsys):
+    from bfc_bench.report.note import note
+
+    path, store = suite(), tmp_path / "s"
+    options = ("--executor", "serial", "--no-mlflow", "--store", str(store))
+    assert run(["run", str(path), "--until-decided", "--up-to", "8", *options]) == 0
+    out = capsys.readouterr().out
+    assert "Look 1 of 3, at 3 replicates: clear, open." in out
+    assert "clear: supported after look 1 of 3, at 98.12 %. decided" in out
+    page = (store / "reports" / "tiny@1" / "report.html").read_text()
+    assert "after look 1 of 3, at 98.12 %" in page
+    assert run(["claims", str(path), "--store", str(store)]) == 0
+    assert "after look 1 of 3, at 98.12 %" in capsys.readouterr().out
+    assert "supported after look 1 of 3" in note("", list(verdicts(path, store).values()))
+    with open_store(store) as held:
+        assert held[str(path)].reported
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--hours", "1"], "--hours belongs to --until-decided"),
+        (["--up-to", "9"], "--up-to belongs to --until-decided"),
+        (["--until-decided", "--hours", "0"], "--hours must be positive. Got 0"),
+        (["--until-decided", "--up-to", "2"], "--up-to must be at least 3"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(suite, tmp_path, capsys, options, message):
+    assert run(["run", str(suite()), "--store", str(tmp_path / "s"), "--no-mlflow", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_replicate_in_the_suite_means_that_the_first_look_is_at_three(suite, tmp_path):
+    path, store = suite(CLEAR, replicates=1), tmp_path / "s"
+    (ended,) = decide(path, store).ended
+    assert (ended.verdict, ended.replicates) == ("supported after look 1 of 3, at 98.12 %", 3)
+    assert points(store, beyond=1) == [("mean", 4, 20, 1), ("mean", 4, 20, 2)]
+
+
+def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):
+    path, store = suite(), tmp_path / "s"
+    done = decide(path, store, learners=["mean"])
+    assert [end.claim for end in done.ended] == ["clear"]
+    assert {look.claim for look in looks(store)} == {"clear"}
+    assert verdicts(path, store)["open"].look == 0
+    again = decide(path, store)
+    assert [end.claim for end in again.ended] == ["clear", "open"]
+
+
+def test_a_negative_schedule_is_refused_from_python(suite, tmp_path):
+    with pytest.raises(UsageError, match="--up-to must be at least 3"):
+        decide(suite(), tmp_path / "s", last=1)
