@@ -24,7 +24,7 @@ from bfc_plugins.quadratic.net import (
     supposed_form,
 )
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
-from bfc_plugins.quadratic.ranks import HELD_OUT, trainings, with_selected_ranks
+from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
@@ -200,16 +200,6 @@ class QuadraticLearner(BatchLearner):
             params, inputs, y, setup.seed, rate, multipliers, stream, clip, self.momentum, strength=setup.penalty
         )
 
-    def on_squares(self) -> Self:
-        """This learner with a square loss, for noisy labels."""
-        return self.model_copy(update={"loss": "square"})
-
-    def low_rank(self, setup: Setup, steps: float, rate: float) -> Self:
-        """This learner as it trains networks of low rank: shares of its steps, and of the rate of joint training."""
-        d = setup.net.d
-        count = max(1, round(steps * self.length(d, setup.kind)))
-        return self.on_squares().model_copy(update={"steps": count, "lr": rate * QuadraticLearner.rate(self, d)})
-
     def rate_factors(self) -> Params:
         """Factors of the learning rate by parameter of the network: ``lr_layers``, and 0 for what is not trained."""
         factors = self.lr_layers or (1.0,) * len(self.widths)
@@ -232,10 +222,23 @@ class QuadraticLearner(BatchLearner):
         """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
         learners, device = [job.learner for job in jobs], jobs[0].ctx.device
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
-        if learners[0].ranks == "selected":
-            pairs = zip(learners, setups, strict=True)
-            return [with_selected_ranks(cls.train, learner, setup, device) for learner, setup in pairs]
-        return cls.train(learners, setups, device)
+        if learners[0].ranks == "given":
+            return cls.train(learners, setups, device)
+        return [learner._with_selected_ranks(setup, device) for learner, setup in zip(learners, setups, strict=True)]
+
+    def _with_selected_ranks(self, setup: Setup, device: str) -> QuadraticPredictor | Failure:
+        steps, rate = STEPS * self.length(setup.net.d), RATE * QuadraticLearner.rate(self, setup.net.d)
+
+        def trained_with(**options: Any) -> Train:
+            learner = self.model_copy(update=options)
+            return lambda setups: self.train([learner] * len(setups), setups, device)
+
+        return with_selected_ranks(
+            setup,
+            given=trained_with(),
+            penalised=trained_with(loss="square"),
+            low_rank=trained_with(loss="square", steps=math.ceil(steps), lr=rate),
+        )
 
     @classmethod
     @abstractmethod

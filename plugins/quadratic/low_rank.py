@@ -49,10 +49,9 @@ def factored(params: Params, rates: Params) -> tuple[Params, Params]:
 
 
 def multiplied(params: Params) -> Params:
-    """Trained parameters, each pair of factors one matrix again: in float64, since rounding to float32 has full rank."""
+    """Trained parameters, each pair of factors one matrix again: in float64, since float32 would round to full rank."""
     return {
-        key: np.matmul(*value, dtype=np.float64) if isinstance(value, tuple) else value
-        for key, value in params.items()
+        key: np.matmul(*value, dtype=np.float64) if isinstance(value, tuple) else value for key, value in params.items()
     }
 
 

@@ -1,14 +1,13 @@
 """Ranks of a quadratic DenseNet, chosen by the error on points that are held out: for noisy labels.
 
-An over-parameterised network can fit the noise of its labels. Here each W_l is given a rank k_l <= m_l, and
-whoever asks says how networks are trained: jointly, grown or layer by layer.
+An over-parameterised network can fit the noise of its labels. Here each W_l is given a rank k_l <= m_l. Whoever asks
+brings the functions that train a network: jointly, grown or layer by layer.
 
 1. Every fourth point is held out. On the others the network is trained with a square loss plus ``PENALTY`` times the
    mean of F - constant, the nuclear norm of alpha_l W_l^T W_l in the norm of the data: it gathers a layer in few
    directions.
 2. At ranks (k_2..k_L) each W_l starts as its k_l strongest directions there, and is trained as a product of two factors
-   without the penalty (``low_rank.py``), in ``STEPS`` of the learner's steps and at ``RATE`` of the rate of joint
-   training.
+   without the penalty (``low_rank.py``), in ``STEPS`` of the steps and at ``RATE`` of the rate of joint training.
 3. Ranks are chosen one layer after the other, the lowest first and those above at rank ``ABOVE``, and once more among
    their neighbours. All ranks 0 are a constant. The network that is trained as without a choice competes.
 4. The best is trained on all points, from where it was; the network without a choice, from the start.
@@ -18,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
@@ -26,12 +25,9 @@ from bfc_plugins.quadratic.setup import Setup
 
 from bfc_bench.learner import Failure
 
-if TYPE_CHECKING:
-    from bfc_plugins.quadratic.base import QuadraticLearner
-
 Outcome: TypeAlias = QuadraticPredictor | Failure
-Train: TypeAlias = Callable[[Sequence[Any], Sequence[Setup], str], Sequence[Outcome]]
-"""Trains each setup as its learner says, on a device."""
+Train: TypeAlias = Callable[[Sequence[Setup]], Sequence[Outcome]]
+"""Trains each setup."""
 Ranks: TypeAlias = tuple[int, ...]
 """k_2..k_L; () is the network without a choice."""
 
@@ -52,33 +48,35 @@ ROBUST = 4.0
 heavy tail would decide alone."""
 
 
-def with_selected_ranks(train: Train, learner: QuadraticLearner, setup: Setup, device: str) -> Outcome:
-    """The network of the ranks with the least error at points held out, trained on all."""
+def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_rank: Train) -> Outcome:
+    """The network of the ranks with the least error at points held out, trained on all.
+
+    ``given`` trains as without a choice, ``penalised`` and ``low_rank`` as in 1 and 2 above.
+    """
     held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
     most, rest = setup.part(~held_out), setup.part(held_out)
-    low_rank = learner.low_rank(setup, STEPS, RATE)
     tried: dict[Ranks, QuadraticPredictor] = {}
     squares: dict[Ranks, np.ndarray] = {}
 
-    def attempt(learner: QuadraticLearner, setups: Mapping[Ranks, Setup]) -> None:
-        outcomes = train([learner] * len(setups), [*setups.values()], device) if setups else ()
+    def attempt(train: Train, setups: Mapping[Ranks, Setup]) -> None:
+        outcomes = train([*setups.values()]) if setups else ()
         for ranks, outcome in zip(setups, outcomes, strict=True):
             if isinstance(outcome, QuadraticPredictor):
                 tried[ranks], squares[ranks] = outcome, rest.squared_errors(outcome)
 
-    (start,) = train([learner.on_squares()], [replace(most, penalty=PENALTY)], device)
+    (start,) = penalised([replace(most, penalty=PENALTY)])
     ranks: Ranks = (ABOVE,) * len(setup.net.widths)
     if isinstance(start, QuadraticPredictor):
         for index, again in turns(len(ranks)):
             new = [each for each in in_turn(ranks, index, setup.net.widths[index], again) if each not in tried]
             attempt(low_rank, {each: replace(most, params=start.cut(each), low_rank=True) for each in new})
             ranks = least(squares, ranks)
-    attempt(learner, {(): most})
+    attempt(given, {(): most})
     chosen = least(squares, ())
     if chosen:
-        (final,) = train([low_rank], [replace(setup, params=tried[chosen].params, low_rank=True)], device)
+        (final,) = low_rank([replace(setup, params=tried[chosen].params, low_rank=True)])
     else:
-        (final,) = train([learner], [setup], device)
+        (final,) = given([setup])
     if isinstance(final, QuadraticPredictor):
         named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), chosen, strict=False)}
         final.info = {**final.info, "ranks": named or "given"}
