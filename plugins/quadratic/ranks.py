@@ -64,9 +64,12 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
             if isinstance(outcome, QuadraticPredictor):
                 tried[ranks], squares[ranks] = outcome, rest.squared_errors(outcome)
 
-    (start,) = penalised([replace(most, penalty=PENALTY)])
+    over_parameterised = replace(most, penalty=PENALTY)
+    starts = [*penalised([over_parameterised]), layer_by_layer(over_parameterised, penalised)]
+    trained = [start for start in starts if isinstance(start, QuadraticPredictor)]
     ranks: Ranks = (ABOVE,) * len(setup.net.widths)
-    if isinstance(start, QuadraticPredictor):
+    if trained:
+        start = min(trained, key=lambda each: rest.squared_errors(each).mean())
         for index, again in turns(len(ranks)):
             new = [each for each in in_turn(ranks, index, setup.net.widths[index], again) if each not in tried]
             attempt(low_rank, {each: replace(most, params=start.cut(each), low_rank=True) for each in new})
@@ -81,6 +84,20 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
         named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), chosen, strict=False)}
         final.info = {**final.info, "ranks": named or "given"}
     return final
+
+
+def layer_by_layer(setup: Setup, train: Train) -> Outcome:
+    """The network whose layers are trained one after the other, in each training one alone, those above it zero."""
+    weights = [f"W{layer}" for layer in setup.net.layers()]
+    params = {**setup.params, **{key: np.zeros_like(setup.params[key]) for key in weights}}
+    for key in weights:
+        params[key] = setup.params[key]
+        rates = {**setup.rates, **{other: 0.0 for other in weights if other != key}}
+        (outcome,) = train([replace(setup, params=params, rates=rates)])
+        if isinstance(outcome, Failure):
+            break
+        params = outcome.params
+    return outcome
 
 
 def turns(layers: int) -> list[tuple[int, bool]]:
@@ -108,4 +125,4 @@ def least(squares: Mapping[Ranks, np.ndarray], default: Ranks) -> Ranks:
 def trainings(widths: Sequence[int]) -> tuple[float, int]:
     """The steps of a fit over those of one training, and how many networks are trained together, both at most."""
     tried = [len(in_turn((ABOVE,), 0, width, again)) for width in widths for again in (False, True)]
-    return 3.0 + STEPS * sum(tried), max(tried)
+    return 3.0 + len(widths) + STEPS * sum(tried), max(tried)
