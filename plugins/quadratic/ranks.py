@@ -5,7 +5,8 @@ brings the functions that train a network: jointly, grown or layer by layer.
 
 1. Every fourth point is held out. On the others the network is trained with a square loss plus ``PENALTY`` times the
    mean of F - constant, the nuclear norm of alpha_l W_l^T W_l in the norm of the data: it gathers a layer in few
-   directions.
+   directions. This is done as the learner trains, and layer by layer as well, since all layers at once fit much noise
+   before the lowest has found its directions; the better of the two is the start of what follows.
 2. At ranks (k_2..k_L) each W_l starts as its k_l strongest directions there, and is trained as a product of two factors
    without the penalty (``low_rank.py``), in ``STEPS`` of the steps and at ``RATE`` of the rate of joint training.
 3. Ranks are chosen one layer after the other, the lowest first and those above at rank ``ABOVE``, and once more among

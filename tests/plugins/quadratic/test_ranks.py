@@ -148,6 +148,24 @@ def test_a_cut_keeps_the_strongest_directions():
     assert np.linalg.matrix_rank(cut["W2"]) == 2
 
 
+def test_layer_by_layer_each_is_trained_alone_with_those_above_at_zero():
+    p = problem(0.3)
+    learner = QuadDenseNet(**{**TINY, "widths": (6, 4, 3)})
+    setup, seen = learner.setup(p.train(100), Context(square_mean=p.square_mean)), []
+
+    def train(setups):
+        seen.extend(setups)
+        return QuadDenseNet.train([learner], setups, "cpu")
+
+    final = ranks.layer_by_layer(setup, train)
+    for turn, (layer, given) in enumerate(zip((2, 3, 4), seen, strict=True)):
+        assert [key for key, rate in given.rates.items() if key.startswith("W") and rate] == [f"W{layer}"]
+        assert [bool(np.any(given.params[f"W{other}"])) for other in (2, 3, 4)] == [k <= turn for k in range(3)]
+        np.testing.assert_array_equal(given.params[f"W{layer}"], setup.params[f"W{layer}"])
+    np.testing.assert_array_equal(final.params["W2"], seen[1].params["W2"])
+    assert not np.array_equal(final.params["W4"], setup.params["W4"])
+
+
 def test_one_point_of_a_heavy_tail_does_not_decide():
     better, worse = np.full(100, 1.0), np.full(100, 1.2)
     better[0] = 40.0
