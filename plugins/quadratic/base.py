@@ -112,7 +112,8 @@ class QuadraticLearner(BatchLearner):
     """What inputs are multiplied by; None is 1 / sqrt(mean_i E[x_i^2]), which is 1 for inputs of unit variance."""
     ranks: Literal["given", "selected"] = "given"
     """``given``: every W_l may have full rank. ``selected``: their ranks are chosen by the error on a quarter of the
-    points that is held out (``ranks.py``), for noisy labels."""
+    points that is held out (``ranks.py``), for noisy labels. ``loss`` is then that of the network without such ranks,
+    which competes: as it is by default, for labels that turn out to be clean."""
     truncate: Positive | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
 
