@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.quadratic import recipe as default
+from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied, shifted
 from bfc_plugins.quadratic.margin import with_linear_term
 from bfc_plugins.quadratic.net import (
     Backward,
@@ -22,6 +25,7 @@ from bfc_plugins.quadratic.net import (
     supposed_form,
 )
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
@@ -34,14 +38,16 @@ from bfc_bench.learner import (
     Cost,
     Data,
     Failure,
+    Job,
     LabelKind,
     Outline,
+    Predictor,
     TaskFacts,
 )
 from bfc_bench.seeds import stream
 
 if TYPE_CHECKING:
-    from bfc_bench.toolkit.ensemble import Member, Recipe
+    from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -108,6 +114,10 @@ class QuadraticLearner(BatchLearner):
     """Entries of W_{l,j} start as N(0, 1) init_scale_l / sqrt(m_l dim(G_j)); one number, or one per layer."""
     input_scale: Positive | None = None
     """What inputs are multiplied by; None is 1 / sqrt(mean_i E[x_i^2]), which is 1 for inputs of unit variance."""
+    ranks: Literal["given", "selected"] = "given"
+    """``given``: every W_l may have full rank. ``selected``: their ranks are chosen by the error on a quarter of the
+    points that is held out (``ranks.py``), for noisy labels. ``loss`` is then that of the network without such ranks,
+    which competes: as it is by default, for labels that turn out to be clean."""
     truncate: Positive | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
 
@@ -162,8 +172,8 @@ class QuadraticLearner(BatchLearner):
             return default.init_scales(len(self.widths), self.first)
         return self.init_scale if isinstance(self.init_scale, tuple) else (self.init_scale,) * len(self.widths)
 
-    def recipe(self, apply: Any, d: int, kind: LabelKind = "real") -> Recipe:
-        """What is compiled, for a network ``apply`` and a kind of labels."""
+    def recipe(self, apply: Any, setup: Setup) -> Recipe:
+        """What is compiled, for a network ``apply`` that is trained as ``setup`` says."""
         from bfc_bench.toolkit.ensemble import (
             Recipe,
             WarmupCosine,
@@ -173,16 +183,27 @@ class QuadraticLearner(BatchLearner):
         )
 
         loss = weighted_square_loss if self.loss == "weighted" else square_loss
-        loss = cross_entropy_loss if kind == "binary" else loss
-        return Recipe(apply, self.minibatch(d), loss, self.optimizer, WarmupCosine(self.warmup))
+        loss = cross_entropy_loss if setup.kind == "binary" else loss
+        return Recipe(
+            Factored(apply) if setup.low_rank else apply,
+            self.minibatch(setup.net.d),
+            loss,
+            self.optimizer,
+            WarmupCosine(self.warmup),
+            less_constant if setup.penalty else None,
+        )
 
     def member(self, setup: Setup, params: Params, multipliers: Params, inputs: Any, stream: int = 0) -> Member:
         """One model to train, from ``params``, on ``inputs``."""
         from bfc_bench.toolkit.ensemble import Member
 
+        if setup.low_rank:
+            params, multipliers = factored(params, multipliers)
         clip = self.clip or default.gradient_clip(self.optimizer)
-        rate = self.rate(setup.net.d)
-        return Member(params, inputs, setup.y, setup.seed, rate, multipliers, stream, clip, self.momentum)
+        rate, y = self.rate(setup.net.d), shifted(setup.y, setup.penalty)
+        return Member(
+            params, inputs, y, setup.seed, rate, multipliers, stream, clip, self.momentum, strength=setup.penalty
+        )
 
     def rate_factors(self) -> Params:
         """Factors of the learning rate by parameter of the network: ``lr_layers``, and 0 for what is not trained."""
@@ -201,10 +222,41 @@ class QuadraticLearner(BatchLearner):
             "batch_size": self.minibatch(d) or "full",
         }
 
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
+        learners, device = [job.learner for job in jobs], jobs[0].ctx.device
+        setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
+        if learners[0].ranks == "given":
+            return cls.train(learners, setups, device)
+        return [learner._with_selected_ranks(setup, device) for learner, setup in zip(learners, setups, strict=True)]
+
+    def _with_selected_ranks(self, setup: Setup, device: str) -> QuadraticPredictor | Failure:
+        steps, rate = STEPS * self.length(setup.net.d), RATE * QuadraticLearner.rate(self, setup.net.d)
+
+        def trained_with(**options: Any) -> Train:
+            learner = self.model_copy(update=options)
+            return lambda setups: self.train([learner] * len(setups), setups, device)
+
+        return with_selected_ranks(
+            setup,
+            given=trained_with(),
+            penalised=trained_with(loss="square"),
+            low_rank=trained_with(loss="square", steps=math.ceil(steps), lr=rate),
+        )
+
+    @classmethod
+    @abstractmethod
+    def train(
+        cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
+    ) -> list[QuadraticPredictor | Failure]:
+        """Train each setup as its learner says, all as one ensemble; each comes out as it would alone."""
+
     def setup(self, train: Data, ctx: Context) -> Setup:
         """Scaled data and initial parameters.
 
-        Raises ``UsageError`` when the target lacks an oracle fact asked for, or when weights cannot be shared.
+        Raises ``UsageError`` when the target lacks an oracle fact asked for, when weights cannot be shared, and when
+        ranks cannot be chosen.
         """
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
@@ -212,7 +264,7 @@ class QuadraticLearner(BatchLearner):
         input_scale = self.input_scale or 1.0 / math.sqrt(float(np.mean(inside)) or 1.0)
         y_scale = float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
         net = self.net(train.d)
-        if reason := self._unshareable(train.d):
+        if reason := self._refusal(train.kind, train.n, train.d):
             raise UsageError(f"{self.name}: {reason}")
         params = net.init(stream(ctx.seed, "quadratic-net"), self.scales(), input_scale**2 * square_mean)
         if self.alphas != "learned":
@@ -224,10 +276,12 @@ class QuadraticLearner(BatchLearner):
         return Setup(net, params, input_scale * x, y / y_scale, y_scale, input_scale, ctx.seed, train.kind, rates)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Weights cannot be shared between layers of different widths."""
-        return self._unshareable(task.d)
+        """Ranks are chosen for real labels; weights cannot be shared between layers of different widths."""
+        return self._refusal(task.kind, n, task.d)
 
-    def _unshareable(self, d: int) -> str | None:
+    def _refusal(self, kind: LabelKind, n: int, d: int) -> str | None:
+        if self.ranks == "selected" and (kind == "binary" or n < HELD_OUT):
+            return f"ranks = 'selected' needs real labels and at least {HELD_OUT} points. Got {n} {kind} ones."
         try:
             if self.share_skips:
                 check_shared_skips(self.connections, self.widths, d)
@@ -254,21 +308,36 @@ class QuadraticLearner(BatchLearner):
         default_depth = len(type(self).model_fields["widths"].default) + 1
         return supposed_form(self.connections, default_depth, self.first == "squares")
 
+    def trainings(self) -> tuple[float, int]:
+        """The steps of a fit over those of one training, and how many networks are trained in one ensemble, at most."""
+        return trainings(self.widths) if self.ranks == "selected" else (1.0, 1)
+
     def batch_key(self, train: Outline) -> Hashable:
         """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""
         batch = self.minibatch(train.d)
         shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)
-        return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind)
+        return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind, self.ranks)
 
     def cost(self, n: int, d: int) -> Cost:
         """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""
         net, batch = self.net(d), self.minibatch(d) or n
         units = sum(self.widths) + sum(sum(net.fan_ins(layer)) for layer in net.layers())
         padded = max(1024, 2 * n)
+        count, together = self.trainings()
         return Cost(
-            flops=3.0 * net.flops() * batch * self.length(d),
-            bytes=PROGRAM_BYTES + 16.0 * padded * (d + 1) + 4.0 * units * (padded + 4 * batch),
+            flops=3.0 * net.flops() * batch * self.length(d) * count,
+            bytes=PROGRAM_BYTES + 16.0 * padded * (d + 1) + 4.0 * units * (padded * together + 4 * batch),
         )
+
+
+def trained(
+    recipe: Recipe, members: Sequence[Member], steps: int, device: str, checkpoints: Sequence[int] = ()
+) -> list[Trained]:
+    """The members trained, every W_l one matrix again."""
+    from bfc_bench.toolkit.ensemble import train
+
+    results = train(recipe, members, steps, device=device, checkpoints=checkpoints)
+    return [replace(result, params=multiplied(result.params)) for result in results]
 
 
 def diverged(learner: QuadraticLearner, d: int, loss: float) -> Failure:

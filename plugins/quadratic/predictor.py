@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +70,14 @@ class QuadraticPredictor(Predictor):
             for layer, s in pre.items():
                 out[rows] += self._readouts[layer] @ (s * s)
         return out
+
+    def cut(self, ranks: Sequence[int]) -> Params:
+        """Parameters with each W_l reduced to its first k_l principal directions, for ``ranks`` k_2..k_L."""
+        reduced = {}
+        for (layer, rotation), rank in zip(self._rotations.items(), ranks, strict=True):
+            kept = rotation[:, :rank]
+            reduced[f"W{layer}"] = kept @ (kept.T @ self.params[f"W{layer}"])
+        return {**self.params, **reduced}
 
     def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """{"S2": (m, m_2), ...}: sqrt(alpha_l) S_l in its principal directions; squares sum to the layer's term."""

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
-from bfc_plugins.quadratic.base import QuadraticLearner, diverged
+from bfc_plugins.quadratic.base import QuadraticLearner, diverged, trained
+from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.statistics import QuadraticStatistics
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from bfc_bench.learner import Cost, Failure, Job, Outline, Predictor
+from bfc_bench.learner import Cost, Failure, Outline
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Trained
@@ -33,9 +34,17 @@ class QuadDenseNet(QuadraticLearner):
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Step counts after which the network is kept as a stage ``step<count>``, to follow features along training."""
 
+    @model_validator(mode="after")
+    def _no_steps_of_a_choice(self) -> QuadDenseNet:
+        if self.checkpoints and self.ranks == "selected":
+            raise ValueError(f"checkpoints must be () for ranks = 'selected', many trainings. Got {self.checkpoints}.")
+        return self
+
     def statistics(self, train: Outline) -> QuadraticStatistics | None:
         """What stands for the points, where one layer is trained on all of them in every step and that costs less."""
         if self.minibatch(train.d) is not None or len(self.widths) > 1 or train.kind == "binary":
+            return None
+        if self.ranks == "selected":  # which trains parts of the points in more than one way
             return None
         statistics = QuadraticStatistics(self.net(train.d))
         return statistics if statistics.pays(train.n) else None
@@ -54,17 +63,16 @@ class QuadDenseNet(QuadraticLearner):
         return (super().batch_key(train), self.checkpoints)
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
-        from bfc_bench.toolkit.ensemble import square_loss, train
+    def train(
+        cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
+    ) -> list[QuadraticPredictor | Failure]:
+        """Train each setup as its learner says, all as one ensemble."""
+        from bfc_bench.toolkit.ensemble import square_loss
 
-        learners = [job.learner for job in jobs]
-        setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
-        first, net = learners[0], setups[0].net
-        kind = jobs[0].train.kind
-        recipe, steps = first.recipe(net, net.d, kind), first.length(net.d, kind)
+        first, net, kind = learners[0], setups[0].net, setups[0].kind
+        recipe, steps = first.recipe(net, setups[0]), first.length(net.d, kind)
         samples = [(setup.x, setup.y) for setup in setups]
-        if statistics := first.statistics(jobs[0].train):
+        if statistics := first.statistics(Outline("", len(setups[0].y), net.d, kind)):
             recipe = replace(recipe, apply=statistics, loss=square_loss)
             samples = [
                 statistics.rows(s.params, s.x, s.y, a.weights(s.y)) for a, s in zip(learners, setups, strict=True)
@@ -73,13 +81,13 @@ class QuadDenseNet(QuadraticLearner):
             learner.member(replace(setup, y=y), setup.params, setup.rates, inputs)
             for learner, setup, (inputs, y) in zip(learners, setups, samples, strict=True)
         ]
-        results = train(recipe, members, steps, device=jobs[0].ctx.device, checkpoints=first.checkpoints)
+        results = trained(recipe, members, steps, device, first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
             for learner, setup, result in zip(learners, setups, results, strict=True)
         ]
 
-    def _predictor(self, setup: Setup, result: Trained) -> Predictor:
+    def _predictor(self, setup: Setup, result: Trained) -> QuadraticPredictor:
         stages = {f"step{step}": setup.predictor(setup.net, params) for step, params in result.checkpoints.items()}
         predictor = setup.predictor(setup.net, result.params, stages=stages)
         facts = self.facts(setup, predictor)

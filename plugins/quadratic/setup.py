@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,18 @@ class Setup:
     kind: LabelKind
     rates: Params
     """Factors of the learning rate, like ``params``; 0 for what is not trained."""
+    low_rank: bool = False
+    """Whether each W_l is trained as a product of two factors, so that its rank stays at most that of ``params``."""
+    penalty: float = 0.0
+    """Factor of the mean of F - constant in the objective."""
+
+    def part(self, rows: np.ndarray) -> Setup:
+        """The same fit on some of the points: booleans (n,)."""
+        return replace(self, x=self.x[rows], y=self.y[rows])
+
+    def squared_errors(self, predictor: QuadraticPredictor) -> np.ndarray:
+        """(F - y)^2 at its points, (n,), for scaled labels."""
+        return np.asarray((predictor.predict(self.x / self.input_scale) / self.y_scale - self.y) ** 2)
 
     def predictor(self, net: QuadraticNet, params: Params, **extras: Any) -> QuadraticPredictor:
         """The trained network in the units of the data."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from bfc_plugins.quadratic.base import QuadraticLearner, diverged
+from bfc_plugins.quadratic.base import QuadraticLearner, diverged, trained
 from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 
-from bfc_bench.learner import Failure, Job, Predictor
+from bfc_bench.learner import Failure
 
 if TYPE_CHECKING:
     from jax import Array
@@ -32,17 +32,17 @@ class StagewiseLearner(QuadraticLearner):
         """A fit before its first stage."""
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Train all jobs as one ensemble per stage; each comes out as ``fit`` alone would make it."""
-        from bfc_bench.toolkit.ensemble import train
-
-        fits = [job.learner.begin(job.learner.setup(job.train, job.ctx)) for job in jobs]
-        first, net = jobs[0].learner, fits[0].setup.net
+    def train(
+        cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
+    ) -> list[QuadraticPredictor | Failure]:
+        """Train each setup as its learner says, all as one ensemble per stage."""
+        fits = [learner.begin(setup) for learner, setup in zip(learners, setups, strict=True)]
+        first, net = learners[0], setups[0].net
         for layer in net.layers():
-            recipe = first.recipe(fits[0].model(layer), net.d, jobs[0].train.kind)
+            recipe = first.recipe(fits[0].model(layer), setups[0])
             alive = [fit for fit in fits if fit.failure is None]
             members = [fit.member(layer) for fit in alive]
-            results = train(recipe, members, first.length(net.d, jobs[0].train.kind), device=jobs[0].ctx.device)
+            results = trained(recipe, members, first.length(net.d, setups[0].kind), device)
             for fit, result in zip(alive, results, strict=True):
                 if result.finite:
                     fit.finish(layer, result.params, result.loss)

@@ -1,0 +1,129 @@
+"""Ranks of a quadratic DenseNet, chosen by the error on points that are held out: for noisy labels.
+
+An over-parameterised network can fit the noise of its labels. Here each W_l is given a rank k_l <= m_l. Whoever asks
+brings the functions that train a network: jointly, grown or layer by layer.
+
+1. Every fourth point is held out. On the others the network is trained with a square loss plus ``PENALTY`` times the
+   mean of F - constant, the nuclear norm of alpha_l W_l^T W_l in the norm of the data: it gathers a layer in few
+   directions. This is done as the learner trains, and layer by layer as well, since all layers at once fit much noise
+   before the lowest has found its directions; the better of the two is the start of what follows.
+2. At ranks (k_2..k_L) each W_l starts as its k_l strongest directions there, and is trained as a product of two factors
+   without the penalty (``low_rank.py``), in ``STEPS`` of the steps and at ``RATE`` of the rate of joint training.
+3. Ranks are chosen one layer after the other, the lowest first and those above at rank ``ABOVE``, and once more among
+   their neighbours. All ranks 0 are a constant. The network that is trained as without a choice competes.
+4. The best is trained on all points, from where it was; the network without a choice, from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.setup import Setup
+
+from bfc_bench.learner import Failure
+
+Outcome: TypeAlias = QuadraticPredictor | Failure
+Train: TypeAlias = Callable[[Sequence[Setup]], Sequence[Outcome]]
+"""Trains each setup."""
+Ranks: TypeAlias = tuple[int, ...]
+"""k_2..k_L; () is the network without a choice."""
+
+HELD_OUT = 4
+"""One point of so many is held out."""
+PENALTY = 0.03
+"""For labels in units of their spread."""
+STEPS, RATE = 0.5, 0.3
+ABOVE = 2
+"""Rank of a layer before its turn."""
+GRID = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Ranks that are tried in a layer's turn, up to half its width, or to ``NARROW``."""
+NARROW = 4
+NEIGHBOURS = (-2, -1, 1, 2)
+"""What is added to a rank when it has its second turn."""
+ROBUST = 4.0
+"""An error at a held-out point counts as at most so many root mean squares of the best network's: a few points of a
+heavy tail would decide alone."""
+
+
+def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_rank: Train) -> Outcome:
+    """The network of the ranks with the least error at points held out, trained on all.
+
+    ``given`` trains as without a choice, ``penalised`` and ``low_rank`` as in 1 and 2 above.
+    """
+    held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
+    most, rest = setup.part(~held_out), setup.part(held_out)
+    tried: dict[Ranks, QuadraticPredictor] = {}
+    squares: dict[Ranks, np.ndarray] = {}
+
+    def attempt(train: Train, setups: Mapping[Ranks, Setup]) -> None:
+        outcomes = train([*setups.values()]) if setups else ()
+        for ranks, outcome in zip(setups, outcomes, strict=True):
+            if isinstance(outcome, QuadraticPredictor):
+                tried[ranks], squares[ranks] = outcome, rest.squared_errors(outcome)
+
+    over_parameterised = replace(most, penalty=PENALTY)
+    starts = [*penalised([over_parameterised]), layer_by_layer(over_parameterised, penalised)]
+    trained = [start for start in starts if isinstance(start, QuadraticPredictor)]
+    ranks: Ranks = (ABOVE,) * len(setup.net.widths)
+    if trained:
+        start = min(trained, key=lambda each: rest.squared_errors(each).mean())
+        for index, again in turns(len(ranks)):
+            new = [each for each in in_turn(ranks, index, setup.net.widths[index], again) if each not in tried]
+            attempt(low_rank, {each: replace(most, params=start.cut(each), low_rank=True) for each in new})
+            ranks = least(squares, ranks)
+    attempt(given, {(): most})
+    chosen = least(squares, ())
+    if chosen:
+        (final,) = low_rank([replace(setup, params=tried[chosen].params, low_rank=True)])
+    else:
+        (final,) = given([setup])
+    if isinstance(final, QuadraticPredictor):
+        named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), chosen, strict=False)}
+        final.info = {**final.info, "ranks": named or "given"}
+    return final
+
+
+def layer_by_layer(setup: Setup, train: Train) -> Outcome:
+    """The network whose layers are trained one after the other, in each training one alone, those above it zero."""
+    weights = [f"W{layer}" for layer in setup.net.layers()]
+    params = {**setup.params, **{key: np.zeros_like(setup.params[key]) for key in weights}}
+    for key in weights:
+        params[key] = setup.params[key]
+        rates = {**setup.rates, **{other: 0.0 for other in weights if other != key}}
+        (outcome,) = train([replace(setup, params=params, rates=rates)])
+        if isinstance(outcome, Failure):
+            break
+        params = outcome.params
+    return outcome
+
+
+def turns(layers: int) -> list[tuple[int, bool]]:
+    """Which layer, counted from 0, has its turn, and whether it is its second one."""
+    return [(index, again) for again in (False, True) for index in range(layers)]
+
+
+def in_turn(ranks: Ranks, index: int, width: int, again: bool) -> list[Ranks]:
+    """What is tried when layer ``index`` of the given width has its turn."""
+    if again:
+        values = [rank for step in NEIGHBOURS if 0 <= (rank := ranks[index] + step) <= width]
+    else:
+        values = [rank for rank in GRID if rank <= max(width // 2, min(width, NARROW))]
+    return [(*ranks[:index], rank, *ranks[index + 1 :]) for rank in values]
+
+
+def least(squares: Mapping[Ranks, np.ndarray], default: Ranks) -> Ranks:
+    """The ranks with the least of the squared errors (m,), see ``ROBUST``; ``default`` where there are none."""
+    if not squares:
+        return default
+    bound = ROBUST**2 * min(float(errors.mean()) for errors in squares.values())
+    return min(squares, key=lambda ranks: (np.minimum(squares[ranks], bound).mean(), squares[ranks].mean()))
+
+
+def trainings(widths: Sequence[int]) -> tuple[float, int]:
+    """The steps of a fit over those of one training, and how many networks are trained together, both at most."""
+    tried = [len(in_turn((ABOVE,), 0, width, again)) for width in widths for again in (False, True)]
+    return 3.0 + len(widths) + STEPS * sum(tried), max(tried)
