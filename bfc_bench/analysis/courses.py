@@ -24,6 +24,8 @@ Reads: TypeAlias = Mapping[Curve, tuple[int, ...]]
 """The sizes that are read, by curve."""
 
 UNDECIDED: Word = "undecided"
+UNSAID = frozenset({"id", "source", "sanity"})
+"""Fields that are no part of what a claim says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +149,8 @@ def courses(
     found = []
     for claim in claims:
         points = tuple(claim.points(own))
-        said = claim.changed()
-        content = digest([claim.kind, {name: value for name, value in said.items() if name not in ("id", "source", "sanity")}])
+        said = {name: value for name, value in claim.changed().items() if name not in UNSAID}
+        content = digest([claim.kind, said])
         names = sorted([*(("task", task) for task in claim.tasks), *(("learner", label) for label in claim.labels)])
         data = digest([[*name, digests.get(name)] for name in names] + [str(point) for point in points])
         about = [look for look in held if look.claim == claim.id or look.content == content]
