@@ -118,24 +118,26 @@ def _descend(
     """
     found, losses = p.copy(), np.empty(p.shape[1])
     left, damping, outer = np.arange(p.shape[1]), np.full(p.shape[1], 1e-2), np.full(p.shape[1], 0.1)
+    ended = np.zeros(p.shape[1], dtype=bool)
     residual, share = _model(p, x, y, known)
     cost = _huber(residual)
     for _ in range(steps):
         tried = p + _step(x, known, residual, share, damping, outer)
         residual_there, share_there = _model(tried, x, y, known)
         cost_there = _huber(residual_there)
-        better = cost_there < cost
-        done = better & (cost - cost_there <= 1e-12 * cost) & (damping < 1) | ~better & (damping > 1e6)
+        better = ~ended & (cost_there < cost)
+        ended |= np.where(better, (cost - cost_there <= 1e-12 * cost) & (damping < 1), damping > 1e6)
         for old, new in ((p, tried), (cost, cost_there), (residual, residual_there), (share, share_there)):
             np.copyto(old, new, where=better)
         damping = np.clip(damping * np.where(better, 0.25, np.where(outer < 1, 1.0, 4.0)), 1e-9, 1e9)
         outer = np.clip(outer * np.where(better, 0.25, 8.0), 1e-3, 1.0)
-        if 4 * done.sum() > len(left) or done.all():
+        if 4 * ended.sum() > len(left):
             found[:, left], losses[left] = p, cost
-            going = np.flatnonzero(~done)
+            going = np.flatnonzero(~ended)
             if not len(going):
                 return found, losses
             left, damping, outer, cost, p = left[going], damping[going], outer[going], cost[going], p[:, going]
+            ended = ended[going]
             x, y, known, residual, share = (a[:, going] for a in (x, y, known, residual, share))
     found[:, left], losses[left] = p, cost
     return found, losses
