@@ -92,7 +92,7 @@ def _fits(log_n: np.ndarray, y: np.ndarray, known: np.ndarray) -> list[PowerLaw]
 def _least(x: np.ndarray, y: np.ndarray, known: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Least sums (R,) of Huber losses of y - log(e^(p0 - p1 x) + e^p2), and their p (3, R).
 
-    Of each of the curves y at x, (K, R), from its ``starts`` (3, S, R): ``FIRST`` steps from all of them, and to the end
+    Of each of the curves y at x, (K, R), from its ``starts`` (3, S, R): ``FIRST`` steps from all, and to the end
     from the ``BEST`` that are lowest then. ``known`` (K, R) is 1 where there is a value, else 0.
     """
     _, count, curves = starts.shape
@@ -148,8 +148,8 @@ def _step(
 ) -> np.ndarray:
     """The damped step (3, S): the normal equations, scaled to a unit diagonal, by Cholesky's factor.
 
-    Residuals beyond ``HUBER``, whose loss is straight, count with the share ``outer`` (S,) of the curvature that they have
-    as reweighted squares: with all of it these bound the loss from above, with little of it the end is near quickly.
+    Residuals beyond ``HUBER``, whose loss is straight, have the share ``outer`` (S,) of the curvature
+    of reweighted squares: with all of it these bound the loss from above, with little of it the end is near quickly.
     """
     size = np.abs(residual)
     curved = known * np.where(size <= HUBER, 1.0, outer * HUBER / np.maximum(size, HUBER))
