@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,11 @@ HUBER = 0.1
 EXPONENTS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FLOORS = (1e-3, 0.1, 0.5, 0.9)
 """Starts: every exponent with every share of the least error as the floor c."""
+FIRST, BEST = 10, 6
+"""Steps from every start, and how many starts of a curve are followed to the end then."""
 STEPS = 100
+TOGETHER = 256
+"""Curves whose arrays stay in the processor's cache."""
 MIN_SIZES = 5
 """Fewer measured sizes determine no three parameters with an error."""
 WORTH = 6.0
@@ -56,101 +61,146 @@ def fit_power_laws(n: np.ndarray, errors: np.ndarray) -> list[PowerLaw | None]:
     """
     kept = np.isfinite(errors) & (errors > 0)
     found: list[PowerLaw | None] = [None] * len(errors)
-    for sizes in np.unique(kept, axis=0):
-        if sizes.sum() >= MIN_SIZES:
-            alike = np.flatnonzero((kept == sizes).all(axis=1))
-            log_n = np.log(np.asarray(n, dtype=float)[sizes])
-            fits = _fits(log_n, np.log(np.ascontiguousarray(errors[alike][:, sizes])))
-            for replicate, fit in zip(alike.tolist(), fits, strict=True):
-                found[replicate] = fit
+    enough = np.flatnonzero(kept.sum(axis=1) >= MIN_SIZES)
+    log_n = np.log(np.asarray(n, dtype=float))
+    for first in range(0, len(enough), TOGETHER):
+        together = enough[first : first + TOGETHER]
+        log_errors = np.log(np.where(kept[together], errors[together], 1.0))
+        for replicate, fit in zip(together.tolist(), _fits(log_n, log_errors.T, kept[together].T), strict=True):
+            found[replicate] = fit
     return found
 
 
-def _fits(log_n: np.ndarray, log_errors: np.ndarray) -> list[PowerLaw]:
-    """The fits of curves (R, K) that are measured at the same sizes (K,)."""
-    centre, means, least = float(log_n.mean()), log_errors.mean(axis=1), log_errors.min(axis=1)
-    starts = np.array([[(mean, b) for b in EXPONENTS] for mean in means])
-    plain = _least(log_n - centre, log_errors, starts)
-    starts = np.array(
-        [
-            [(mean, b, low + math.log(share)) for b in (slope, *EXPONENTS) for share in FLOORS]
-            for mean, slope, low in zip(means, plain[1][:, 1], least, strict=True)
-        ]
-    )
-    floored = _least(log_n - centre, log_errors, starts)
-    fits = []
-    for i in range(len(log_errors)):
-        noise = max(2 * floored[0][i] / max(len(log_n) - 3, 1), 1e-12)
-        losses, laws = floored if 2 * (plain[0][i] - floored[0][i]) / noise > WORTH else plain
-        loss, law = float(losses[i]), laws[i]
-        floor = math.exp(law[2]) if len(law) > 2 else 0.0
-        scale = math.exp(min(law[0] + law[1] * centre, 700.0))
-        fits.append(PowerLaw(floor, scale, float(law[1]), loss / len(log_n)))
-    return fits
+def _fits(log_n: np.ndarray, y: np.ndarray, known: np.ndarray) -> list[PowerLaw]:
+    """The fits of curves y (K, R) at log_n (K,), where they are ``known`` (K, R)."""
+    sizes = _sum(known.astype(float))
+    centre, mean = _sum(known * log_n[:, None]) / sizes, _sum(known * y) / sizes
+    x, weights = np.where(known, log_n[:, None] - centre, 0.0), known.astype(float)
+    least, exponents = np.where(known, y, math.inf).min(axis=0), [np.full(len(mean), b) for b in EXPONENTS]
+    starts = [(mean, b, np.full(len(mean), -math.inf)) for b in exponents]
+    plain, law = _least(x, y, weights, np.array(starts).swapaxes(0, 1))
+    starts = [(mean, b, least + math.log(share)) for b in (law[1], *exponents) for share in FLOORS]
+    floored, floored_law = _least(x, y, weights, np.array(starts).swapaxes(0, 1))
+    noise = np.maximum(2 * floored / np.maximum(sizes - 3, 1), 1e-12)
+    worth = 2 * (plain - floored) / noise > WORTH
+    losses, (height, b, log_floor) = np.where(worth, floored, plain) / sizes, np.where(worth, floored_law, law)
+    scale = np.exp(np.minimum(height + b * centre, 700.0))
+    found = (values.tolist() for values in (np.exp(log_floor), scale, b, losses))
+    return [PowerLaw(*values) for values in zip(*found, strict=True)]
 
 
-def _least(x: np.ndarray, y: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least sums (R,) of Huber losses of y - log(e^(p0 - p1 x) [+ e^p2]), and their p (R, P).
+def _least(x: np.ndarray, y: np.ndarray, known: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Least sums (R,) of Huber losses of y - log(e^(p0 - p1 x) + e^p2), and their p (3, R).
 
-    Of each of the curves y (R, K) at x (K,), from its ``starts`` (R, S, P). Levenberg-Marquardt on reweighted squares,
-    all starts of all curves at once; a curve is done when none of its starts gains any more.
+    Of each of the curves y at x, (K, R), from its ``starts`` (3, S, R): ``FIRST`` steps from all, and to the end
+    from the ``BEST`` that are lowest then. ``known`` (K, R) is 1 where there is a value, else 0.
     """
-    curves, count, parameters = starts.shape
-    losses, found = np.empty(curves), np.empty((curves, parameters))
-    left = np.arange(curves)
-    p, y = starts.astype(float).reshape(-1, parameters), np.repeat(y, count, axis=0)
-    damping = np.full((len(p), 1), 1e-2)
-    residuals, slopes = _model(p, x, y)
-    cost = _huber(residuals)
-
-    def note(which: np.ndarray) -> None:
-        costs = cost.reshape(-1, count)[which]
-        best = costs.argmin(axis=1)
-        here = np.arange(len(best))
-        losses[left[which]] = costs[here, best]
-        found[left[which]] = p.reshape(-1, count, parameters)[which][here, best]
-
-    for _ in range(STEPS):
-        weighted = slopes * np.minimum(1.0, HUBER / np.maximum(np.abs(residuals), 1e-300))[..., None]
-        square, pull = weighted.swapaxes(1, 2) @ slopes, np.einsum("skp,sk->sp", weighted, residuals)
-        scale = np.einsum("spp->sp", square) + 1e-12
-        step = np.linalg.solve(square + (damping * scale)[:, None] * np.eye(parameters), pull[..., None])[..., 0]
-        tried = p + np.clip(step, -3.0, 3.0)
-        residuals_there, slopes_there = _model(tried, x, y)
-        cost_there = _huber(residuals_there)
-        better = cost_there < cost
-        gain = np.where(better, cost - cost_there, -math.inf).reshape(-1, count).max(axis=1)
-        caution = np.where(better, damping[:, 0], -math.inf).reshape(-1, count).max(axis=1)
-        done = better.reshape(-1, count).any(axis=1) & (gain < 1e-9) & (caution < 1)
-        if done.any():
-            note(done)
-            left, going = left[~done], np.repeat(~done, count)
-            if not len(left):
-                return losses, found
-            p, y, damping, cost, better, tried = (a[going] for a in (p, y, damping, cost, better, tried))
-            residuals, slopes = residuals[going], slopes[going]
-            residuals_there, slopes_there, cost_there = residuals_there[going], slopes_there[going], cost_there[going]
-        p[better], cost[better] = tried[better], cost_there[better]
-        residuals[better], slopes[better] = residuals_there[better], slopes_there[better]
-        damping = np.clip(np.where(better[:, None], damping / 4, damping * 4), 1e-9, 1e9)
-    note(np.ones(len(left), dtype=bool))
-    return losses, found
+    _, count, curves = starts.shape
+    curve = np.tile(np.arange(curves), count)
+    p, costs = starts.reshape(3, -1), np.empty(0)
+    if count > BEST:
+        p, costs = _descend(x[:, curve], y[:, curve], known[:, curve], p, FIRST)
+        lowest = np.argsort(costs.reshape(count, curves), axis=0, kind="stable")[:BEST]
+        p, curve = p[:, (lowest * curves + np.arange(curves)).ravel()], np.tile(np.arange(curves), BEST)
+    p, costs = _descend(x[:, curve], y[:, curve], known[:, curve], p, STEPS)
+    best = costs.reshape(-1, curves).argmin(axis=0)
+    here = best * curves + np.arange(curves)
+    return costs[here], p[:, here]
 
 
-def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is left of y (S, K), and the slopes of the model in p (S, K, p)."""
-    law = p[:, :1] - p[:, 1:2] * x
-    if p.shape[1] == 2:
-        return y - law, np.stack(np.broadcast_arrays(1.0, -x * np.ones_like(law)), axis=2)
-    model = np.logaddexp(law, p[:, 2:])
-    share = np.exp(law - model)
-    return y - model, np.stack([share, -x * share, 1 - share], axis=2)
+def _descend(
+    x: np.ndarray, y: np.ndarray, known: np.ndarray, p: np.ndarray, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where so many steps of Levenberg-Marquardt from p (3, S) lead, and the sums of losses there (S,).
+
+    Each start has data of its own, (K, S), and is left alone once it gains no more. A step after one that gained
+    nothing is careful before it is short.
+    """
+    found, losses = p.copy(), np.empty(p.shape[1])
+    left, damping, outer = np.arange(p.shape[1]), np.full(p.shape[1], 1e-2), np.full(p.shape[1], 0.1)
+    ended = np.zeros(p.shape[1], dtype=bool)
+    residual, share = _model(p, x, y, known)
+    cost = _huber(residual)
+    for _ in range(steps):
+        tried = p + _step(x, known, residual, share, damping, outer)
+        residual_there, share_there = _model(tried, x, y, known)
+        cost_there = _huber(residual_there)
+        better = ~ended & (cost_there < cost)
+        ended |= np.where(better, (cost - cost_there <= 1e-12 * cost) & (damping < 1), damping > 1e6)
+        for old, new in ((p, tried), (cost, cost_there), (residual, residual_there), (share, share_there)):
+            np.copyto(old, new, where=better)
+        damping = np.clip(damping * np.where(better, 0.25, np.where(outer < 1, 1.0, 4.0)), 1e-9, 1e9)
+        outer = np.clip(outer * np.where(better, 0.25, 8.0), 1e-3, 1.0)
+        if 4 * ended.sum() > len(left):
+            found[:, left], losses[left] = p, cost
+            going = np.flatnonzero(~ended)
+            if not len(going):
+                return found, losses
+            left, damping, outer, cost, p = left[going], damping[going], outer[going], cost[going], p[:, going]
+            ended = ended[going]
+            x, y, known, residual, share = (a[:, going] for a in (x, y, known, residual, share))
+    found[:, left], losses[left] = p, cost
+    return found, losses
 
 
-def _huber(residuals: np.ndarray) -> np.ndarray:
-    """Sums of losses (S,) of residuals (S, K)."""
-    size = np.abs(residuals)
-    return np.asarray(np.where(size <= HUBER, size**2 / 2, HUBER * (size - HUBER / 2)).sum(axis=1))
+def _step(
+    x: np.ndarray, known: np.ndarray, residual: np.ndarray, share: np.ndarray, damping: np.ndarray, outer: np.ndarray
+) -> np.ndarray:
+    """The damped step (3, S): the normal equations, scaled to a unit diagonal, by Cholesky's factor.
+
+    Residuals beyond ``HUBER``, whose loss is straight, have the share ``outer`` (S,) of the curvature
+    of reweighted squares: with all of it these bound the loss from above, with little of it the end is near quickly.
+    """
+    size = np.abs(residual)
+    curved = known * np.where(size <= HUBER, 1.0, outer * HUBER / np.maximum(size, HUBER))
+    force = np.clip(residual, -HUBER, HUBER)
+    tail = 1 - share
+    by_law, both, pull = curved * share, curved * share * tail, force * share
+    square = by_law * share
+    terms = np.empty((9, *x.shape))
+    terms[0], terms[1], terms[2] = square, -x * square, x * x * square
+    terms[3], terms[4], terms[5] = both, -x * both, curved * tail * tail
+    terms[6], terms[7], terms[8] = pull, -x * pull, force * tail
+    a, ab, b, ac, bc, c, *pulls = _sum(terms.swapaxes(0, 1))
+    scale = [np.sqrt(diagonal + 1e-12) for diagonal in (a, b, c)]
+    one = 1 + damping
+    ab, ac, bc = ab / (scale[0] * scale[1]), ac / (scale[0] * scale[2]), bc / (scale[1] * scale[2])
+    u, v, w = (pull / along for pull, along in zip(pulls, scale, strict=True))
+    first = np.sqrt(one)
+    low, lowest = ab / first, ac / first
+    second = np.sqrt(np.maximum(one - low**2, 1e-12))
+    across = (bc - low * lowest) / second
+    third = np.sqrt(np.maximum(one - lowest**2 - across**2, 1e-12))
+    u = u / first
+    v = (v - low * u) / second
+    w = (w - lowest * u - across * v) / third**2
+    v = (v - across * w) / second
+    u = (u - low * v - lowest * w) / first
+    return np.clip(np.array([u, v, w]) / np.array(scale), -3.0, 3.0)
+
+
+def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the model leaves of y, 0 where nothing is known, and the power's share of it, both (K, S)."""
+    law = p[0] - p[1] * x
+    beyond = law - p[2]
+    ratio = np.exp(-np.abs(beyond))
+    share = np.where(beyond > 0, 1.0, ratio) / (1 + ratio)
+    return known * (y - np.maximum(law, p[2]) - np.log(1 + ratio)), share
+
+
+def _huber(residual: np.ndarray) -> np.ndarray:
+    """Sums of losses (S,) of residuals (K, S)."""
+    size = np.abs(residual)
+    within = np.minimum(size, HUBER)
+    return _sum(within * (size - within / 2))
+
+
+def _sum(terms: np.ndarray) -> np.ndarray:
+    """Over the first axis, one after the other: a curve's sums do not depend on how many are added beside it."""
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +251,18 @@ class CurveFit:
 
 
 def curve_fits(curves: Iterable[Curve]) -> list[CurveFit]:
-    """Of each curve of which some replicate has enough sizes. Errors that may be negative follow no power of n."""
-    found = []
-    for curve in curves:
-        if curve.scale == "log":
-            fits = fit_power_laws(curve.n, np.exp(curve.log_values))
-            if kept := tuple(fit for fit in fits if fit is not None):
-                ends = int(curve.n[0]), int(curve.n[-1])
-                found.append(CurveFit(curve.task, curve.d, curve.name, curve.metric, *ends, kept))
-    return found
+    """Of each curve of which some replicate has enough sizes. Errors that may be negative follow no power of n.
+
+    Replicates of all curves that are measured at the same sizes are fitted together.
+    """
+    shown = [curve for curve in curves if curve.scale == "log"]
+    fits: dict[int, list[PowerLaw | None]] = {}
+    for sizes in dict.fromkeys(tuple(curve.n.tolist()) for curve in shown):
+        alike = [i for i, curve in enumerate(shown) if tuple(curve.n.tolist()) == sizes]
+        found = iter(fit_power_laws(np.array(sizes), np.exp(np.concatenate([shown[i].log_values for i in alike]))))
+        fits |= {i: list(islice(found, len(shown[i].log_values))) for i in alike}
+    return [
+        CurveFit(curve.task, curve.d, curve.name, curve.metric, int(curve.n[0]), int(curve.n[-1]), kept)
+        for i, curve in enumerate(shown)
+        if (kept := tuple(fit for fit in fits[i] if fit is not None))
+    ]

@@ -59,7 +59,7 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     for panel, (task, d) in zip(axes, panels, strict=False):
         for curve in (c for c in curves if (c.task, c.d) == (task, d)):
             _curve(panel, curve, styles[curve.label])
-        panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", fontsize=10.5, color=INK)
+        panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
     mean = "mean" if linear else "geometric mean"
@@ -162,7 +162,7 @@ def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: S
             shift = float(np.exp((index - (len(labels) - 1) / 2) * step))
             scaling = by_label[label]
             _thresholds(panel, {d * shift: scaling.thresholds[d] for d in scaling.measured_dims}, styles[label])
-        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
+        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
     many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
     notes = [
@@ -207,7 +207,7 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
         for label in labels:
             own = {i: group[key] for i, key in enumerate(lines) if key[0] == label and key in group}
             _features(panel, own, styles[label])
-        panel.set_title(f"{layer}, d = {d}", loc="left", fontsize=10.5, color=INK)
+        panel.set_title(f"{layer}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "feature error P (relative)", "")
     many = any(len(found.values) > MANY for found in errors)
     dress(

@@ -47,7 +47,7 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
             markers(n, mean, style.marker, linestyle=style.line, linewidth=1.5)
             if sizes[0] <= harmonics_dimension(d, degree) <= sizes[-1]:
                 panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
-        panel.set_title(f"{label}, d = {d}", loc="left", fontsize=10.5, color=INK)
+        panel.set_title(f"{label}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "training points n", "R² of the degree")
     many = any(len(curve.replicates) > MANY for by_degree in curves.values() for curve in by_degree.values())
     dots = f"Wide bar: {most('replicates')}" if many else "Dots: replicates"
@@ -87,7 +87,7 @@ def exponent_lines(
         panel.plot(dims, sizes, color="#888888", linewidth=1.2, linestyle="--")
         for scaling in (s for s in scalings if (s.metric, s.level) == (metric, level)):
             _line(panel, scaling, styles[scaling.label], (asymptotic or {}).get(scaling.label))
-        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", fontsize=10.5, color=INK)
+        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
     many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
     notes = [

@@ -37,7 +37,7 @@ TITLE = 11.5
 DPI = 150
 PAD = 0.08
 """Inches around each panel and what is written at its axes."""
-FEW = 9
+FEW = 3
 """Up to so many panels of a figure have minor ticks; in larger ones they are too small to be told apart."""
 
 Styles: TypeAlias = Mapping[str, "Style"]
@@ -223,7 +223,8 @@ def save(figure: Figure, directory: Path, stem: str) -> tuple[Path, Path]:
     make_folder(directory)
     png, svg = BytesIO(), BytesIO()
     _lay_out(figure)
-    figure.savefig(png, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    options = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # packs fast, 5 % larger
+    figure.savefig(png, format="png", dpi=DPI, facecolor="white", **options)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem}):
         figure.savefig(svg, format="svg", facecolor="white", metadata={"Date": None})
     paths = directory / f"{stem}.png", directory / f"{stem}.svg"
