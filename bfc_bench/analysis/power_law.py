@@ -176,7 +176,7 @@ def _step(
     w = (w - lowest * u - across * v) / third**2
     v = (v - across * w) / second
     u = (u - low * v - lowest * w) / first
-    return np.clip(np.array([u, v, w]) / np.array(scale), -3.0, 3.0)
+    return np.asarray(np.clip(np.array([u, v, w]) / np.array(scale), -3.0, 3.0))
 
 
 def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -197,7 +197,7 @@ def _huber(residual: np.ndarray) -> np.ndarray:
 
 def _sum(terms: np.ndarray) -> np.ndarray:
     """Over the first axis, one after the other: a curve's sums do not depend on how many are added beside it."""
-    total = terms[0].copy()
+    total: np.ndarray = terms[0].copy()
     for term in terms[1:]:
         total += term
     return total
