@@ -13,12 +13,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench import open_store
 from bfc_bench.analysis.claims import Verdict
 from bfc_bench.config import Settings
-from bfc_bench.errors import StoreError
+from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.report.tables import with_interval
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 
@@ -26,8 +27,8 @@ STATEMENTS = Path(__file__).with_name("statements.toml")
 INTRODUCTION = """\
 # What the suites found
 
-Made by `python -m benchmarks.claims {stores}` from stores that `bfc-bench run SUITE --set seed=SEED` filled, one per
-seed. [Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone, and `undecided`
+Made by `python -m benchmarks.claims STORE...` from stores that `bfc-bench run SUITE --set seed=SEED` filled.
+[Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone, and `undecided`
 means that the interval reaches across the bound. \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided, -
 not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong."""
 
@@ -79,37 +80,39 @@ def read_statements(path: Path = STATEMENTS) -> Statements:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the page of the stores, one per seed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description=__doc__)
-    parser.add_argument(
-        "stores", type=Path, nargs="+", metavar="STORE", help="one per seed, with the runs of the suites"
-    )
+    parser.add_argument("stores", type=Path, nargs="+", metavar="STORE", help="with runs of the suites, of any seeds")
     paths = parser.parse_args(arguments).stores
     with ExitStack() as stack:
         try:
             stores = [stack.enter_context(open_store(path)) for path in paths]
         except StoreError as error:
             parser.error(str(error))
-        print(page(read_statements(), stores, " ".join(path.name for path in paths)))
+        print(page(read_statements(), stores))
     return 0
 
 
-def page(known: Statements, stores: Sequence[OpenStore], names: str) -> str:
-    """The page of stores with these ``names``: what is not supported, statement by statement, then every claim."""
-    held = [{suite: _stored(store, suite) for suite in known.suites} for store in stores]
-    verdicts: list[dict[str, Verdict]] = [
-        {f"{suite}/{v.id}": v for suite, stored in of.items() if stored for v in stored.claims()} for of in held
-    ]
-    seeds = [", ".join(sorted({str(s.suite.seed) for s in of.values() if s})) for of in held]
+def page(known: Statements, stores: Sequence[OpenStore]) -> str:
+    """What is not supported, statement by statement, then every claim; a column per seed that the suites were run with.
+
+    Raises ``UsageError`` where two stores hold a suite with the same seed.
+    """
+    held: dict[int, dict[str, StoredSuite]] = {}
+    for store in stores:
+        names = {name.partition("@")[0] for name in store}
+        for suite in (store[name] for name in known.suites if name in names):
+            seed = int(suite.definition["seed"])
+            if suite.name in held.setdefault(seed, {}):
+                raise UsageError(f"{suite.name} of seed {seed} must be in one store. Got it in two.")
+            held[seed][suite.name] = suite
+    seeds = sorted(held)
+    verdicts = [{f"{name}/{v.id}": v for name, suite in held[seed].items() for v in suite.claims()} for seed in seeds]
     parts = [
-        INTRODUCTION.format(stores=names, seeds=" and ".join(seeds)),
+        INTRODUCTION.format(seeds=" and ".join(map(str, seeds))),
         *_exceptions(verdicts, known.remarks),
         "## Statement by statement\n\n" + _statements(known.statement, verdicts),
-        *(_suite(suite, [of[suite] for of in held], seeds, verdicts) for suite in known.suites),
+        *(_suite(name, {seed: held[seed].get(name) for seed in seeds}, verdicts) for name in known.suites),
     ]
     return "\n\n".join(parts)
-
-
-def _stored(store: OpenStore, suite: str) -> StoredSuite | None:
-    return store[suite] if suite in {name.partition("@")[0] for name in store} else None
 
 
 def _signs(name: str, verdicts: Sequence[Mapping[str, Verdict]]) -> str:
@@ -143,17 +146,15 @@ def _statements(known: Sequence[Statement], verdicts: Sequence[Mapping[str, Verd
     return "\n".join(lines)
 
 
-def _suite(
-    suite: str, held: Sequence[StoredSuite | None], seeds: Sequence[str], verdicts: Sequence[Mapping[str, Verdict]]
-) -> str:
+def _suite(suite: str, held: Mapping[int, StoredSuite | None], verdicts: Sequence[Mapping[str, Verdict]]) -> str:
     """A line per claim of the suite, with the verdict and the numbers of every seed."""
-    made = [f"{seed}: {_made(stored)}" for seed, stored in zip(seeds, held, strict=True) if stored]
+    made = [f"{seed}: {_made(stored)}" for seed, stored in held.items() if stored]
     if not made:
         return f"## {suite}\n\nNot run."
     names = list(dict.fromkeys(name for of in verdicts for name in of if name.partition("/")[0] == suite))
     lines = [
-        f"| claim | source | claimed | {' | '.join(f'seed {seed}' for seed in seeds)} |",
-        "|---|---|---|" + "---|" * len(seeds),
+        f"| claim | source | claimed | {' | '.join(f'seed {seed}' for seed in held)} |",
+        "|---|---|---|" + "---|" * len(held),
     ]
     for name in names:
         of = [found.get(name) for found in verdicts]
@@ -165,10 +166,11 @@ def _suite(
 
 
 def _made(stored: StoredSuite) -> str:
-    """Cells, CPU time and machine of the runs behind a suite's rows."""
-    rows = stored.rows()
-    seconds = sum(row.fit_cpu_seconds or 0.0 for row in rows)
-    return f"{len(rows)} cells, {seconds:.0f} s of fitting"
+    """Cells, CPU time, machine and code of the runs behind a suite's rows."""
+    rows, last = stored.columns(), stored.sessions[-1]["provenance"]
+    seconds = float(np.nansum(rows.number("fit_cpu_seconds")))
+    where = f"{last.get('processor', 'unknown')}, commit {str(last.get('git') or 'unknown')[:7]}"
+    return f"{len(rows)} cells, {seconds:.0f} s of fitting, last on {where}"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bfc_bench.errors import UsageError
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.model import read_suite
@@ -95,7 +96,7 @@ def stores(tmp_path):
 
 
 def test_the_page_begins_with_what_is_not_supported_and_shows_every_seed(stores):
-    text = claims_page.page(KNOWN, stores, "zero one")
+    text = claims_page.page(KNOWN, stores)
     assert text.index("## Contradicted") < text.index("## Undecided") < text.index("## Statement by statement")
     contradicted, _, disagree = (
         text[text.index(f"## {a}") : text.index(f"## {b}")]
@@ -112,7 +113,7 @@ def test_the_page_begins_with_what_is_not_supported_and_shows_every_seed(stores)
     assert "`absent/one` --" in text
     assert "none: nobody knows how" in text
     assert "| `smaller`, a sanity check | Theorem 2 | ≤ 1e-9 |" in text
-    assert "Seed 0: 3 cells, 6 s of fitting; seed 1: 3 cells, 6 s of fitting." in text
+    assert "Seed 0: 3 cells, 6 s of fitting, last on unknown, commit unknown; seed 1: 3 cells" in text
     assert "## absent\n\nNot run." in text
 
 
@@ -126,3 +127,8 @@ def test_a_store_that_is_not_there_is_named(tmp_path, capsys):
 def test_a_remark_is_about_a_claim():
     with pytest.raises(ValueError, match="about claims of the statements"):
         claims_page.Statements(statement=KNOWN.statement, remarks={"a/b": "x"})
+
+
+def test_a_suite_of_one_seed_in_two_stores_is_an_error(stores):
+    with pytest.raises(UsageError, match="tiny of seed 0 must be in one store"):
+        claims_page.page(KNOWN, [stores[0], stores[0]])
