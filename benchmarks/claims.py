@@ -105,7 +105,10 @@ def page(known: Statements, stores: Sequence[OpenStore]) -> str:
                 raise UsageError(f"{suite.name} of seed {seed} must be in one store. Got it in two.")
             held[seed][suite.name] = suite
     seeds = sorted(held)
-    verdicts = [{f"{name}/{v.id}": v for name, suite in held[seed].items() for v in suite.claims()} for seed in seeds]
+    verdicts = [
+        {f"{name}/{v.id}": v for name, suite in held[seed].items() for v in suite.claims() if v.replicates}
+        for seed in seeds
+    ]
     parts = [
         INTRODUCTION.format(seeds=" and ".join(map(str, seeds))),
         *_exceptions(verdicts, known.remarks),
