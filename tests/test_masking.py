@@ -94,15 +94,17 @@ def test_a_password_is_in_no_file_no_output_and_no_process_but_the_users_own(
 
 
 def command_lines(session):
-    """Those of the processes that the command started."""
+    """Those of the processes that the command started; one that is about to run something else has the user's own."""
     listed = subprocess.run(["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False)
     found = set()
     for pid in {int(pid) for pid in listed.stdout.split()} - {session}:
         try:
-            found.add(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+            found.add(Path(f"/proc/{pid}/cmdline").read_bytes())
         except OSError:
             continue
-    return found
+    with suppress(OSError):
+        found.discard(Path(f"/proc/{session}/cmdline").read_bytes())
+    return {line.replace(b"\0", b" ").decode() for line in found}
 
 
 @pytest.mark.parametrize("uri", ["nonsense://x", "http://user:secret@127.0.0.1:port", "postgresql+no://u:secret@h/d"])
