@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Verdict
     from bfc_bench.deciding import Decided
+    from bfc_bench.run.resolve import Grid
     from bfc_bench.run.session import Session
 
 
@@ -73,7 +74,6 @@ def run_suite(
     suite brings it up to date.
     ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
-    from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run
     from bfc_bench.toolkit.precision import resolve_device
 
@@ -81,10 +81,8 @@ def run_suite(
         warnings.warn("run_suite: retry_failed=True is now redo=['failed'].", FutureWarning, stacklevel=2)
         redo = {*redo, "failed"}
     plugins = plugins or load_plugins()
-    model, where = _read(suite, changes, plugins)
-    grid = resolve(model, plugins, where, learners, tasks)
     return run(
-        grid,
+        _grid(suite, changes, plugins, learners, tasks),
         plugins,
         Path(store),
         device=resolve_device(device),
@@ -120,13 +118,11 @@ def run_until_decided(
     are those of ``run_suite``.
     """
     from bfc_bench.deciding import run_until_decided
-    from bfc_bench.run.resolve import resolve
     from bfc_bench.toolkit.precision import resolve_device
 
     plugins = plugins or load_plugins()
-    model, where = _read(suite, changes, plugins)
     return run_until_decided(
-        resolve(model, plugins, where, learners, tasks),
+        _grid(suite, changes, plugins, learners, tasks),
         plugins,
         Path(store),
         device=resolve_device(device),
@@ -140,12 +136,16 @@ def run_until_decided(
     )
 
 
-def _read(suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins) -> tuple[Suite, str]:
-    """A suite, and what errors call it."""
+def _grid(
+    suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
+) -> Grid:
+    """What a suite plans, of some of its learners and tasks."""
+    from bfc_bench.run.resolve import resolve
+
     if isinstance(suite, Suite):
-        return suite, "suite"
+        return resolve(suite, plugins, "suite", learners, tasks)
     path = suite_path(suite, plugins.suites)
-    return read_suite(path, changes), str(path)
+    return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)
 
 
 def usable_cores() -> int:

@@ -232,15 +232,23 @@ class StoredSuite:
 
     def claims(self) -> Records[Verdict]:
         """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
-        return self._judged(self.columns())
+        return self._verdicts(self.columns())
 
-    def _judged(self, rows: Rows) -> Records[Verdict]:
+    def _verdicts(self, rows: Rows) -> Records[Verdict]:
+        return Records(verdict for _, _, verdict in self._judged(rows))
+
+    def _judged(self, rows: Rows) -> Iterator[tuple[Course, Rows, Verdict]]:
+        """Each claim, what it is judged on, and its verdict: on what its look saw, or on all but what was added for
+        others.
+        """
         from bfc_bench.analysis.claims import judge
+        from bfc_bench.analysis.courses import of_the_grid
 
-        found = self.courses(rows)
-        seen = {course.claim.id: self._seen(course, rows) for course in found}
+        found, grid = self.courses(rows), of_the_grid(rows, self._looks, self.definition)
+        seen = {course.claim.id: grid if course.stand is None else rows.at(course.stand.sees(rows)) for course in found}
         verdicts = judge([course.judged for course in found], rows, self.theories, seen)
-        return Records(course.remarked(verdict) for course, verdict in zip(found, verdicts, strict=True))
+        for course, verdict in zip(found, verdicts, strict=True):
+            yield course, seen[course.claim.id], course.remarked(verdict)
 
     def courses(self, rows: Rows | None = None) -> list[Course]:
         """The claims with the looks that ``run --until-decided`` planned and made at them, judged on ``rows``, by
@@ -257,23 +265,12 @@ class StoredSuite:
 
         return [Look.of(record) for record in self.store.looks(self.name, self.version)]
 
-    def _seen(self, course: Course, rows: Rows) -> Rows:
-        """What a claim is judged on: what its look saw, or all but what was added for others."""
-        from bfc_bench.analysis.courses import of_the_grid
-
-        if course.stand is not None:
-            return rows.at(course.stand.sees(rows))
-        return of_the_grid(rows, self._looks, self.definition)
-
     def power(self) -> Records[Power]:
         """What would decide each claim: replicates at the spread seen so far, or sizes at which N* can be seen."""
         from bfc_bench.analysis.power import power
 
-        rows = self.columns()
-        found = zip(self.courses(rows), self._judged(rows), strict=True)
-        return Records(
-            power(course, verdict, self._seen(course, rows), self.suite.replicates) for course, verdict in found
-        )
+        judged = self._judged(self.columns())
+        return Records(power(course, verdict, seen, self.suite.replicates) for course, seen, verdict in judged)
 
     @property
     def _claims(self) -> list[Claim]:
@@ -306,7 +303,7 @@ class StoredSuite:
             sessions=self.sessions,
             levels=self.levels,
             extra_figures=self.plugins.figures(rows),
-            verdicts=self._judged(rows),
+            verdicts=self._verdicts(rows),
             theories=self.theories,
             key=key,
         )
@@ -366,7 +363,7 @@ class StoredSuite:
 
         rows, session = self.columns(), self.sessions[-1]
         self._log_theories(rows, default_uri(self.store.directory, uri))
-        verdicts = self._judged(rows)
+        verdicts = self._verdicts(rows)
         text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
         log_report(
             default_uri(self.store.directory, uri),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bfc_bench.errors import UsageError
+from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.model import read_suite
@@ -71,8 +72,6 @@ def test_a_statement_has_claims_or_says_why_it_has_none():
 @pytest.fixture
 def stores(tmp_path):
     """Two stores of the suite ``tiny``, of seeds 0 and 1: an error of .01 in the one, of .01 and of 1 in the other."""
-    from bfc_bench.store.row import Row
-
     made = []
     for seed, level in ((0, 0.01), (1, 1.0)):
         path = tmp_path / str(seed) / "tiny.toml"

@@ -40,6 +40,11 @@ class Inputs(Settings, ABC):
         """E[x_i^2], (d,)."""
         return np.ones(law.d)
 
+    @property
+    def independent(self) -> bool:
+        """Whether coordinates are independent, of mean 0: a product of different ones is orthogonal to all others."""
+        return False
+
 
 class Law:
     """An input law with everything drawn: sampling it needs only a stream of its own."""

@@ -189,6 +189,12 @@ def test_there_is_no_part_where_products_are_not_orthogonal_to_the_rest():
     teacher = HardKernel(alphas=ALPHAS[:1]).draw(np.random.default_rng(1), law)
     x = law.sample(np.random.default_rng(2), 10)
     assert teacher.part_errors(x, np.zeros(10)) == {}
+
+
+def test_the_error_in_the_product_is_relative():
     law, teacher = draw(HardKernel(alphas=ALPHAS[:1]))
-    scaled = ScaledTeacher(teacher, 3.0)
-    assert scaled.part_errors(x, np.zeros(10)) == pytest.approx(teacher.part_errors(x, np.zeros(10)))
+    x = law.sample(np.random.default_rng(2), 100)
+    prediction = teacher(x) - 0.4 * product_of(teacher, x)
+    scaled = ScaledTeacher(teacher, 3.0).part_errors(x, 3.0 * prediction)
+    assert scaled == pytest.approx(teacher.part_errors(x, prediction))
+    assert scaled["product"] > 0.05

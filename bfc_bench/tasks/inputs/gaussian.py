@@ -25,3 +25,8 @@ class Gaussian(Inputs):
     def square_mean(self, law: Law) -> Float:
         """E[x_i^2] = 1 + mean^2, (d,)."""
         return np.full(law.d, 1 + self.mean**2)
+
+    @property
+    def independent(self) -> bool:
+        """Where the mean is 0."""
+        return not self.mean

@@ -17,3 +17,8 @@ class Hypercube(Inputs):
     def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
         """m independent points, (m, d), with entries -1.0 and +1.0."""
         return 2.0 * rng.integers(0, 2, (m, law.d)) - 1.0
+
+    @property
+    def independent(self) -> bool:
+        """Yes."""
+        return True

@@ -18,3 +18,8 @@ class Uniform(Inputs):
     def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
         """m independent points, (m, d)."""
         return rng.uniform(-sqrt(3), sqrt(3), (m, law.d))
+
+    @property
+    def independent(self) -> bool:
+        """Yes."""
+        return True

@@ -12,9 +12,6 @@ from bfc_bench.tasks.base import Float, Inputs, Law, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, constant_squares
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
 
-CENTRED = frozenset({"gaussian", "hypercube", "uniform"})
-"""Laws of independent coordinates: where their mean is 0 a product of different ones is orthogonal to all else."""
-
 
 class HardKernel(Target):
     """A DenseNet of width 1 on sparse random sums. BFC Theorems I.1 and I.3 (lines 2574-2663).
@@ -74,14 +71,14 @@ class HardKernelTeacher(DensenetTeacher):
     ) -> None:
         super().__init__(weights, alphas, law.square_mean)
         self.facts: dict[str, Any] = {**self.facts, "support": support, "top_coefficient": top_coefficient}
-        self.is_part = law.inputs.kind in CENTRED and not getattr(law.inputs, "mean", 0.0)
+        self.is_part = law.inputs.independent
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
         """The error in the product over the product's variance, {"product": 1.0} for what knows nothing of it.
 
         Of F - G* the component c along the product prod x_i, (c / c*)^2, from the mean over all pairs of points i != j:
         unbiased, of standard deviation about 2 sqrt(v) |c / c*| + sqrt(2) v, v = E(F - G*)^2 / (m c*^2 E[prod x_i^2]).
-        Empty where the coordinates of x are not independent or not centred.
+        Empty where the coordinates of x are not independent, of mean 0.
         """
         if not self.is_part:
             return {}
