@@ -75,7 +75,10 @@ def write_report(
     measured = rows.distinct("label")
     styles = assign([*(label for label in _labels(suite) if label in measured), *measured])
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
-    definitions = {task["name"]: {k: v for k, v in task.items() if k != "name"} for task in suite.get("task", ())}
+    definitions = {
+        task["name"]: {key: value for key, value in task.items() if key != "name" and value is not None}
+        for task in suite.get("task", ())
+    }
     groups = by_task(rows)
     sections = [
         section.build(

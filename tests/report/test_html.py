@@ -201,3 +201,12 @@ def test_nested_settings_become_lines():
         "e": "[1, 2]",
         "f": MISSING,
     }
+
+
+def test_what_a_task_leaves_out_is_not_listed(tmp_path):
+    tasks = [{**task, "teacher": None} for task in SUITE["task"]]
+    text = write_report(tmp_path, suite={**SUITE, "task": tasks}, rows=rows()).read_text()
+    assert "teacher" not in Page(text).text
+    tasks[0]["teacher"] = "another"
+    listed = Page(write_report(tmp_path, suite={**SUITE, "task": tasks}, rows=rows()).read_text()).text
+    assert "teacher" in listed
