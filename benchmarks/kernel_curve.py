@@ -13,7 +13,7 @@ from benchmarks.measurement import Measurement, interleave
 from benchmarks.problems import samples, teacher_problems
 from bfc_bench.learner import Job
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.tasks.task import Problem
+from bfc_bench.tasks.teacher_task import TeacherProblem
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
 
@@ -44,7 +44,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
         yield pairs.measurement(f"{grid}, {what}", LOOP, "s", goal=goal)
 
 
-def _own_samples(plugins: Plugins, problems: Sequence[Problem], sizes: Sequence[int]) -> tuple[Fits, Fits]:
+def _own_samples(plugins: Plugins, problems: Sequence[TeacherProblem], sizes: Sequence[int]) -> tuple[Fits, Fits]:
     """The learner ``kernel-ridge``, all jobs of a teacher in a batch, and a fit per size, ridge and teacher."""
     cls = plugins.learner("kernel-ridge")
     fixed = {"with_squares": False, "center": False}
@@ -68,7 +68,7 @@ def _own_samples(plugins: Plugins, problems: Sequence[Problem], sizes: Sequence[
     return ours, theirs
 
 
-def _one_sample(problems: Sequence[Problem], sizes: Sequence[int]) -> tuple[Fits, Fits]:
+def _one_sample(problems: Sequence[TeacherProblem], sizes: Sequence[int]) -> tuple[Fits, Fits]:
     """The toolkit's solver for all teachers, and a fit of all teachers per size and ridge."""
     data, test_x = problems[0].train(sizes[-1]), problems[0].test_x
     labels = np.stack([problem.teacher(data.x) for problem in problems], axis=1)

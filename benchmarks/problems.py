@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from bfc_bench.learner import Context, Data
 from bfc_bench.plugins import Plugins
 from bfc_bench.seeds import seed_of
-from bfc_bench.tasks.task import Problem, build_task
+from bfc_bench.tasks.build import build_task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 
-def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000) -> list[Problem]:
+def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000) -> list[TeacherProblem]:
     """Three-layer teachers (L = 3) in d dimensions, each with its own sample."""
     task = build_task(
         "benchmarks",
         inputs={"kind": "uniform"},
         target={"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]},
         labels={"kind": "clean"},
-        known_inputs=plugins.inputs,
-        known_targets=plugins.targets,
-        known_labels=plugins.labels,
+        kinds=plugins.kinds,
         where="benchmarks",
     )
+    assert isinstance(task, TeacherTask)
     return [task.problem(0, d, replicate, test_size) for replicate in range(count)]
 
 
-def samples(problem: Problem, sizes: Sequence[int]) -> list[tuple[Data, Context]]:
+def samples(problem: TeacherProblem, sizes: Sequence[int]) -> list[tuple[Data, Context]]:
     """The nested training sets of a problem and what a learner may know besides."""
     ctx = Context(seed=seed_of("benchmarks", problem.replicate), square_mean=problem.square_mean)
     return [(problem.train(n), ctx) for n in sizes]

@@ -20,7 +20,8 @@ from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.report.plots import name_axes
 from bfc_bench.report.style import INK, assign, dress, grid, log_axis
 from bfc_bench.report.theory_plots import DASHES
-from bfc_bench.tasks.task import Task, build_task
+from bfc_bench.tasks.build import build_task
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 KERNELS = {
     "ntk-raw": ("ntk-raw", {}, 2),
@@ -112,13 +113,21 @@ def main() -> None:
     print(f"wrote {FILE}")
 
 
-def _task(plugins: Plugins, degree: int) -> Task:
+def _task(plugins: Plugins, degree: int) -> TeacherTask:
     target = {"kind": "lowrank-poly", "degree": degree}
-    known = {"known_inputs": plugins.inputs, "known_targets": plugins.targets, "known_labels": plugins.labels}
-    return build_task("sphere", {"kind": "sphere"}, target, {"kind": "clean"}, **known, where="benchmarks.theory")
+    made = build_task(
+        "sphere",
+        inputs={"kind": "sphere"},
+        target=target,
+        labels={"kind": "clean"},
+        kinds=plugins.kinds,
+        where="benchmarks.theory",
+    )
+    assert isinstance(made, TeacherTask)
+    return made
 
 
-def _errors(learner: Learner, task: Task, d: int, replicate: int) -> list[float]:
+def _errors(learner: Learner, task: TeacherTask, d: int, replicate: int) -> list[float]:
     """NMSE by size."""
     problem = task.problem(seed=0, d=d, replicate=replicate, test_size=TEST)
     ctx = Context(square_mean=problem.square_mean)

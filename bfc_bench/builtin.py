@@ -12,10 +12,11 @@ from bfc_bench.analysis.claims.base import Claim
 from bfc_bench.executors import EXECUTORS
 from bfc_bench.executors.base import Executor
 from bfc_bench.markers import hookimpl
-from bfc_bench.tasks.base import Inputs, Labels, Target
+from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+from bfc_bench.tasks.data import DATA_SETS
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.labels import LABELS
-from bfc_bench.tasks.metrics import METRICS, Metric
+from bfc_bench.tasks.metrics import METRICS, OF_PROBABILITIES, Metric
 from bfc_bench.tasks.targets import TARGETS
 
 
@@ -41,9 +42,16 @@ def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
 
 
 @hookimpl
+def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
+    """Register every kind of data set."""
+    for data in DATA_SETS:
+        register(data)
+
+
+@hookimpl
 def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
-    """Register the metrics that have a column of their own."""
-    for metric in METRICS:
+    """Register the metrics that have a column of their own, and those of probabilities."""
+    for metric in (*METRICS, *OF_PROBABILITIES):
         register(metric)
 
 

@@ -44,7 +44,7 @@ def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
 
 @hookspec
 def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
-    """Call ``register(MyData)`` for each kind of data set. It is listed; suites cannot name one yet."""
+    """Call ``register(MyData)`` for each kind of data set; suites say ``data = { kind = "<its kind>", ... }``."""
 
 
 @hookspec

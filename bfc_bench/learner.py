@@ -25,7 +25,8 @@ That is known at run time only, so to type checkers it is anything; a learner an
 """
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
-LabelKind: TypeAlias = Literal["real", "binary"]
+LabelKind: TypeAlias = Literal["real", "binary", "class"]
+"""What labels y (n,) are: real numbers; -1 or +1; or the number of a class, 0 ... C - 1, of C >= 3."""
 Precision: TypeAlias = Literal["float64", "float32"]
 FailureStatus: TypeAlias = Literal["failed", "diverged", "out-of-memory"]
 
@@ -38,7 +39,8 @@ class Capabilities:
     """What a learner can do. The framework skips a cell, with a reason, that asks for more."""
 
     labels: frozenset[LabelKind] = frozenset({"real"})
-    """Label kinds it fits: ``real`` numbers, ``binary`` in {-1, +1} (its prediction's sign is the class)."""
+    """Label kinds it fits: ``real`` numbers, ``binary`` in {-1, +1} (its prediction's sign is the class), ``class`` in
+    {0, ..., C - 1} (it predicts a score for each class, of which the largest is the class)."""
     arrays: tuple[ArrayKind, ...] = ("numpy",)
     """Array libraries it accepts, the preferred one first."""
     devices: frozenset[str] = frozenset({"cpu"})
@@ -61,6 +63,14 @@ class Outline:
     n: int
     d: int
     kind: LabelKind = "real"
+    classes: int = 0
+    """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+    shape: tuple[int, ...] = ()
+    """(channels, height, width) where a row of x is an image, in that order; else (d,)."""
+
+    def __post_init__(self) -> None:
+        if not self.shape:
+            object.__setattr__(self, "shape", (self.d,))
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,7 @@ class Data(Outline):
     x: Array = field(default=None, repr=False)
     """Inputs, (n, d)."""
     y: Array = field(default=None, repr=False)
-    """Labels, (n,)."""
+    """Labels, (n,). Classes are given as floating-point numbers too."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,17 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict(self, x: Array) -> Array:
-        """Predictions (m,) at ``x`` (m, d), of the array kind that ``fit`` was given."""
+        """Predictions at ``x`` (m, d), of the array kind that ``fit`` was given.
+
+        (m,); for labels of kind ``class`` scores (m, C), of which the largest in a row is the class.
+        """
+
+    def probabilities(self, x: Array) -> Array | None:
+        """Probabilities at ``x`` (m, d), or None where the model has none.
+
+        Of the class +1, (m,), for binary labels; of each class, (m, C) with rows of sum 1, for those of kind ``class``.
+        """
+        return None
 
     def hidden(self, x: Array) -> Mapping[str, Array]:
         """Hidden features by layer, ``{"S2": (m, width), ...}``.
@@ -267,6 +287,17 @@ class TaskFacts:
     """Share of each of ``degrees`` in the target's variance; empty where it is not known."""
     noise_variance: float | None = None
     """Variance, over the target's, of the independent noise in the labels; None where labels are made otherwise."""
+    classes: int = 0
+    """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+    shape: tuple[int, ...] = ()
+    """(channels, height, width) where a row of x is an image; else (d,)."""
+    data: str = ""
+    """The kind of data set where points exist already; then no law of inputs and no target function is known, and
+    ``inputs`` and ``target`` are empty."""
+
+    def __post_init__(self) -> None:
+        if not self.shape:
+            object.__setattr__(self, "shape", (self.d,))
 
 
 Register: TypeAlias = Callable[..., None]

@@ -22,6 +22,7 @@ from bfc_bench.learner import Learner
 from bfc_bench.markers import PROJECT
 from bfc_bench.registry import Registry, Unavailable, described
 from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ class Plugins:
     def registries(self) -> dict[str, Registry[Any]]:
         """Everything that can be registered, by the end of its hook's name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Registry)}
+
+    @property
+    def kinds(self) -> Kinds:
+        """What tasks are made of."""
+        return Kinds(self.inputs, self.targets, self.labels, self.data)
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""

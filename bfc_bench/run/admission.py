@@ -24,8 +24,8 @@ def skip_reason(
 ) -> str | None:
     """The reason not to run ``learner`` on n points of a task, or None."""
     can = learner.capabilities
-    if facts.kind not in can.labels:
-        return f"{learner.name} fits {' or '.join(sorted(can.labels))} labels; the task has {facts.kind} ones"
+    if reason := _unfit(learner, facts):
+        return reason
     if device not in can.devices:
         return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
     if can.max_n is not None and n > can.max_n:
@@ -40,8 +40,18 @@ def skip_reason(
     for what, size in needs.items():
         if size > memory_bytes:
             return f"{what} {size / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
-    reason: str | None = ask(learner, "skip", facts, n)
-    return reason
+    answer: str | None = ask(learner, "skip", facts, n)
+    return answer
+
+
+def _unfit(learner: Learner, facts: TaskFacts) -> str | None:
+    """Why a learner cannot take such a task, whatever n and the machine are, or None."""
+    can = learner.capabilities.labels
+    if facts.kind not in can:
+        return f"{learner.name} fits {' or '.join(sorted(can))} labels; the task has {facts.kind} ones"
+    if facts.data and (asked := learner.oracle()):
+        return f"{learner.name} asks for {', '.join(sorted(asked))} of the target; data have none"
+    return None
 
 
 def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False) -> int:

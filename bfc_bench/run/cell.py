@@ -116,10 +116,10 @@ def _run(work: list[Work], loans: Loans) -> list[Finished]:
     outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
 
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
-    xs = [loans.lend("test inputs", item.problem.sample, item.problem.test_x) for item in work]
-    tests = predict(cls, ordered, xs)
-    train_xs = [loans.lend("inputs", item.problem.sample, item.train.x[:TRAIN_POINTS]) for item in work]
-    trains = predict(cls, ordered, train_xs)
+    xs = [loans.lend("test inputs", item.train.sample, item.test_x) for item in work]
+    tests = predict(cls, ordered, xs, classes := [item.problem.task.classes for item in work])
+    train_xs = [loans.lend("inputs", item.train.sample, item.train.x[:TRAIN_POINTS]) for item in work]
+    trains = predict(cls, ordered, train_xs, classes)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
     return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
@@ -224,7 +224,7 @@ def _measure(item: Work, predictor: Any, x: Array, test: np.ndarray) -> dict[str
 
 
 def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
-    prediction = attempt(lambda: check_prediction(stage.predict(x), len(x)))
+    prediction = attempt(lambda: check_prediction(stage.predict(x), len(x), item.problem.task.classes))
     if isinstance(prediction, Failure):
         return {"reason": prediction.reason}
     try:
@@ -235,18 +235,18 @@ def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
 
 def _all_errors(item: Work, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Errors of a prediction, of the predictor's hidden layers, and in named parts of the target."""
-    errors = _errors(item, prediction)
+    errors = _errors(item, predictor, x, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
     return {**errors, **_features(hidden, predictor, x), "part_errors": dict(parts)}
 
 
-def _errors(item: Work, prediction: np.ndarray) -> dict[str, Any]:
+def _errors(item: Work, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Every metric that applies: the built-in ones by name; those of plugins under ``metrics``, where there are any.
 
     A plugin's metric that raises leaves the others alone and is named in ``reason``. Raises ``Diverged`` where finite
     predictions are so large that an error is not.
     """
-    kind, truth, prediction = item.problem.task.labels.label_kind, item.problem.truth, prediction.astype(np.float64)
+    kind, truth, prediction = item.problem.task.kind, item.problem.truth, prediction.astype(np.float64)
     prediction.setflags(write=False)
     applying = [metric for metric in item.metrics if kind in metric.labels]
     errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
@@ -258,8 +258,15 @@ def _errors(item: Work, prediction: np.ndarray) -> dict[str, Any]:
     for metric in applying:
         if metric not in METRICS:
             with isolated(partial(_unmeasured, problems, metric)):
-                others[metric.name] = metric.error(prediction, truth)
+                measured = prediction if metric.of == "predictions" else _probabilities(predictor, x)
+                if measured is not None:
+                    others[metric.name] = metric.error(measured, truth)
     return errors | ({"metrics": others} if others else {}) | ({"reason": "; ".join(problems)} if problems else {})
+
+
+def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
+    given = predictor.probabilities(x)
+    return None if given is None else to_numpy(given).astype(np.float64)
 
 
 def _unmeasured(problems: list[str], metric: Metric, error: BaseException) -> None:
@@ -287,7 +294,7 @@ def _name(dtype: np.dtype) -> str:
 
 def _train_nmse(item: Work, prediction: Any) -> float | None:
     """Mean squared error on the first training labels over their variance, or None where there is no finite one."""
-    if isinstance(prediction, Failure) or item.problem.task.labels.label_kind == "binary":
+    if isinstance(prediction, Failure) or item.problem.task.kind != "real":
         return None
     truth = item.problem.train_truth(min(item.cell.n, TRAIN_POINTS))
     if truth.constant:

@@ -14,6 +14,7 @@ from bfc_bench.run.admission import TUNING_SHARE
 from bfc_bench.run.door import attempt
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.work import Work
+from bfc_bench.tasks.metrics import error_rate
 from bfc_bench.toolkit.arrays import to_numpy
 
 Outcome: TypeAlias = Predictor | Failure
@@ -26,7 +27,7 @@ class Choice:
     learner: Learner
     candidates: int = 1
     validation_error: float | None = None
-    """Mean squared error on the validation part over its variance; share of wrong signs for binary labels."""
+    """Mean squared error on the validation part over its variance; share of wrong classes for labels of classes."""
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
@@ -69,8 +70,13 @@ def _accepted(cls: type[Learner], outcome: Outcome) -> Outcome:
     )
 
 
-def predict(cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array]) -> list[Array | Failure]:
-    """NumPy predictions of each outcome at its own inputs, checked; or the Failure that stands in their place."""
+def predict(
+    cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array], classes: Sequence[int]
+) -> list[Array | Failure]:
+    """NumPy predictions of each outcome at its own inputs, checked; or the Failure that stands in their place.
+
+    ``classes`` are the numbers of classes to score, 0 for predictions (m,).
+    """
     fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
     results: list[Array | Failure] = [o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes]
     indices, predictors = [i for i, _ in fitted], [o for _, o in fitted]
@@ -80,7 +86,7 @@ def predict(cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array]
     if not isinstance(values, list) or len(values) != len(fitted):
         values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
     for i, value in zip(indices, values, strict=True):
-        results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]))
+        results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i])
     return results
 
 
@@ -88,19 +94,20 @@ def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
     return Failure("failed", f"{cls.name}.fit must return a Predictor. Got {type(outcome).__name__}.")
 
 
-def check_prediction(value: Array, m: int) -> Array | Failure:
-    """The prediction as a NumPy array (m,), or a Failure that says what is wrong with it."""
+def check_prediction(value: Array, m: int, classes: int = 0) -> Array | Failure:
+    """The prediction as a NumPy array (m,), or (m, classes), or a Failure that says what is wrong with it."""
     array = attempt(lambda: np.array(to_numpy(value)))  # a learner may write its next answer into this one's memory
     if isinstance(array, Failure):
         return array
-    if array.shape != (m,):
-        return Failure("failed", f"predictions must have shape ({m},), one per point. Got shape {array.shape}.")
+    wanted, what = ((m, classes), "a score per point and class") if classes else ((m,), "one per point")
+    if array.shape != wanted:
+        return Failure("failed", f"predictions must have shape {wanted}, {what}. Got shape {array.shape}.")
     if array.dtype.kind not in "fiu":
         return Failure("failed", f"predictions must be real numbers. Got dtype {array.dtype}.")
     wrong = int(np.count_nonzero(~np.isfinite(array)))
     if wrong:
         kinds = " and ".join(k for k, found in (("NaN", np.isnan(array)), ("infinite", np.isinf(array))) if found.any())
-        return Failure("diverged", f"{wrong} of {m} predictions are {kinds}")
+        return Failure("diverged", f"{wrong} of {array.size} predictions are {kinds}")
     return array
 
 
@@ -122,7 +129,8 @@ def tune(work: Sequence[Work], loans: Loans) -> list[Choice | Failure]:
     trains = {i: loans.lend_points(train) for i, (train, _) in parts.items()}
     xs = {i: loans.lend("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
     outcomes = fit([Job(learner, trains[i], work[i].context(learner, loans)) for i, learner in trials])
-    predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials])
+    classes = [work[i].problem.task.classes for i, _ in trials]
+    predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes)
     best: dict[int, Choice | Failure] = {}
     for (i, learner), value in zip(trials, predictions, strict=True):
         held = best.get(i)
@@ -139,7 +147,7 @@ def tune(work: Sequence[Work], loans: Loans) -> list[Choice | Failure]:
 
 
 def _validation_error(data: Data, prediction: np.ndarray) -> float:
-    if data.kind == "binary":
-        return float(np.mean(np.sign(prediction) != data.y))
+    if data.kind != "real":
+        return error_rate(prediction, data.y)
     with np.errstate(over="ignore"):
         return float(np.mean((prediction - data.y) ** 2) / max(float(np.var(data.y)), np.finfo(float).tiny))

@@ -190,7 +190,7 @@ def make_plan(
                 cell.n,
                 device=common.device,
                 memory_bytes=common.memory_bytes,
-                test_size=common.test_size,
+                test_size=grid.tasks[cell.task].test_points(common.test_size),
                 tuned=bool(entry.candidates),
             )
         reason = reasons[where]

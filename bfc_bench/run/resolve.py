@@ -13,7 +13,8 @@ from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
-from bfc_bench.tasks.task import Task, build_task
+from bfc_bench.tasks.build import build_task
+from bfc_bench.tasks.task import Task
 
 
 @dataclass(frozen=True)  # with slots it would be pickled by Python code, field by field
@@ -103,6 +104,7 @@ def resolve(
     wanted = _select("task", tasks, [(task.name,) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
     built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
+    suite = suite.model_copy(update={"task": [_with_d(entry, built[entry.name]) for entry in suite.task]})
     for task in built.values():
         if task.teacher and (problem := task.check_teacher(built[task.teacher])):
             raise UsageError(f"{where}: task {task.name!r}: teacher = {task.teacher!r}: {problem}.")
@@ -140,18 +142,26 @@ def _task(entry: TaskEntry, plugins: Plugins, where: str) -> Task:
         entry.name,
         inputs=entry.inputs,
         target=entry.target,
+        data=entry.data,
         labels=entry.labels,
         unlabeled=entry.unlabeled,
         teacher=entry.teacher or "",
-        known_inputs=plugins.inputs,
-        known_targets=plugins.targets,
-        known_labels=plugins.labels,
+        test_size=entry.test_size,
+        kinds=plugins.kinds,
         where=where,
     )
-    for d in entry.d:
+    for d in _with_d(entry, task).d:
         if problem := task.check(d):
             raise UsageError(f"{where}: d = {d}: {problem}")
+    for n in entry.n:
+        if problem := task.check_size(n):
+            raise UsageError(f"{where}: n = {n}: {problem}.")
     return task
+
+
+def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:
+    """The entry with the dimension of its data."""
+    return entry if entry.d or task.dimension is None else entry.model_copy(update={"d": [task.dimension]})
 
 
 def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: str) -> Entry:

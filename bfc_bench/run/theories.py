@@ -54,8 +54,16 @@ class SuiteTheories(Mapping[Key, Theory]):
 
     @cached_property
     def _grid(self) -> Grid | None:
-        # Claims may be of kinds that are gone, and say nothing of theory.
-        definition = {key: value for key, value in self._definition.items() if key != "claim"}
+        # Claims may be of kinds that are gone, and say nothing of theory. Data may be gone, and have none.
+        drawn = [task for task in self._definition["task"] if not task.get("data")]
+        known = {task["name"] for task in drawn}
+        learners = [
+            {**entry, "tasks": [name for name in entry["tasks"] if name in known]} if entry.get("tasks") else entry
+            for entry in self._definition["learner"]
+        ]
+        if not drawn:
+            return None
+        definition = {**self._definition, "task": drawn, "learner": learners, "claim": []}
         name = str(definition.get("name"))
         try:
             return resolve(Suite.parse(definition, name), self._plugins, name)

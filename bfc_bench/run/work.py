@@ -22,8 +22,9 @@ from bfc_bench.run.lending import Loans, own
 from bfc_bench.run.libraries import import_libraries
 from bfc_bench.run.resolve import Cell
 from bfc_bench.seeds import seed_of
+from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric
-from bfc_bench.tasks.task import Problem, Task, build_task
+from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
 
 TRAIN_POINTS = 2000
@@ -166,7 +167,7 @@ class Work:
         learner = _learner(extra, spec.name, spec.options)
         _load(learner.capabilities.arrays[0], common.device)
         work = cls(batch, cell, problem, learner, candidates, _metrics(extra))
-        _ = work.train, problem.truth, problem.test_hidden, problem.unlabeled  # drawn here, on nobody's time
+        _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # drawn here, on nobody's time
         return work
 
     def loans(self) -> Loans:
@@ -175,12 +176,12 @@ class Work:
 
     def context(self, learner: Learner, loans: Loans) -> Context:
         """What the learner may know besides its training points."""
-        common, unlabeled, sample = self.batch.common, self.problem.unlabeled, self.problem.sample
+        common, unlabeled, square_mean = self.batch.common, self.unlabeled, self.problem.square_mean
         return Context(
             seed=self.batch.seed(self.cell),
             device=common.device,
-            square_mean=np.array(self.problem.square_mean),
-            unlabeled=None if unlabeled is None else loans.lend("unlabelled inputs", sample, unlabeled),
+            square_mean=None if square_mean is None else np.array(square_mean),
+            unlabeled=None if unlabeled is None else loans.lend("unlabelled inputs", self.train.sample, unlabeled),
             margin_column=self.problem.task.labels.margin_column,
             oracle=own(self.problem.facts(learner.oracle())),
             seconds=common.cell_seconds,
@@ -191,6 +192,16 @@ class Work:
     def train(self) -> Data:
         """The n training points, as NumPy arrays."""
         return self.problem.train(self.cell.n)
+
+    @cached_property
+    def test_x(self) -> np.ndarray:
+        """The test inputs, (m, d)."""
+        return self.problem.test_inputs(self.cell.n)
+
+    @cached_property
+    def unlabeled(self) -> np.ndarray | None:
+        """Inputs without labels, (n_0, d), where the task offers them."""
+        return self.problem.unlabeled_inputs(self.cell.n)
 
 
 def warm_up(device: str, extra: Extra) -> None:
@@ -229,14 +240,7 @@ def _metrics(extra: Extra) -> tuple[Metric, ...]:
 
 @lru_cache(maxsize=256)
 def _task(extra: Extra, definition: str) -> Task:
-    plugins = _plugins(extra)
-    return build_task(
-        **json.loads(definition),
-        known_inputs=plugins.inputs,
-        known_targets=plugins.targets,
-        known_labels=plugins.labels,
-        where="suite",
-    )
+    return build_task(**json.loads(definition), kinds=_plugins(extra).kinds, where="suite")
 
 
 @lru_cache(maxsize=4)

@@ -62,5 +62,5 @@ def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], chan
 def _known_table(seen: Sequence[str], part: str) -> bool:
     """Tables that a suite file may leave out, so that a change may create them."""
     return (not seen and part == "budget") or (
-        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "labels"}
+        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "labels"}
     )

@@ -28,19 +28,35 @@ class Budget(Settings):
 
 
 class TaskEntry(Settings):
-    """One ``[[task]]``: inputs x target x labels, at dimensions d and training sizes n."""
+    """One ``[[task]]``: inputs x target x labels, or data with labels, at dimensions d and training sizes n."""
 
     name: Name
-    inputs: dict[str, Any]
-    target: dict[str, Any]
+    inputs: dict[str, Any] | None = None
+    target: dict[str, Any] | None = None
+    data: dict[str, Any] | None = None
+    """A data set in the place of inputs and target."""
     labels: dict[str, Any] = {"kind": "clean"}
+    test_size: Size | None = None
+    """Of a task on data: test points in the place of the suite's number."""
     unlabeled: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of unlabelled inputs offered to the learner."""
     teacher: Name | None = None
     """The task whose teacher, inputs, test points and draws of labels this one has, so that only what differs in the
     definitions differs in the samples; None: its own."""
-    d: Sizes
+    d: list[Size] = []
+    """Input dimensions; those of data are known."""
     n: Sizes
+
+    @model_validator(mode="after")
+    def _parts(self) -> TaskEntry:
+        if self.data is not None and (given := [key for key in ("inputs", "target") if getattr(self, key) is not None]):
+            raise ValueError(f"data stands in the place of inputs and target; leave out {' and '.join(given)}")
+        if self.data is None:
+            if missing := [key for key in ("inputs", "target", "d") if not getattr(self, key)]:
+                raise ValueError(f"{' and '.join(missing)} must be given, or data in the place of inputs and target")
+            if self.test_size is not None:
+                raise ValueError("test_size must be left out but of tasks on data; the suite's own applies")
+        return self
 
     @model_validator(mode="after")
     def _sorted(self) -> TaskEntry:
@@ -155,4 +171,14 @@ def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
     values = read_toml(path)
     for change in changes:
         apply(values, change)
-    return Suite.parse(values, str(path))
+    suite = Suite.parse(values, str(path))
+    return suite.model_copy(update={"task": [_placed(task, path.parent) for task in suite.task]})
+
+
+def _placed(task: TaskEntry, folder: Path) -> TaskEntry:
+    """The task with the path of its data, which is relative to the suite's file, as an absolute one."""
+    path = (task.data or {}).get("path")
+    if not isinstance(path, str):
+        return task
+    placed = str((folder / Path(path).expanduser()).resolve())
+    return task.model_copy(update={"data": {**(task.data or {}), "path": placed}})

@@ -9,11 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from bfc_bench.config import Settings
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import LabelKind
 
 Float = np.ndarray
@@ -158,7 +159,10 @@ class Labels(Settings, ABC):
     """
 
     kind: ClassVar[str]
+    takes: ClassVar[frozenset[LabelKind]] = frozenset({"real"})
+    """Kinds of values that it labels: a target's are ``real``, a data set's may be classes."""
     label_kind: ClassVar[LabelKind] = "real"
+    """What it makes of real values."""
     unit_variance: ClassVar[bool] = False
     """Whether the target is first divided by its standard deviation."""
     columns: ClassVar[int] = 0
@@ -179,9 +183,23 @@ class Labels(Settings, ABC):
         """Variance, over the target's, of noise that is independent of the inputs; None for labels made otherwise."""
         return None
 
+    def kind_of(self, values: LabelKind) -> LabelKind:
+        """What it makes of values of a kind that it takes: ``label_kind`` of real ones, of classes the same classes."""
+        return self.label_kind if values == "real" else values
+
+    def check_values(self, values: LabelKind) -> str | None:
+        """Why this labelling does not go with values of a kind, or None."""
+        if values in self.takes:
+            return None
+        return f"labels of kind {self.kind!r} are made from {' or '.join(sorted(self.takes))} values, not {values} ones"
+
     def check_inputs(self, inputs: Inputs) -> str | None:
         """Why this labelling does not go with an input law, or None."""
         return None
+
+    def check_data(self) -> str | None:
+        """Why this labelling does not go with a data set, which has no law of inputs and no target, or None."""
+        return f"labels of kind {self.kind!r} need a law of inputs" if self.columns else None
 
     def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
         """What the labelling itself leaves open (a direction, say), by name."""
@@ -195,9 +213,9 @@ class Labels(Settings, ABC):
     def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
         """Labels (m,) of the inputs ``seen`` (m, d + columns) with target values (m,)."""
 
-    def square_mean(self, rule: Rule) -> Float:
-        """E[x_i^2] of the inputs as the learner sees them, (d + columns,)."""
-        return rule.law.square_mean
+    def square_mean(self, rule: Rule) -> Float | None:
+        """E[x_i^2] of the inputs as the learner sees them, (d + columns,); None where they have no law."""
+        return None if rule.law is None else rule.law.square_mean
 
 
 @dataclass(frozen=True)
@@ -205,12 +223,15 @@ class Rule:
     """A labelling with everything drawn: labelling points needs only a stream of its own."""
 
     labels: Labels
-    law: Law
+    law: Law | None
+    """None for points of a data set."""
     mean: float
-    """E[G*]."""
+    """E[G*]; for data, the mean of the training pool's values."""
     deviation: float
-    """The standard deviation of G*."""
+    """The standard deviation of G*; for data, that of the training pool's values."""
     drawn: Mapping[str, Any]
+    classes: int = 0
+    """C, where values are numbers of classes."""
 
     def show(self, rng: np.random.Generator, x: Float) -> Float:
         """The inputs (m, d + columns) as the learner sees them, from the target's inputs x (m, d)."""
@@ -221,19 +242,65 @@ class Rule:
         return self.labels.label(rng, seen, values, self)
 
     @property
-    def square_mean(self) -> Float:
-        """E[x_i^2] of the inputs as the learner sees them, (d + columns,)."""
+    def square_mean(self) -> Float | None:
+        """E[x_i^2] of the inputs as the learner sees them, (d + columns,); None where they have no law."""
         return self.labels.square_mean(self)
 
 
-class DataSet(Settings, ABC):
-    """Points and labels that exist already. Its annotated fields will be its options in a suite.
+@dataclass(frozen=True, eq=False)
+class Points:
+    """N points of a data set."""
 
-    Plugins register their kinds, and ``bfc-bench list`` shows them; a suite cannot name one yet.
+    x: Float
+    """(N, d), of any real type: points are taken as float64 when they are drawn."""
+    y: Float
+    """(N,): real values, or the numbers 0 ... C - 1 of classes."""
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a data set holds."""
+
+    points: Points
+    """To train on; where there are no others, to test on as well."""
+    test: Points | None = None
+    """The data set's own test part."""
+    classes: tuple[str, ...] = ()
+    """Names of the C >= 2 classes; empty for real values."""
+    shape: tuple[int, ...] = ()
+    """(channels, height, width) of an image that a row of x holds in that order; else empty."""
+    columns: tuple[str, ...] = ()
+    """Names of the d columns, where they have some."""
+    divisor: float = 1.0
+    """By which x is divided when points are drawn: 255 for images of bytes."""
+
+    @property
+    def tested(self) -> Points:
+        """The points to test on."""
+        return self.test or self.points
+
+
+class DataSet(Settings, ABC):
+    """Points and labels that exist already. Its annotated fields are its options in a suite.
+
+    An option called ``path`` names a file, relative to the folder of the suite's file; it does not tell cells apart,
+    which the contents do.
     """
 
     kind: ClassVar[str]
+    standardize: bool | Literal["pool"] = False
+    """Whether each column, or each channel of images, is brought to mean 0 and deviation 1: ``true`` by the n training
+    points alone, ``"pool"`` by the whole training pool, so that smaller samples stay prefixes of larger ones."""
+    stratify: bool = False
+    """Whether the first n points have each class's share of the pool, as far as whole points can."""
 
     @abstractmethod
-    def load(self) -> tuple[Float, Float]:
-        """All points and their labels, x (N, d) and y (N,), the same at every call."""
+    def load(self) -> Contents:
+        """All points, the same at every call. Raises ``UsageError`` that names the file and says what is wrong."""
+
+    def get(self) -> str:
+        """Fetch what ``load`` needs, and say where it lies. Raises ``UsageError`` for what cannot be fetched."""
+        raise UsageError(f"data set {self.kind!r} is not one that can be fetched; it reads what is there.")

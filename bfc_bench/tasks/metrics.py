@@ -1,4 +1,4 @@
-"""How wrong predictions are. Every array argument has shape (m,)."""
+"""How wrong predictions are. Arrays have shape (m,), but for scores and probabilities of C classes, (m, C)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import Literal
 
 import numpy as np
 
@@ -22,9 +23,12 @@ class Metric:
     name: str
     """How suites, claims and results call it: ``metrics.NAME``."""
     measure: Callable[[Float, Truth], float]
-    """``measure(prediction, truth)``: the error of predictions (m,) of the values ``truth.target`` (m,)."""
+    """``measure(prediction, truth)``: the error of predictions (m,) of the values ``truth.target`` (m,); for labels of
+    kind ``class``, of scores (m, C)."""
     labels: frozenset[LabelKind] = frozenset({"real"})
-    """Label kinds that it is measured on. For ``real`` the truth is the clean target, for ``binary`` the labels."""
+    """Label kinds that it is measured on. For ``real`` the truth is the clean target, for the others the labels."""
+    of: Literal["predictions", "probabilities"] = "predictions"
+    """What is handed to ``measure``; where a predictor gives no probabilities, a metric of these is left out."""
     floor: float = 0.0
     """The least error that can be told from none; smaller ones are kept as this. Positive for an error that is often 0,
     since means of results are those of logarithms."""
@@ -40,9 +44,11 @@ class Metric:
 class Truth:
     """Target values, with what every error against them needs, computed once for all predictions."""
 
-    def __init__(self, target: Float, share: float = TRIMMED_SHARE) -> None:
+    def __init__(self, target: Float, share: float = TRIMMED_SHARE, classes: int = 0) -> None:
         self.target = np.asarray(target, float)
         """(m,)."""
+        self.classes = classes
+        """C, where the target values are numbers of classes; 0 elsewhere."""
         self._share = share
 
     def nmse(self, prediction: Float) -> float:
@@ -98,14 +104,45 @@ def trimmed_nmse(prediction: Float, target: Float, share: float = TRIMMED_SHARE)
 
 
 def error_rate(prediction: Float, labels: Float) -> float:
-    """Share of points where the prediction's sign is not the label; zero and NaN have no sign and count as wrong.
+    """Share of points whose class is not the label.
 
-    Raises ``ValueError`` when the shapes differ or a label is neither -1 nor +1.
+    For labels -1 and +1 the class is the sign of predictions (m,); zero and NaN have no sign and count as wrong. For
+    labels 0 ... C - 1 it is the largest of the scores (m, C); where another one is as large the point counts as wrong.
+    Raises ``ValueError`` when the shapes differ or a label is none of these.
     """
+    if np.ndim(prediction) == 2 and np.shape(prediction)[1] > 1:
+        scores, numbers = _scores("error_rate", prediction, labels)
+        own = np.take_along_axis(scores, numbers[:, None], 1)[:, 0]
+        others = scores.copy()
+        np.put_along_axis(others, numbers[:, None], -inf, 1)
+        return float(np.mean(~(own > others.max(axis=1))))
     prediction, labels = _same_shape("error_rate", prediction, labels)
     if not np.all(np.abs(labels) == 1):
         raise ValueError(f"error_rate: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
     return float(np.mean(np.sign(prediction) != labels))
+
+
+def log_loss(probabilities: Float, labels: Float) -> float:
+    """Mean of -log of the probability that the label was given, at least 1e-15 each; natural logarithm.
+
+    ``probabilities`` are those of +1, (m,), for labels -1 and +1, or of each class, (m, C), for labels 0 ... C - 1.
+    Raises ``ValueError`` as ``error_rate`` does, and for numbers that are no probabilities.
+    """
+    table, numbers = _probabilities("log_loss", probabilities, labels)
+    given = np.take_along_axis(table, numbers[:, None], 1)
+    return float(-np.log(np.clip(given, 1e-15, 1)).mean())
+
+
+def calibration_error(probabilities: Float, labels: Float, bins: int = 15) -> float:
+    """Mean distance between how sure and how right: sum_b (m_b / m) |share right - mean probability| over bins.
+
+    Points are put in ``bins`` of equal width by the probability of the class that is most likely (Guo et al. 2017,
+    equation 3). Arguments and what is raised are those of ``log_loss``.
+    """
+    table, numbers = _probabilities("calibration_error", probabilities, labels)
+    sure, right = table.max(axis=1), table.argmax(axis=1) == numbers
+    bin_of = np.minimum((sure * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(bin_of, right - sure, bins)).sum() / len(numbers))
 
 
 def _nmse(prediction: Float, truth: Truth) -> float:
@@ -119,16 +156,32 @@ def _nmse_trimmed(prediction: Float, truth: Truth) -> float:
 
 
 def _error_rate(prediction: Float, truth: Truth) -> float:
-    """Share of wrong signs."""
+    """Share of points of which the class is wrong."""
     return error_rate(prediction, truth.target)
 
 
+def _log_loss(probabilities: Float, truth: Truth) -> float:
+    """Mean of -log of the probability that the label was given."""
+    return log_loss(probabilities, truth.target)
+
+
+def _calibration_error(probabilities: Float, truth: Truth) -> float:
+    """Mean distance between the probability of the likeliest class and how often it is right, over 15 bins."""
+    return calibration_error(probabilities, truth.target)
+
+
+CLASSES: frozenset[LabelKind] = frozenset({"binary", "class"})
 METRICS: tuple[Metric, ...] = (
     Metric("nmse", _nmse),
     Metric("nmse_trimmed", _nmse_trimmed),
-    Metric("error_rate", _error_rate, frozenset({"binary"})),
+    Metric("error_rate", _error_rate, CLASSES),
 )
-"""The built-in metrics; each has a column of the row."""
+"""The built-in metrics that have a column of the row."""
+OF_PROBABILITIES: tuple[Metric, ...] = (
+    Metric("log_loss", _log_loss, CLASSES, "probabilities", floor=1e-15),
+    Metric("calibration_error", _calibration_error, CLASSES, "probabilities", floor=1e-15),
+)
+"""The built-in metrics of predictors that give probabilities."""
 
 
 def _variance(target: Float) -> float:
@@ -144,3 +197,33 @@ def _same_shape(who: str, prediction: Float, target: Float) -> tuple[Float, Floa
     if prediction.shape != target.shape or target.ndim != 1 or not len(target):
         raise ValueError(f"{who}: expected two arrays (m,), m > 0. Got shapes {prediction.shape} and {target.shape}.")
     return prediction, target
+
+
+def _scores(who: str, scores: Float, labels: Float) -> tuple[Float, np.ndarray]:
+    """Scores (m, C) and the numbers (m,) of classes."""
+    scores, labels = np.asarray(scores, float), np.asarray(labels, float)
+    if scores.ndim != 2 or labels.shape != scores.shape[:1] or not len(labels):
+        raise ValueError(f"{who}: expected (m, C) and (m,), m > 0. Got shapes {scores.shape} and {labels.shape}.")
+    numbers = labels.astype(int)
+    if np.any(numbers != labels) or numbers.min() < 0 or numbers.max() >= scores.shape[1]:
+        raise ValueError(
+            f"{who}: labels must be 0 ... {scores.shape[1] - 1}, one for each column of scores. "
+            f"Got {np.unique(labels)[:5].tolist()}."
+        )
+    return scores, numbers
+
+
+def _probabilities(who: str, probabilities: Float, labels: Float) -> tuple[Float, np.ndarray]:
+    """A probability for each class, (m, C), and the numbers (m,) of the classes."""
+    table = np.asarray(probabilities, float)
+    if table.ndim == 1:
+        table, labels = _same_shape(who, table, labels)
+        if not np.all(np.abs(labels) == 1):
+            raise ValueError(f"{who}: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
+        table, labels = np.stack([1 - table, table], axis=1), (labels + 1) / 2
+    table, numbers = _scores(who, table, labels)
+    if not (np.all(table >= -1e-6) and np.all(np.abs(table.sum(axis=1) - 1) <= 1e-3)):
+        raise ValueError(
+            f"{who}: probabilities must be >= 0 and of sum 1 for each point. Got {table[:2].tolist()}, ..."
+        )
+    return table, numbers

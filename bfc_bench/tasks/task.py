@@ -1,229 +1,176 @@
-"""A task (inputs x target x labels) and its problems, one per seed, input dimension and replicate."""
+"""A task and its problems, one per seed, input dimension and replicate: what every kind of task has in common."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from bfc_bench.config import Settings, digest, plain
+from bfc_bench.config import digest, plain
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.learner import Data, Outline, TaskFacts
-from bfc_bench.registry import Registry
+from bfc_bench.learner import Data, LabelKind, Outline, TaskFacts
 from bfc_bench.seeds import BLOCK, stream
-from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Rule, ScaledTeacher, Target, Teacher
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.base import Float, Labels
 from bfc_bench.tasks.metrics import Truth
 
-SCALE_POINTS = 16 * BLOCK
-"""Leading test points on which the target's mean and deviation are estimated, whatever the size of the test set."""
 
-Part = TypeVar("Part", bound=Settings)
-
-
-@dataclass(frozen=True)
-class Task:
-    """An input law, a target and a labelling under one name, with ``unlabeled`` extra inputs for the learner.
-
-    ``teacher`` names the task whose streams this one draws from, its own where it is empty: then the target's weights,
-    the inputs, the test points and the draws of the labelling are those of that task.
-    """
+class Task(ABC):
+    """What is to be learned, under one name."""
 
     name: str
-    inputs: Inputs
-    target: Target
     labels: Labels
-    unlabeled: int = 0
-    teacher: str = ""
+    unlabeled: int
+    """How many inputs without labels learners are offered."""
+    teacher: str
+    """The task whose streams this one draws from; its own where it is empty."""
 
     @property
     def streams(self) -> str:
         """The name that keys every random stream of the task."""
         return self.teacher or self.name
 
+    @property
+    @abstractmethod
+    def kind(self) -> LabelKind:
+        """What its labels are."""
+
+    @property
+    def classes(self) -> int:
+        """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+        return 0
+
+    @property
+    def dimension(self) -> int | None:
+        """The input dimension d, where the task has one of its own."""
+        return None
+
+    @abstractmethod
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
-        return (
-            self.inputs.check(d)
-            or self.target.check(d)
-            or self.target.check_inputs(self.inputs)
-            or self.labels.check_inputs(self.inputs)
-        )
 
+    def check_size(self, n: int) -> str | None:
+        """Why it has no n training points, or None."""
+        return None
+
+    @abstractmethod
     def check_teacher(self, other: Task) -> str | None:
         """Why this task cannot have the teacher and the inputs of another, or None."""
-        if self.inputs != other.inputs:
-            return "both need the same inputs"
-        if type(self.target) is not type(other.target):
-            return f"both need one kind of target, not {self.target.kind!r} and {other.target.kind!r}"
-        return self.target.check_teacher(other.target)
 
+    @abstractmethod
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
-        return {
-            "name": self.name,
-            "inputs": _plain(self.inputs),
-            "target": _plain(self.target),
-            "labels": _plain(self.labels),
-            "unlabeled": self.unlabeled,
-            **({"teacher": self.teacher} if self.teacher else {}),
-        }
 
+    @abstractmethod
     def identity(self) -> dict[str, Any]:
         """What of the definition tells this task from others: options that have their defaults are left out."""
-        parts: dict[str, Inputs | Target | Labels]
-        parts = {"inputs": self.inputs, "target": self.target, "labels": self.labels}
-        named = {part: {"kind": value.kind, **value.changed()} for part, value in parts.items()}
-        others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
-        return {"name": self.name, **named, **{key: value for key, value in others.items() if value}}
 
+    @abstractmethod
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
-        spherical = isinstance(self.inputs, Sphere) and not self.labels.columns
-        return TaskFacts(
-            name=self.name,
-            inputs=self.inputs.kind,
-            target=self.target.kind,
-            labels=self.labels.kind,
-            kind=self.labels.label_kind,
-            d=d + self.labels.columns,
-            unlabeled=self.unlabeled,
-            degrees=self.target.degrees if spherical else (),
-            shares=self.target.shares if spherical else (),
-            noise_variance=self.labels.noise_variance,
-        )
 
+    @abstractmethod
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:
         """The problem of one replicate; nothing is drawn yet. Raises ``UsageError`` when ``check`` has a reason."""
-        if reason := self.check(d):
-            raise UsageError(f"task {self.name!r}: {reason}.")
-        return Problem(self, seed, d, replicate, test_size)
+
+    def test_points(self, test_size: int) -> int:
+        """How many test points it has where the suite asks for ``test_size``."""
+        return test_size
 
 
-class Problem:
-    """One teacher with its points. Everything is drawn on first use, from streams that depend on their purpose alone.
+class Problem(ABC):
+    """A task's points. Everything is drawn on first use, from streams that depend on their purpose alone.
 
-    Points come in blocks of ``seeds.BLOCK`` rows, each from its own stream, so that a smaller sample is a bitwise
-    prefix of a larger one. All arrays are float64 and read-only: every learner of the problem sees the same ones.
-
-    In shapes, d is the target's input dimension; learners see d' = d + ``task.labels.columns`` columns.
+    All arrays are float64 and read-only: every learner of the problem sees the same ones. In shapes, d is the task's
+    input dimension; learners see d' = d + ``task.labels.columns`` columns.
     """
 
-    def __init__(self, task: Task, seed: int, d: int, replicate: int, test_size: int) -> None:
-        self.task, self.seed, self.d, self.replicate, self.test_size = task, seed, d, replicate, test_size
-        self._train = _Rows(self._train_block)
-        self._test = _Rows(self._test_block)
+    task: Task
+
+    def __init__(self, seed: int, d: int, replicate: int, test_size: int) -> None:
+        self.seed, self.d, self.replicate, self.test_size = seed, d, replicate, test_size
         self._train_truths: dict[int, Truth] = {}
-        self._unlabeled = _Rows(lambda b: (self._shown("unlabeled", b, self._inputs("unlabeled", b)),))
 
     @cached_property
     def sample(self) -> str:
         """Identity of the nested training sample: everything that determines it."""
         return digest([self.seed, self.task.definition(), self.d, self.replicate])
 
-    @cached_property
-    def law(self) -> Law:
-        """The law of the target's inputs."""
-        return self.task.inputs.law(self._stream("law"), self.d)
-
-    @cached_property
-    def teacher(self) -> Teacher:
-        """The target function, of unit variance where the labels want that. Raises ``UsageError`` if it cannot be."""
-        teacher = self.task.target.draw(self._stream("teacher"), self.law)
-        if not self.task.labels.unit_variance:
-            return teacher
-        deviation = self._moments(teacher)[1]
-        if not deviation > 0:
-            raise UsageError(f"task {self.task.name!r}: the target is constant, so {self.task.labels.kind} labels too.")
-        return ScaledTeacher(teacher, 1 / deviation)
-
-    @cached_property
-    def rule(self) -> Rule:
-        """How points are labelled."""
-        labels = self.task.labels
-        drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
-        return Rule(labels, self.law, *self._moments(self.teacher), drawn)
-
     @property
-    def scale(self) -> float:
-        """The teacher's standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
-        return self.rule.deviation
-
-    @property
-    def square_mean(self) -> Float:
-        """E[x_i^2] of the columns that learners see, (d',)."""
-        return self.rule.square_mean
+    @abstractmethod
+    def square_mean(self) -> Float | None:
+        """E[x_i^2] of the columns that learners see, (d',); None where inputs have no law."""
 
     def outline(self, n: int) -> Outline:
         """What is known of the first n training points without drawing them."""
-        labels = self.task.labels
-        return Outline(sample=self.sample, n=n, d=self.d + labels.columns, kind=labels.label_kind)
+        task = self.task
+        return Outline(self.sample, n, self.d + task.labels.columns, task.kind, task.classes)
 
     def train(self, n: int) -> Data:
         """The first n training points: x (n, d'), y (n,)."""
-        x, y = self._train.first(n)
+        x, y = self.training_points(n)
         return Data(**vars(self.outline(n)), x=x, y=y)
 
-    @property
-    def test_x(self) -> Float:
-        """The test inputs, (test_size, d')."""
-        return self._test.first(self.test_size)[0]
+    @abstractmethod
+    def training_points(self, n: int) -> tuple[Float, Float]:
+        """The first n training points, (n, d') and (n,)."""
+
+    @abstractmethod
+    def test_inputs(self, n: int) -> Float:
+        """The test inputs as a learner sees them that was given n training points, (test_size, d')."""
 
     @property
+    @abstractmethod
     def test_y(self) -> Float:
-        """Clean target values at the test inputs, or their labels where labels are binary, (test_size,)."""
-        return self.test_labels if self.task.labels.label_kind == "binary" else self._test.first(self.test_size)[1]
+        """Clean target values at the test inputs, or their labels where labels are classes, (test_size,)."""
 
     @property
+    @abstractmethod
     def test_labels(self) -> Float:
         """Labels at the test inputs, made as in training, (test_size,)."""
-        return self._test.first(self.test_size)[2]
 
     @cached_property
     def truth(self) -> Truth:
         """``test_y``, for errors against it."""
-        return Truth(self.test_y)
+        return Truth(self.test_y, classes=self.task.classes)
 
     def train_truth(self, n: int) -> Truth:
         """The first n training labels, for errors against them."""
         if n not in self._train_truths:
-            self._train_truths[n] = Truth(self._train.first(n)[1])
+            self._train_truths[n] = Truth(self.training_points(n)[1], classes=self.task.classes)
         return self._train_truths[n]
 
-    @cached_property
+    @property
     def test_hidden(self) -> Mapping[str, Float]:
-        """The teacher's hidden features at the test inputs, {"S2": (test_size, k_2), ...}."""
-        blocks = range(-(-self.test_size // BLOCK))
-        parts = [self.teacher.hidden(self._inputs("test-inputs", block)) for block in blocks]
-        return {layer: np.concatenate([part[layer] for part in parts])[: self.test_size] for layer in parts[0]}
+        """The target's hidden features at the test inputs, {"S2": (test_size, k_2), ...}; empty where it has none."""
+        return {}
 
     def part_errors(self, prediction: Float) -> Mapping[str, float]:
         """Errors of predictions (test_size,) at the test inputs in named parts of the target, where it has some.
 
-        Unbiased estimates, each over its part's variance: one near 0 may come out negative. Empty where labels are
-        binary, or where the learner sees other inputs than the target.
+        Unbiased estimates, each over its part's variance: one near 0 may come out negative.
         """
-        labels = self.task.labels
-        if labels.label_kind == "binary" or labels.columns:
-            return {}
-        return self.teacher.part_errors(self.test_x, prediction)
+        return {}
+
+    def unlabeled_inputs(self, n: int) -> Float | None:
+        """Inputs without labels, (n_0, d'), as the test inputs are seen, or None when the task offers none."""
+        return None
 
     @property
-    def unlabeled(self) -> Float | None:
-        """Inputs without labels, (n_0, d'), or None when the task offers none."""
-        return self._unlabeled.first(self.task.unlabeled)[0] if self.task.unlabeled else None
+    def target_facts(self) -> Mapping[str, object]:
+        """Plain facts of the target function, where there is one."""
+        return {}
 
     def facts(self, keys: Collection[str]) -> dict[str, Any]:
-        """Facts of the teacher and the labelling under ``keys``. Raises ``UsageError`` for one they do not have."""
-        known = {**self.teacher.facts, **self.task.labels.facts}
+        """Facts of the target and the labelling under ``keys``. Raises ``UsageError`` for one they do not have."""
+        known = {**self.target_facts, **self.task.labels.facts}
         for key in keys:
             if key not in known:
                 raise UsageError(
-                    f"task {self.task.name!r}: target {self.task.target.kind!r} has no fact {key!r} "
-                    f"for a learner that asks for it.{suggest(key, known)}"
+                    f"task {self.task.name!r}: {self._what} has no fact {key!r} for a learner that asks for it."
+                    f"{suggest(key, known)}"
                 )
         return {key: known[key] for key in keys}
 
@@ -231,35 +178,19 @@ class Problem:
         """Names of facts that a learner has right without having asked."""
         if not supposed:
             return set()
-        facts = plain(dict(self.teacher.facts))
+        facts = plain(dict(self.target_facts))
         return {name for name, value in plain(dict(supposed)).items() if name in facts and facts[name] == value}
+
+    @property
+    @abstractmethod
+    def _what(self) -> str:
+        """What the task is about, for messages."""
 
     def _stream(self, *purpose: object) -> np.random.Generator:
         return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)
 
-    def _inputs(self, purpose: str, block: int) -> Float:
-        return self.law.sample(self._stream(purpose, block), BLOCK)
 
-    def _shown(self, purpose: str, block: int, x: Float) -> Float:
-        return self.rule.show(self._stream(f"{purpose}-columns", block), x)
-
-    def _moments(self, teacher: Teacher) -> tuple[float, float]:
-        """Mean and standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
-        values = np.concatenate([teacher(self._inputs("test-inputs", b)) for b in range(SCALE_POINTS // BLOCK)])
-        return float(np.mean(values)), float(np.std(values))
-
-    def _train_block(self, block: int) -> tuple[Float, Float]:
-        x = self._inputs("train-inputs", block)
-        seen = self._shown("train", block, x)
-        return seen, self.rule.label(self._stream("train-labels", block), seen, self.teacher(x))
-
-    def _test_block(self, block: int) -> tuple[Float, Float, Float]:
-        x = self._inputs("test-inputs", block)
-        seen, values = self._shown("test", block, x), self.teacher(x)
-        return seen, values, self.rule.label(self._stream("test-labels", block), seen, values)
-
-
-class _Rows:
+class Rows:
     """Arrays with a row per point, generated block by block as far as they are asked for, and kept."""
 
     def __init__(self, generate: Callable[[int], tuple[Float, ...]]) -> None:
@@ -278,42 +209,3 @@ class _Rows:
                 array.setflags(write=False)
             self._blocks = needed
         return tuple(array[:n] for array in self._arrays)
-
-
-def build_task(
-    name: str,
-    inputs: Mapping[str, Any],
-    target: Mapping[str, Any],
-    labels: Mapping[str, Any],
-    unlabeled: int = 0,
-    teacher: str = "",
-    *,
-    known_inputs: Registry[type[Inputs]],
-    known_targets: Registry[type[Target]],
-    known_labels: Registry[type[Labels]],
-    where: str,
-) -> Task:
-    """A task from plain data such as ``{"kind": "uniform"}``; the other keys are the kind's options.
-
-    Raises ``UsageError`` that starts with ``where`` and names the table and the key that is wrong.
-    """
-    return Task(
-        name=name,
-        inputs=_build(inputs, known_inputs, f"{where}: inputs"),
-        target=_build(target, known_targets, f"{where}: target"),
-        labels=_build(labels, known_labels, f"{where}: labels"),
-        unlabeled=unlabeled,
-        teacher=teacher,
-    )
-
-
-def _plain(part: Inputs | Target | Labels) -> dict[str, Any]:
-    return {"kind": part.kind, **part.plain()}
-
-
-def _build(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:
-    options = dict(table)
-    kind = options.pop("kind", None)
-    if not isinstance(kind, str):
-        raise UsageError(f"{where}: kind must be the name of one of: {', '.join(known)}. Got {kind!r}.")
-    return known.get(kind, where).parse(options, f"{where} ({kind})")

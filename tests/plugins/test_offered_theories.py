@@ -17,11 +17,11 @@ from bfc_bench.tasks.labels.noise import Noise
 from bfc_bench.tasks.labels.sign import Sign
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.staircase import Staircase
-from bfc_bench.tasks.task import Task
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 
 def facts(inputs=None, target=None, labels=None, d=8) -> TaskFacts:
-    return Task("t", inputs or Sphere(), target or LowrankPoly(degree=2), labels or Clean()).facts(d)
+    return TeacherTask("t", inputs or Sphere(), target or LowrankPoly(degree=2), labels or Clean()).facts(d)
 
 
 RAW = KernelRidge(with_squares=False)
@@ -77,7 +77,7 @@ CASES = {
 def test_our_kernels_follow_it_within_sampling_error(name):
     """Mean NMSE of 12 teachers at d = 8, from n = B(8, 2) on: within 3 standard errors and 5 % of theory's own."""
     learner, target, labels = CASES[name]
-    task, sizes = Task(name, Sphere(), target, labels), (35, 70, 140, 280)
+    task, sizes = TeacherTask(name, Sphere(), target, labels), (35, 70, 140, 280)
     theory = learner.theory(task.facts(8))
     assert theory is not None
     errors = np.array([_errors(learner, task, replicate, sizes) for replicate in range(12)])

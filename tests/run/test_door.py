@@ -89,12 +89,12 @@ def test_a_batch_key_that_is_no_key_is_named(faulty, suite_file, tmp_path):
 
 
 def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, suite_file, tmp_path, monkeypatch):
-    from bfc_bench.tasks.task import Problem
+    from bfc_bench.tasks.teacher_task import TeacherProblem
 
-    def drawn(problem: Problem, n: int) -> None:
+    def drawn(problem: TeacherProblem, n: int) -> None:
         raise MemoryError("no room for the points")
 
-    monkeypatch.setattr(Problem, "train", drawn)
+    monkeypatch.setattr(TeacherProblem, "train", drawn)
     path = suite_file(learner=[{"name": "mean"}])
     session = run_suite(path, store=tmp_path / "store", executor="serial")
     assert dict(session.statuses) == {"out-of-memory": 2}

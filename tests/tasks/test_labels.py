@@ -9,7 +9,7 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import SCALE_POINTS, Task
+from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherTask
 
 X = np.random.default_rng(0).standard_normal((100_000, 2))
 VALUES = X[:, 0] ** 2
@@ -26,13 +26,14 @@ def label(labels, x=X, values=VALUES, deviation=3.0, seed=1):
 
 
 def problem(labels, inputs=None, replicate=0, test_size=SCALE_POINTS):
-    return Task("t", inputs or Uniform(), TARGET, labels).problem(0, 5, replicate, test_size)
+    return TeacherTask("t", inputs or Uniform(), TARGET, labels).problem(0, 5, replicate, test_size)
 
 
 def test_kinds():
     assert {labels.kind: labels.label_kind for labels in LABELS} == {
         "agnostic": "real",
         "clean": "real",
+        "flip": "real",
         "noise": "real",
         "sign": "binary",
         "threshold": "binary",

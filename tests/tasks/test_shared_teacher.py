@@ -18,13 +18,13 @@ from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
 from bfc_bench.tasks.targets.staircase import Staircase
-from bfc_bench.tasks.task import Task
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 D = 6
-ROOT = Task("root", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Noise(sd=0.1), unlabeled=20)
+ROOT = TeacherTask("root", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Noise(sd=0.1), unlabeled=20)
 
 
-def paired(**changes) -> Task:
+def paired(**changes) -> TeacherTask:
     return replace(ROOT, name="other", teacher="root", **changes)
 
 
@@ -97,7 +97,7 @@ def test_swept_options_are_options(kind):
 )
 def test_what_a_target_says_is_swept_leaves_the_draws_alone(target, other):
     inputs = Uniform() if target.kind == "slide-densenet" else Sphere()
-    tasks = [Task("root", inputs, target, Clean()), Task("other", inputs, other, Clean(), teacher="root")]
+    tasks = [TeacherTask("root", inputs, target, Clean()), TeacherTask("other", inputs, other, Clean(), teacher="root")]
     assert tasks[1].check_teacher(tasks[0]) is None
     one, two = (problem(task).teacher for task in tasks)
     if target.kind == "slide-densenet":

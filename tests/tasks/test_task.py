@@ -11,6 +11,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.registry import Registry
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Labels
+from bfc_bench.tasks.build import Kinds, build_task
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
@@ -20,11 +21,11 @@ from bfc_bench.tasks.metrics import nmse
 from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import SCALE_POINTS, Problem, Task, build_task
+from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherProblem, TeacherTask
 
 D = 5
 TARGET = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-TASK = Task("noisy", Uniform(), TARGET, Noise(sd=0.1), unlabeled=30)
+TASK = TeacherTask("noisy", Uniform(), TARGET, Noise(sd=0.1), unlabeled=30)
 
 
 class Median(Labels):
@@ -43,16 +44,17 @@ def problem(task=TASK, seed=0, d=D, replicate=0, test_size=500):
 
 def registries():
     made = []
-    for kind, entries in (("input law", INPUTS), ("target", TARGETS), ("labelling", LABELS)):
+    for kind, entries in (("input law", INPUTS), ("target", TARGETS), ("labelling", LABELS), ("data set", ())):
         registry = Registry(kind)
         for entry in entries:
             registry.register(entry.kind, entry, "test")
         made.append(registry)
-    return dict(zip(("known_inputs", "known_targets", "known_labels"), made, strict=True))
+    return Kinds(*made)
 
 
 def build(inputs, target, labels):
-    return build_task("t", inputs, target, labels, where="suite 's': task 't'", **registries())
+    parts = {"inputs": inputs, "target": target, "labels": labels}
+    return build_task("t", **parts, kinds=registries(), where="suite 's': task 't'")
 
 
 def test_errors_on_training_labels_are_those_of_the_sample_whatever_was_asked_before():
@@ -150,7 +152,7 @@ def test_arrays_cannot_be_written():
 
 def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):
     p = problem()
-    monkeypatch.setattr(Problem, "_stream", lambda *_: pytest.fail("a stream was opened"))
+    monkeypatch.setattr(TeacherProblem, "_stream", lambda *_: pytest.fail("a stream was opened"))
     outline = p.outline(123)
     assert (outline.sample, outline.n, outline.d, outline.kind) == (p.sample, 123, D, "real")
     monkeypatch.undo()
@@ -159,7 +161,7 @@ def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):
 
 
 def test_the_identity_of_a_sample_follows_its_definition():
-    same = Task(
+    same = TeacherTask(
         "noisy", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1, 0.3), skips=((1,), (2, 0))), Noise(sd=0.1), 30
     )
     assert problem().sample == problem(same).sample
@@ -214,7 +216,7 @@ def test_a_task_is_built_from_plain_data():
     built = build(
         {"kind": "uniform"}, {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}, {"kind": "clean"}
     )
-    assert built == Task("t", Uniform(), TARGET, Clean())
+    assert built == TeacherTask("t", Uniform(), TARGET, Clean())
     assert built.definition() == {
         "name": "t",
         "inputs": {"kind": "uniform"},

@@ -14,12 +14,14 @@ from bfc_bench.tasks.labels import BeyondThreshold, Clean
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
-from bfc_bench.tasks.task import SCALE_POINTS, Task
+from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherTask
 
 D, M = 5, 2 * SCALE_POINTS
-COORDINATE = Task("c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), BeyondThreshold(), unlabeled=40)
+COORDINATE = TeacherTask(
+    "c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), BeyondThreshold(), unlabeled=40
+)
 SLIDE = SlideDensenet(widths=(3, 2), alphas=(1.0, 0.3), signs="positive")
-DIRECTION = Task("d", Gaussian(), SLIDE, BeyondThreshold(form="direction"), unlabeled=40)
+DIRECTION = TeacherTask("d", Gaussian(), SLIDE, BeyondThreshold(form="direction"), unlabeled=40)
 BOTH = pytest.mark.parametrize("task", [COORDINATE, DIRECTION], ids=["coordinate", "direction"])
 
 

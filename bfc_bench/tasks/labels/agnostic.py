@@ -41,6 +41,10 @@ class Agnostic(Labels):
         """``opt`` where it is Gaussian."""
         return self.opt if self.noise == "gaussian" else None
 
+    def check_data(self) -> str | None:
+        """The adversary is drawn from the target's family."""
+        return "noise = 'adversarial' needs a target; take 'gaussian'" if self.noise == "adversarial" else None
+
     def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
         """The ``adversary`` and its ``median``, where there is one."""
         if self.noise == "gaussian":

@@ -6,13 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from bfc_bench.learner import LabelKind
 from bfc_bench.tasks.base import Float, Labels, Rule
 
 
 class Clean(Labels):
-    """y = G*(x)."""
+    """y = G*(x), or the label that a data set has."""
 
     kind: ClassVar[str] = "clean"
+    takes: ClassVar[frozenset[LabelKind]] = frozenset({"real", "binary", "class"})
 
     @property
     def noise_variance(self) -> float:

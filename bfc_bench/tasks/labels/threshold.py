@@ -59,7 +59,7 @@ class BeyondThreshold(Labels):
         offset = seen[:, 0] if self.form == "coordinate" else seen @ rule.drawn["basis"][0] - rule.mean
         return np.where(offset + values >= 0, 1.0, -1.0)
 
-    def square_mean(self, rule: Rule) -> Float:
+    def square_mean(self, rule: Rule) -> Float | None:
         """E[x_i^2] of the columns seen, (d + 1,)."""
         first = 1 + rule.mean**2 if self.form == "coordinate" else 1.0
-        return np.concatenate([[first], rule.law.square_mean])
+        return None if rule.law is None else np.concatenate([[first], rule.law.square_mean])

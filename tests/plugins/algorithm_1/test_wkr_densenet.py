@@ -20,7 +20,7 @@ from bfc_bench.tasks.labels.agnostic import Agnostic
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.labels.threshold import BeyondThreshold
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 SMALL = {
     "width": 6,
@@ -32,26 +32,26 @@ SMALL = {
 }
 
 
-def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> Problem:
+def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> TeacherProblem:
     target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
-    return Task("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
+    return TeacherTask("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
 
 
-def job(learner: WkrDenseNet, p: Problem, n: int) -> Job:
+def job(learner: WkrDenseNet, p: TeacherProblem, n: int) -> Job:
     facts = p.facts(learner.oracle())
     return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=facts))
 
 
-def fit(learner: WkrDenseNet, p: Problem, n: int) -> Predictor:
+def fit(learner: WkrDenseNet, p: TeacherProblem, n: int) -> Predictor:
     one = job(learner, p, n)
     return learner.fit(one.train, one.ctx)
 
 
-def nmse(predictor: Predictor, p: Problem) -> float:
+def nmse(predictor: Predictor, p: TeacherProblem) -> float:
     return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 
-def errors(predictor: Predictor, p: Problem) -> dict[str, float]:
+def errors(predictor: Predictor, p: TeacherProblem) -> dict[str, float]:
     return feature_errors(p.teacher.hidden(p.test_x), predictor.hidden(p.test_x))
 
 
@@ -121,7 +121,7 @@ def test_target_error_is_to_be_reached_once_more_after_the_ranks_are_cut():
     assert (run.cut, run.ended) == (1, True)
 
 
-def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[Course, Problem]:
+def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[Course, TeacherProblem]:
     """A course in which these parts have joined, with random weights in them."""
     p = problem()
     run = Course(WkrDenseNet(**{**SMALL, "max_rank": 4, **options}), p.train(300), Context(square_mean=p.square_mean))
@@ -225,9 +225,9 @@ def test_algorithm_1_to_the_letter_runs():
     assert fitted.info["ranks"]["k2"] < 3
 
 
-def binary_problem() -> tuple[Problem, Context]:
+def binary_problem() -> tuple[TeacherProblem, Context]:
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    p = Task("classes", Uniform(), target, BeyondThreshold()).problem(0, 6, 0, 4096)
+    p = TeacherTask("classes", Uniform(), target, BeyondThreshold()).problem(0, 6, 0, 4096)
     return p, Context(square_mean=p.square_mean, margin_column=0)
 
 
@@ -252,7 +252,7 @@ def test_binary_labels_without_a_known_column_get_a_linear_term():
 
 def test_noisy_labels_are_learned_to_below_their_noise():
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    p = Task("noisy", Uniform(), target, Agnostic(opt=0.09)).problem(0, 6, 0, 4096)
+    p = TeacherTask("noisy", Uniform(), target, Agnostic(opt=0.09)).problem(0, 6, 0, 4096)
     fitted = fit(WkrDenseNet(max_rank=4, loss="square", max_steps=8000), p, 2000)
     assert nmse(fitted, p) <= 0.03
     assert list(fitted.info["joined"]) == ["W2", "K2", "W3", "K3"]

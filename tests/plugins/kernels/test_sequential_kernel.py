@@ -12,7 +12,7 @@ from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Task
+from bfc_bench.tasks.teacher_task import TeacherTask
 from bfc_bench.testing import check_learner
 
 LAW = Context(square_mean=np.ones(4))
@@ -133,7 +133,7 @@ def test_labels_without_signal_are_not_learned():
 
 
 def test_features_help_on_a_hierarchical_target():
-    task = Task("teacher", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Clean())
+    task = TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Clean())
     problem = task.problem(0, 6, 0, 4096)
     train, test, target = problem.train(500), torch.tensor(problem.test_x), torch.tensor(problem.test_y)
     given = Data(sample="t", n=500, d=6, x=torch.tensor(train.x), y=torch.tensor(train.y))

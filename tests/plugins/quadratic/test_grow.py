@@ -13,30 +13,30 @@ from bfc_bench.tasks.features import feature_errors
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
 
-def problem(d: int, replicate: int = 0, widths=(3, 2), alphas=(1.0, 0.3)) -> Problem:
+def problem(d: int, replicate: int = 0, widths=(3, 2), alphas=(1.0, 0.3)) -> TeacherProblem:
     target = QuadraticDensenet(widths=widths, alphas=alphas)
-    return Task("teacher", Uniform(), target, Clean()).problem(0, d, replicate, 4096)
+    return TeacherTask("teacher", Uniform(), target, Clean()).problem(0, d, replicate, 4096)
 
 
 @pytest.fixture(scope="module")
-def small() -> Problem:
+def small() -> TeacherProblem:
     return problem(6)
 
 
-def job(learner, p: Problem, n: int) -> Job:
+def job(learner, p: TeacherProblem, n: int) -> Job:
     return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
 
 
-def fit(learner, p: Problem, n: int):
+def fit(learner, p: TeacherProblem, n: int):
     return learner.fit(p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
 
 
-def nmse(predictor, p: Problem) -> float:
+def nmse(predictor, p: TeacherProblem) -> float:
     return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 

@@ -11,23 +11,23 @@ from bfc_bench.learner import Context
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
 
 @pytest.fixture(scope="module")
-def problem() -> Problem:
-    return Task("teacher", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Clean()).problem(
+def problem() -> TeacherProblem:
+    return TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Clean()).problem(
         0, 6, 0, 4096
     )
 
 
-def fit(learner, problem: Problem, n: int):
+def fit(learner, problem: TeacherProblem, n: int):
     return learner.fit(problem.train(n), Context(seed=1, square_mean=problem.square_mean))
 
 
-def nmse(predictor, problem: Problem) -> float:
+def nmse(predictor, problem: TeacherProblem) -> float:
     return float(np.mean((predictor.predict(problem.test_x) - problem.test_y) ** 2) / np.var(problem.test_y))
 
 
@@ -86,7 +86,7 @@ def test_readouts_are_different_programs_and_joint_training_is_another(problem):
 @pytest.mark.slow
 @pytest.mark.parametrize("readout", ["sum", "signed"])
 def test_training_longer_does_not_close_the_gap_to_joint(readout):
-    task = Task("teacher", Uniform(), QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3)), Clean())
+    task = TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3)), Clean())
     p = task.problem(0, 10, 0, 8192)
     errors = [
         nmse(fit(Layerwise(readout=readout, steps=steps, lr=lr), p, 800), p)

@@ -18,18 +18,18 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 from bfc_bench.testing import check_learner
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
 
-def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> Problem:
+def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> TeacherProblem:
     target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
-    return Task("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
+    return TeacherTask("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
 
 
-def job(learner, p: Problem, n: int) -> Job:
+def job(learner, p: TeacherProblem, n: int) -> Job:
     return Job(
         learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=p.facts(learner.oracle()))
     )
@@ -39,7 +39,7 @@ def fit(one: Job) -> Predictor:
     return one.learner.fit(one.train, one.ctx)
 
 
-def nmse(predictor, p: Problem) -> float:
+def nmse(predictor, p: TeacherProblem) -> float:
     return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 
@@ -349,7 +349,7 @@ def test_jobs_of_one_batch_share_shapes_and_kind_of_labels_only():
 
 def test_noisy_labels_want_the_square_loss():
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    p = Task("noisy", Uniform(), target, Noise(sd=0.3)).problem(0, 6, 0, 4096)
+    p = TeacherTask("noisy", Uniform(), target, Noise(sd=0.3)).problem(0, 6, 0, 4096)
     square, weighted = (
         nmse(fit(job(QuadDenseNet(widths=(10, 6), steps=2000, loss=loss), p, 2000)), p)
         for loss in ("square", "weighted")

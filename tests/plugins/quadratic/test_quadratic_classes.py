@@ -12,7 +12,7 @@ from bfc_bench.learner import Context, Job, Predictor
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import BeyondThreshold
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
@@ -21,16 +21,16 @@ def fit(one: Job) -> Predictor:
     return one.learner.fit(one.train, one.ctx)
 
 
-def problem(d: int = 6) -> Problem:
+def problem(d: int = 6) -> TeacherProblem:
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    return Task("classes", Uniform(), target, BeyondThreshold()).problem(0, d, 0, 8192)
+    return TeacherTask("classes", Uniform(), target, BeyondThreshold()).problem(0, d, 0, 8192)
 
 
-def labelled(learner, p: Problem, n: int, *, told: bool = True) -> Job:
+def labelled(learner, p: TeacherProblem, n: int, *, told: bool = True) -> Job:
     return Job(learner, p.train(n), Context(seed=1, square_mean=p.square_mean, margin_column=0 if told else None))
 
 
-def error_rate(predictor: Predictor, p: Problem) -> float:
+def error_rate(predictor: Predictor, p: TeacherProblem) -> float:
     return float(np.mean(np.sign(predictor.predict(p.test_x)) != p.test_y))
 
 

@@ -16,7 +16,7 @@ from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 from bfc_bench.testing import check_learner
 
 CLASSES = (QuadDenseNet, Layerwise, Grow)
@@ -24,21 +24,21 @@ TINY = {"widths": (6, 4), "steps": 40, "batch_size": 32, "ranks": "selected"}
 WIDTHS = {"widths": (10, 6), "steps": 2000}
 
 
-def problem(sd: float, replicate: int = 0, d: int = 8) -> Problem:
+def problem(sd: float, replicate: int = 0, d: int = 8) -> TeacherProblem:
     labels = Noise(sd=sd) if sd else Clean()
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 1.0))
-    return Task("teacher", Uniform(), target, labels).problem(0, d, replicate, 4096)
+    return TeacherTask("teacher", Uniform(), target, labels).problem(0, d, replicate, 4096)
 
 
-def job(learner, p: Problem, n: int) -> Job:
+def job(learner, p: TeacherProblem, n: int) -> Job:
     return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
 
 
-def fit(learner, p: Problem, n: int) -> QuadraticPredictor:
+def fit(learner, p: TeacherProblem, n: int) -> QuadraticPredictor:
     return learner.fit(*((one := job(learner, p, n)).train, one.ctx))
 
 
-def nmse(predictor, p: Problem) -> float:
+def nmse(predictor, p: TeacherProblem) -> float:
     return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 

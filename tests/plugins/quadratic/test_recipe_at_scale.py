@@ -17,14 +17,14 @@ from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.metrics import nmse, trimmed_nmse
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
-from bfc_bench.tasks.task import Task
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 pytestmark = pytest.mark.slow
 
 
 def errors(learner: QuadDenseNet, inputs: Inputs, target: Target, d: int, n: int, replicates: int) -> np.ndarray:
     """NMSE and trimmed NMSE of each replicate on 20,000 fresh points, (replicates, 2)."""
-    task = Task("at-scale", inputs, target, Clean())
+    task = TeacherTask("at-scale", inputs, target, Clean())
     problems = [task.problem(0, d, replicate, 20_000) for replicate in range(replicates)]
     jobs = [Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean)) for p in problems]
     fitted = QuadDenseNet.fit_batch(jobs)

@@ -13,7 +13,7 @@ from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
 from bfc_bench.tasks.targets.toy_rich import ToyRich
-from bfc_bench.tasks.task import Task
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 L3 = QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3))
 L4 = QuadraticDensenet(widths=(4, 2, 2), alphas=(1.0, 0.5, 0.25))
@@ -48,7 +48,7 @@ DEEP = {"widths": (8, 8, 8)}
 @pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
 def test_what_options_give_away(cls, options, target, known):
     inputs = Gaussian() if target is SLIDE else Uniform()
-    assert Task("t", inputs, target, Clean()).problem(0, 6, 0, 200).known(cls(**options).supposes()) == known
+    assert TeacherTask("t", inputs, target, Clean()).problem(0, 6, 0, 200).known(cls(**options).supposes()) == known
 
 
 def test_rows_say_what_a_network_knew(suite_file, tmp_path):

@@ -1,0 +1,65 @@
+"""The small data sets that scikit-learn ships."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bfc_bench.tasks.base import Contents, DataSet, Points
+
+
+class Diabetes(DataSet):
+    """Progression of diabetes after a year: 442 patients, 10 columns, real values. Efron et al. (2004)."""
+
+    kind: ClassVar[str] = "diabetes"
+
+    def load(self) -> Contents:
+        """x (442, 10) in the units in which it was measured, y (442,)."""
+        from sklearn.datasets import load_diabetes
+
+        found: Any = load_diabetes(scaled=False)
+        return Contents(Points(found.data, found.target), columns=tuple(found.feature_names))
+
+
+class Wine(DataSet):
+    """Three cultivars by chemical analysis: 178 wines, 13 columns. Aeberhard and Forina (1991)."""
+
+    kind: ClassVar[str] = "wine"
+
+    def load(self) -> Contents:
+        """x (178, 13), y (178,)."""
+        from sklearn.datasets import load_wine
+
+        return _classes(load_wine())
+
+
+class BreastCancer(DataSet):
+    """Malignant or benign: 569 tumours, 30 columns. Wolberg, Mangasarian, Street and Street (1993)."""
+
+    kind: ClassVar[str] = "breast-cancer"
+
+    def load(self) -> Contents:
+        """x (569, 30), y (569,)."""
+        from sklearn.datasets import load_breast_cancer
+
+        return _classes(load_breast_cancer())
+
+
+class Digits(DataSet):
+    """Ten digits, written by hand: 1,797 images of 8 x 8 in 17 shades. Alpaydin and Kaynak (1998)."""
+
+    kind: ClassVar[str] = "digits"
+
+    def load(self) -> Contents:
+        """x (1797, 64) in [0, 1], y (1797,)."""
+        from sklearn.datasets import load_digits
+
+        found: Any = load_digits()
+        names = tuple(str(name) for name in found.target_names)
+        return Contents(Points(found.data.astype(np.uint8), found.target), classes=names, shape=(1, 8, 8), divisor=16.0)
+
+
+def _classes(found: Any) -> Contents:
+    names = tuple(str(name) for name in found.target_names)
+    return Contents(Points(found.data, found.target), classes=names, columns=tuple(found.feature_names))

@@ -1,0 +1,362 @@
+"""A task on points that exist already: a data set with labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bfc_bench.config import canonical_json
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import LabelKind, Outline, TaskFacts
+from bfc_bench.seeds import BLOCK
+from bfc_bench.tasks.base import Contents, DataSet, Float, Labels, Points, Rule
+from bfc_bench.tasks.task import Problem, Rows, Task
+
+TEST_SHARE = 4
+"""Every how many-th point is tested on, of a data set without a test part where the task does not say how many."""
+
+Scaling: TypeAlias = tuple[Float, Float]
+"""Mean and deviation of each column, (d,) both."""
+
+
+@dataclass(frozen=True)
+class DataTask(Task):
+    """A data set and a labelling under one name.
+
+    Each replicate trains on the first n points of its own random order of the training pool, so that smaller samples
+    are prefixes of larger ones. It is tested on points of the data set's own test part, drawn for each replicate;
+    where there is none, on points that are drawn from all before the rest are put in order.
+    """
+
+    name: str
+    data: DataSet
+    labels: Labels
+    unlabeled: int = 0
+    """Inputs of the training pool, the last in order, that are offered without their labels."""
+    teacher: str = ""
+    test_size: int | None = None
+    """Test points; None: all of the test part as far as the suite's number goes, or a quarter of the points."""
+    digest: str = ""
+    """What the contents must hash to; empty where they are not known yet."""
+
+    @property
+    def where(self) -> str:
+        """The task and its data, for messages."""
+        path = getattr(self.data, "path", None)
+        return f"task {self.name!r}: data {self.data.kind!r}" + (f" ({path})" if path else "")
+
+    @cached_property
+    def contents(self) -> Contents:
+        """The points. Raises ``UsageError`` that says what is wrong with them, or that they are no longer the same."""
+        if not self.digest:
+            return _checked(self.data.load(), self.where)
+        found, digest = _read(type(self.data), canonical_json(self.data.plain()), self.where)
+        if digest != self.digest:
+            raise UsageError(
+                f"{self.where}: the data have changed since the run was planned. Start the run again: "
+                "cells on other data are other cells."
+            )
+        return found
+
+    @cached_property
+    def contents_digest(self) -> str:
+        """The name of the contents: 32 hexadecimal digits."""
+        return self.digest or _digest(self.contents)
+
+    @property
+    def values_kind(self) -> LabelKind:
+        """What the data set's own labels are."""
+        classes = len(self.contents.classes)
+        return "class" if classes > 2 else "binary" if classes else "real"
+
+    @property
+    def kind(self) -> LabelKind:
+        """What its labels are."""
+        return self.labels.kind_of(self.values_kind)
+
+    @property
+    def classes(self) -> int:
+        """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+        return len(self.contents.classes) if self.kind == "class" else 0
+
+    @property
+    def dimension(self) -> int:
+        """The number of columns of the data."""
+        return int(self.contents.points.x.shape[1])
+
+    @property
+    def pool(self) -> int:
+        """How many points there are to train on."""
+        points = len(self.contents.points)
+        return points if self.contents.test else points - self.test_points(points)
+
+    def check(self, d: int) -> str | None:
+        """Why this task does not exist in d dimensions, or None."""
+        if d != self.dimension:
+            return f"d must be {self.dimension}, the number of columns of the data, or left out"
+        limit = len(self.contents.tested) - (0 if self.contents.test else 2)
+        if self.test_size is not None and self.test_size > limit:
+            return f"test_size must be at most {limit}, as the data have no more points for it. Got {self.test_size}"
+        return self.labels.check_values(self.values_kind) or self.labels.check_data()
+
+    def check_size(self, n: int) -> str | None:
+        """Why it has no n training points, or None."""
+        if n + self.unlabeled <= self.pool:
+            return None
+        beside = f", {self.unlabeled} of which are offered without labels" if self.unlabeled else ""
+        kept = "" if self.contents.test else f" beside {self.test_points(len(self.contents.points))} to test on"
+        return f"n must be at most {self.pool - self.unlabeled}: there are {self.pool} points to train on{kept}{beside}"
+
+    def check_teacher(self, other: Task) -> str | None:
+        """Tasks of one order of points need the same data."""
+        if not isinstance(other, DataTask):
+            return "both need data; the other has a target"
+        if self.data != other.data or self.test_size != other.test_size:
+            return "both need the same data and test_size"
+        return None
+
+    def definition(self) -> dict[str, Any]:
+        """The task as plain data. Two tasks with equal definitions give equal samples."""
+        return {
+            "name": self.name,
+            "data": {"kind": self.data.kind, **self.data.plain()},
+            "labels": {"kind": self.labels.kind, **self.labels.plain()},
+            "unlabeled": self.unlabeled,
+            "test_size": self.test_size,
+            "digest": self.contents_digest,
+            **({"teacher": self.teacher} if self.teacher else {}),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """What tells this task from others: the contents of the data, not where they lie."""
+        data = {key: value for key, value in self.data.changed().items() if key != "path"}
+        others = {"unlabeled": self.unlabeled, "teacher": self.teacher, "test_size": self.test_size}
+        return {
+            "name": self.name,
+            "data": {"kind": self.data.kind, **data},
+            "contents": self.contents_digest,
+            "labels": {"kind": self.labels.kind, **self.labels.changed()},
+            **{key: value for key, value in others.items() if value},
+        }
+
+    def facts(self, d: int) -> TaskFacts:
+        """What a learner may know when it decides whether it applies."""
+        return TaskFacts(
+            name=self.name,
+            inputs="",
+            target="",
+            labels=self.labels.kind,
+            kind=self.kind,
+            d=d,
+            unlabeled=self.unlabeled,
+            classes=self.classes,
+            shape=self.contents.shape,
+            data=self.data.kind,
+        )
+
+    def problem(self, seed: int, d: int, replicate: int, test_size: int) -> DataProblem:
+        """The order of points of one replicate. Raises ``UsageError`` when ``check`` has a reason."""
+        if reason := self.check(d):
+            raise UsageError(f"{self.where}: {reason}.")
+        return DataProblem(self, seed, d, replicate, self.test_points(test_size))
+
+    def test_points(self, test_size: int) -> int:
+        """How many test points it has where the suite asks for ``test_size``."""
+        if self.test_size is not None:
+            return self.test_size
+        points = len(self.contents.tested)
+        return min(test_size, points if self.contents.test else max(points // TEST_SHARE, 1))
+
+
+class DataProblem(Problem):
+    """A replicate's order of a data set's points."""
+
+    task: DataTask
+
+    def __init__(self, task: DataTask, seed: int, d: int, replicate: int, test_size: int) -> None:
+        super().__init__(seed, d, replicate, test_size)
+        self.task = task
+        self._train_labels = Rows(lambda block: self._block("train-labels", block, task.contents.points, self._order))
+        self._test_labels = Rows(lambda block: self._block("test-labels", block, task.contents.tested, self._tested))
+
+    @property
+    def square_mean(self) -> None:
+        """Inputs have no known law."""
+        return None
+
+    @cached_property
+    def rule(self) -> Rule:
+        """How points are labelled."""
+        pool = self._values(self.task.contents.points.y)
+        return Rule(self.task.labels, None, float(np.mean(pool)), float(np.std(pool)), {}, self.task.classes)
+
+    def outline(self, n: int) -> Outline:
+        """What is known of the first n training points without drawing them."""
+        task, own_scale = self.task, self.task.data.standardize is True
+        sample = f"{self.sample}/{n}" if own_scale else self.sample  # then smaller samples are no prefixes
+        return Outline(sample, n, self.d, task.kind, task.classes, task.contents.shape)
+
+    def training_points(self, n: int) -> tuple[Float, Float]:
+        """The first n training points, (n, d) and (n,)."""
+        return self._seen(self._raw(self.task.contents.points, self._order[:n]), n), self._train_labels.first(n)[0]
+
+    def test_inputs(self, n: int) -> Float:
+        """The test inputs, scaled as those of the first n training points are, (test_size, d)."""
+        return self._seen(self._raw(self.task.contents.tested, self._tested), n)
+
+    def unlabeled_inputs(self, n: int) -> Float | None:
+        """The last inputs of the pool, (n_0, d), or None when the task offers none."""
+        if not self.task.unlabeled:
+            return None
+        return self._seen(self._raw(self.task.contents.points, self._order[-self.task.unlabeled :]), n)
+
+    @cached_property
+    def test_y(self) -> Float:
+        """Values at the test points; their labels where real values are made classes; (test_size,)."""
+        if self.task.kind != self.task.values_kind:
+            return self.test_labels
+        return _frozen(self._values(self.task.contents.tested.y[self._tested]))
+
+    @property
+    def test_labels(self) -> Float:
+        """Labels at the test points, made as in training, (test_size,)."""
+        return self._test_labels.first(self.test_size)[0]
+
+    @property
+    def _what(self) -> str:
+        return f"data {self.task.data.kind!r}"
+
+    @cached_property
+    def _tested(self) -> np.ndarray:
+        """Rows of the test part, (test_size,)."""
+        return self._ordered(self.task.contents.tested.y, "test-points")[: self.test_size]
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """Rows of the training pool in the order in which samples take them, (pool,)."""
+        contents = self.task.contents
+        rows = np.arange(len(contents.points))
+        if not contents.test:
+            rows = np.setdiff1d(rows, self._tested)
+        order: np.ndarray = rows[self._ordered(contents.points.y[rows], "order")]
+        return order
+
+    def _ordered(self, y: Float, purpose: str) -> np.ndarray:
+        """A random order of the points; stratified, each class is spread evenly over it."""
+        rng = self._stream(purpose)
+        order: np.ndarray = rng.permutation(len(y))
+        if not (self.task.data.stratify and self.task.contents.classes):
+            return order
+        place = np.empty(len(y))
+        for number in range(len(self.task.contents.classes)):
+            mine = order[y[order] == number]
+            place[mine] = (np.arange(len(mine)) + rng.random()) / len(mine)
+        return np.argsort(place, kind="stable")
+
+    def _block(self, purpose: str, block: int, part: Points, order: np.ndarray) -> tuple[Float]:
+        """Labels of a block of points, in order, so that those of one do not depend on how many are taken."""
+        rows = order[block * BLOCK : (block + 1) * BLOCK]
+        seen, values = self._raw(part, rows), self._values(part.y[rows])
+        return (self.rule.label(self._stream(purpose, block), seen, values),)
+
+    def _values(self, y: Float) -> Float:
+        values = np.asarray(y, float)
+        return 2 * values - 1 if self.task.values_kind == "binary" else values
+
+    def _raw(self, part: Points, rows: np.ndarray) -> Float:
+        x: Float = np.asarray(part.x[rows], float) / self.task.contents.divisor
+        return x
+
+    def _seen(self, x: Float, n: int) -> Float:
+        """Points as learners see them, read-only."""
+        if self.task.data.standardize:
+            mean, deviation = self._pool_scaling if self.task.data.standardize == "pool" else self._scaling(n)
+            x = (x - mean) / deviation
+        return _frozen(x)
+
+    @cached_property
+    def _pool_scaling(self) -> Scaling:
+        return self._scaling(self.task.pool)
+
+    def _scaling(self, n: int) -> Scaling:
+        """Of the first n training points; columns that are constant there keep their scale."""
+        shape = self.task.contents.shape
+        x = self._raw(self.task.contents.points, self._order[:n])
+        by_channel = x.reshape(n, shape[0], -1) if shape else x.reshape(n, -1, 1)
+        mean, deviation = by_channel.mean(axis=(0, 2)), by_channel.std(axis=(0, 2))
+        repeats = by_channel.shape[2]
+        return np.repeat(mean, repeats), np.repeat(np.where(deviation > 0, deviation, 1.0), repeats)
+
+
+@lru_cache(maxsize=4)
+def _read(kind: type[DataSet], options: str, where: str) -> tuple[Contents, str]:
+    """A data set's contents and their name, read once by a process that fits many cells."""
+    found = _checked(kind.parse(json.loads(options), where).load(), where)
+    return found, _digest(found)
+
+
+def _checked(found: Contents, where: str) -> Contents:
+    """What a data set gave, arrays read-only. Raises ``UsageError`` where it is not what learners can be given."""
+    points = _checked_points(found.points, "", found, where)
+    test = found.test and _checked_points(found.test, "test ", found, where)
+    width = points.x.shape[1]
+    if test and test.x.shape[1] != width:
+        raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
+    if found.shape and (len(found.shape) != 3 or np.prod(found.shape) != width):
+        raise UsageError(f"{where}: shape must be (channels, height, width) of the {width} columns. Got {found.shape}.")
+    if not found.classes and np.ptp(points.y) == 0:
+        raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
+    return replace(found, points=points, test=test)
+
+
+def _checked_points(points: Points, prefix: str, found: Contents, where: str) -> Points:
+    """Points, read-only. Raises ``UsageError`` for numbers that are not finite, too few, or of unknown classes."""
+    x, y = np.asarray(points.x), np.asarray(points.y)
+    if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2 or not x.shape[1]:
+        raise UsageError(
+            f"{where}: {prefix}x must have shape (N, d) and {prefix}y shape (N,), N >= 2. Got {x.shape} and {y.shape}."
+        )
+    for name, array in ((f"{prefix}x", x), (f"{prefix}y", y)):
+        if array.dtype.kind not in "fiub":
+            raise UsageError(f"{where}: {name} must hold numbers. Got dtype {array.dtype}.")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            row, *column = np.argwhere(~np.isfinite(array))[0].tolist()
+            named = f", column {found.columns[column[0]]!r}" if column and found.columns else ""
+            at = f"row {row}{named or (f', column {column[0]}' if column else '')}"
+            raise UsageError(
+                f"{where}: {name} must be finite. Got {array[(row, *column)]} in {at}. "
+                "Leave such points out, or fill them in before."
+            )
+    if found.classes:
+        counts = np.bincount(y.astype(int).clip(0), minlength=len(found.classes))
+        if np.any((y < 0) | (y >= len(found.classes)) | (y != y.astype(int))):
+            raise UsageError(f"{where}: {prefix}y must hold numbers of classes, 0 ... {len(found.classes) - 1}.")
+        if not prefix and len(found.classes) < 2:
+            raise UsageError(f"{where}: there must be 2 classes or more. Got {len(found.classes)}.")
+        few = [f"{name!r} has {count}" for name, count in zip(found.classes, counts, strict=True) if count < 2]
+        if few and not prefix:
+            raise UsageError(f"{where}: each class needs 2 points or more; {', '.join(few[:5])}.")
+    return Points(_frozen(x), _frozen(y))
+
+
+def _digest(found: Contents) -> str:
+    """A name of the contents that depends on nothing else."""
+    hashed = hashlib.blake2b(digest_size=16)
+    hashed.update(canonical_json([list(found.classes), list(found.shape), found.divisor]).encode())
+    for part in filter(None, (found.points, found.test)):
+        for array in (part.x, part.y):
+            hashed.update(canonical_json([array.dtype.str, list(array.shape)]).encode())
+            hashed.update(np.ascontiguousarray(array).data)
+    return hashed.hexdigest()
+
+
+def _frozen(array: Float) -> Float:
+    """A read-only view."""
+    view = np.asarray(array).view()
+    view.setflags(write=False)
+    return view
