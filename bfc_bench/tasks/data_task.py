@@ -207,7 +207,9 @@ class DataProblem(Problem):
         return Outline(sample, n, self.d, task.kind, task.classes, task.contents.shape)
 
     def training_points(self, n: int) -> tuple[Float, Float]:
-        """The first n training points, (n, d) and (n,)."""
+        """The first n training points, (n, d) and (n,). Raises ``UsageError`` where there are fewer."""
+        if reason := self.task.check_size(n):
+            raise UsageError(f"{self.task.where}: {reason}.")
         return self._seen(self._raw(self.task.contents.points, self._order[:n]), n), self._train_labels.first(n)[0]
 
     def test_inputs(self, n: int) -> Float:
