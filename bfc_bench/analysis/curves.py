@@ -106,8 +106,25 @@ class Curve:
 
     @property
     def scale(self) -> Scale:
-        """How its values are averaged."""
+        """How its values are averaged, and crossings are found."""
         return scale_of(self.metric)
+
+    @property
+    def counted(self) -> bool:
+        """Whether its values are shares of the points of a data set: their mean is taken as it is."""
+        return self.metric == "error_rate" and math.isfinite(self.test_pool)
+
+    @property
+    def mean_in_words(self) -> str:
+        """What ``mean`` is."""
+        return "mean" if self.counted or self.scale == "linear" else "geometric mean"
+
+    @property
+    def interval_in_words(self) -> str:
+        """What ``intervals`` are."""
+        if not self.counted:
+            return "95 % t-interval"
+        return f"95 % interval, which counts the {self.test_points:,.0f} test points too"
 
     @cached_property
     def scaled(self) -> np.ndarray:
@@ -138,7 +155,7 @@ class Curve:
 
         Error rates on data are averaged as they are, and their interval counts the test points too.
         """
-        if self.metric == "error_rate" and math.isfinite(self.test_pool):
+        if self.counted:
             return tuple(share_interval(column, self.test_points, self.test_pool) for column in self.values.T)
         found = (t_interval(column) for column in self.scaled.T)
         return tuple(found if self.scale == "linear" else (interval.exp() for interval in found))
@@ -185,7 +202,7 @@ class Curve:
                 worst=float(worst),
                 replicates=interval.count,
                 failed=int(failed),
-                skewed=is_skewed(column),
+                skewed=not self.counted and is_skewed(column),
             )
             for n, interval, median, worst, failed, column in zip(
                 self.n, self.intervals, self.median, self.worst, self.failures, self.scaled.T, strict=True
