@@ -19,7 +19,7 @@ from bfc_bench.files import make_folder, write_file
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.export import Records, parquet_bytes, rows_frame
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path
@@ -182,26 +182,31 @@ class StoredSuite:
         """The same rows one by one, for those who need not have them all at once."""
         return self.store.each(self.name, self.version, every=every)
 
-    def columns(self, *, every: bool = False) -> Rows:
-        """The same as columns: what is computed from many rows is computed from these."""
-        return self.store.columns(self.name, self.version, every=every)
+    def columns(self, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
+        """The same as columns: what is computed from many rows is computed from these.
+
+        ``only`` those of a row are read that are needed, and what tells cells apart.
+        """
+        return self.store.columns(self.name, self.version, every=every, only=only)
 
     def frame(self, *, every: bool = False) -> pd.DataFrame:
         """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
         return rows_frame(self.rows(every=every))
 
-    def curves(self, metric: str = "nmse", stage: str | None = None) -> Curves:
-        """Error against n, one curve per (task, d, label); the error rate for tasks that have no NMSE."""
+    def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
+        """Error against n, one curve per (task, d, label), of ``rows``, by default all current ones; the error rate for
+        tasks that have no NMSE.
+        """
         from bfc_bench.analysis.curves import by_task, curves, metric_of
 
-        groups = by_task(self.columns()).values()
+        groups = by_task(self.columns() if rows is None else rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
-    def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
-        """N*(level) of each curve; the suite's levels by default."""
+    def thresholds(self, levels: Sequence[float] | None = None, rows: Rows | None = None) -> Records[Reached]:
+        """N*(level) of each curve of ``rows``, by default all current ones; the suite's levels by default."""
         from bfc_bench.analysis.thresholds import thresholds
 
-        return Records(thresholds(self.curves(), levels or self.levels))
+        return Records(thresholds(self.curves(rows=rows), levels or self.levels))
 
     def exponents(self, levels: Sequence[float] | None = None) -> Records[Scaling]:
         """How N*(level) grows with d, for each (task, label) measured at two d or more; by default at all levels."""

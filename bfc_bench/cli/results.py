@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FITTED_ROWS = 300
 """Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
 NUMBERS = ("nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds")
+READ = (*NUMBERS, "error_rate", "release", "device", "learner_version")
+"""What is read of a row, beside what tells its cell: what is printed, what N* is of, and what made it."""
 WIDEST = 60
 """Characters to which the columns of a longer table are filled."""
 
@@ -60,9 +62,11 @@ def results(
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     with open_store(store) as held:
         if format == "table" and output is None:
-            _print_table(held[suite].columns(every=every))
+            stored = held[suite]
+            rows = stored.columns(every=every, only=READ)
+            _print_table(rows)
             if not every:
-                _print_ill_behaved(held[suite])
+                _print_ill_behaved(stored, rows)
             return
         parts = writers.get(format, csv_parts)(held[suite].each(every=every))
         if output is None:
@@ -94,7 +98,7 @@ def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]
         yield from (rows.column(name) for name in ("task", "label"))
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
-        yield from (map(number, rows.number(name)) for name in NUMBERS)
+        yield from (map(number, rows.number(name).tolist()) for name in NUMBERS)
         yield rows.column_of("reason", lambda reason: reason.split("\n")[0])
         if several:
             yield map(origin, *map(rows.column, ORIGIN))
@@ -110,10 +114,10 @@ def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]
     return [*header, *["made by"] * several], lambda: zip(*texts(), strict=True)
 
 
-def _print_ill_behaved(stored: StoredSuite) -> None:
+def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
     from bfc_bench.report.tables import remark_on, sample_size
 
-    for found in stored.thresholds():
+    for found in stored.thresholds(rows=rows):
         if remark := remark_on(found.threshold):
             size = sample_size(found.threshold)[0]
             text = f"{found.task}, d = {found.d}, {found.label}: N*({found.level:g}) = {size}, {remark}"
@@ -135,5 +139,4 @@ def _print_columns(header: Sequence[str], lines: Callable[[], Iterable[Sequence[
     for line in lines():
         widths = list(map(max, widths, map(len, line)))
     form = "".join(f" {{:{min(width, WIDEST)}}} " for width in widths).format
-    for line in chain([header], lines()):
-        print(form(*line).rstrip())
+    sys.stdout.writelines(form(*line).rstrip() + "\n" for line in chain([header], lines()))

@@ -27,7 +27,7 @@ from pydantic_core import from_json, to_json
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
-from bfc_bench.store.row import Origin, Row, is_known, present
+from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row, is_known, present
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
 
@@ -287,23 +287,26 @@ class Store:
                     yield Row(**values)
         self._warn(unreadable, suite, version)
 
-    def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
+    def columns(self, suite: str, version: int, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
         """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
 
-        What was read last is given again while nobody has written.
+        Where these columns ``only`` are needed, beside those that tell cells apart, SQLite takes them out of the rows'
+        texts in half the time of reading all. What was read last is given again while nobody has written.
         """
-        asked = (suite, version, every, self._state())
+        asked = (suite, version, every, tuple(only), self._state())
         if self._columns is None or self._columns[0] != asked:
             self._columns = None
-            self._columns = asked, self._as_columns(suite, version, every)
+            self._columns = asked, self._as_columns(suite, version, every, only)
         return self._columns[1]
 
-    def _as_columns(self, suite: str, version: int, every: bool) -> Rows:
+    def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         taken, rowids = Builder(), array("q")
-        query = f"SELECT rowid, row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*TAKEN_FOR_GRANTED, *only]))
+        what = "row" if names == COLUMNS else _members(names)
+        query = f"SELECT rowid, {what} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         unreadable = 0
         for rowid, text in self._stream(query, (suite, version)):
-            if (values := _values(text)) is None:
+            if (values := _values(text) if names == COLUMNS else _some(text, names)) is None:
                 unreadable += 1
                 continue
             taken.add(values)
@@ -418,6 +421,26 @@ def _values(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return present(values, clean=_clean(text)) if is_known(values) else None
+
+
+def _members(names: Sequence[str]) -> str:
+    """SQL for these columns of a row as a JSON list; for an empty text where it is no row, as a reason that is null
+    says, which in the list could as well be missing.
+    """
+    places = ", ".join(f"'$.{name}'" for name in names)
+    is_row = "json_valid(row) AND json_type(row, '$.reason') IS NOT 'null'"
+    return f"CASE WHEN {is_row} THEN json_extract(row, {places}) ELSE '' END"
+
+
+def _some(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The same of what ``_members`` gave, without what the row lacks."""
+    try:
+        values = {name: value for name, value in zip(names, from_json(text), strict=True) if value is not None}
+    except ValueError:
+        return None
+    if not is_known(values):
+        return None
+    return values if _clean(text) else present(values)
 
 
 @contextmanager

@@ -83,6 +83,25 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
     assert [cell for cell, _ in store.made("s", 1)] == sorted(row.cell for row in rows)
 
 
+def test_some_columns_are_read_as_they_are_among_all(store):
+    unseen = '\x1b[2J\u202e "said"'
+    said = row("a", 5, 30, 7, nmse=0.1 + 0.2, train_nmse=1e-300, reason=unseen, device="é")
+    bad = [row("b", 5, 30, 8, nmse=1e22, status="failed"), row("b", 5, 30, 9)]
+    store.put((found, "T", found.label.upper(), "") for found in (said, *bad))
+    store._db.execute("UPDATE rows SET row = substr(row, 1, 50) WHERE replicate = 9")
+    with pytest.warns(UserWarning, match="holds 1 rows"):
+        full = store.columns("s", 1)
+    with pytest.warns(UserWarning, match="holds 1 rows"):
+        some = store.columns("s", 1, only=("nmse", "train_nmse", "device"))
+    assert len(some) == 18
+    for name in ("task", "label", "learner", "status", "reason", "device"):
+        assert some.column(name) == full.column(name)
+    for name in ("d", "n", "replicate", "nmse", "train_nmse"):
+        np.testing.assert_array_equal(some.number(name), full.number(name))
+    assert np.isnan(some.number("fit_cpu_seconds")).all()
+    assert list(some) == list(full)
+
+
 @pytest.mark.parametrize("parts", [csv_parts, json_parts])
 def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
     taken = []
