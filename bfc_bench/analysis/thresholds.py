@@ -167,9 +167,10 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     log_n = np.log(curve.n).tolist()
     steps = []
     for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.traced, strict=True):
-        measured = [(size, e) for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
-        if traced and measured:
-            steps.append((replicate, *_first_and_last(*zip(*measured, strict=True), bound, rise)))
+        errors = [e for e in error if not math.isnan(e)]
+        if traced and errors:
+            sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
+            steps.append((replicate, *_first_and_last(sizes, errors, bound, rise)))
     unsure = any(step.unsure for _, first, last in steps for step in (first, last) if step)
     return [first.crossing(replicate, unsure, last) for replicate, first, last in steps]
 
