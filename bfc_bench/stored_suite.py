@@ -18,7 +18,7 @@ from bfc_bench.errors import StoreError
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
-from bfc_bench.store.export import Records, parquet_bytes, rows_frame
+from bfc_bench.store.export import ParquetTable, Records, rows_frame
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -298,9 +298,10 @@ class StoredSuite:
 
         directory = Path(directory or self.directory)
         key = self._key  # before the rows: those that come meanwhile make the page an old one
-        rows = self.columns()
+        table = ParquetTable()
+        rows = self.store.columns_and_each(self.name, self.version, table.add)
         make_folder(directory, private=directory == self.directory)
-        write_file(directory / "rows.parquet", parquet_bytes(rows))
+        write_file(directory / "rows.parquet", table.bytes())
         return write_report(
             directory,
             suite=self.definition,

@@ -13,7 +13,7 @@ import time
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +68,10 @@ _CURRENT = (
 )
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point the one that was committed later comes last, whatever the clock said."""
+
+_ROWS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+READ_TOGETHER = 1000
+"""Rows that one such question is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +302,28 @@ class Store:
             self._columns = None
             self._columns = asked, self._as_columns(suite, version, every, only)
         return self._columns[1]
+
+    def columns_and_each(self, suite: str, version: int, take: Callable[[Mapping[str, Any]], None]) -> Rows:
+        """``columns``, read anew, with ``take`` called with the columns of each row, in the order of the grid."""
+        taken, rowids = Builder(), array("q")
+        self._columns = None
+        state, unreadable = self._state(), 0
+        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
+        with self._snapshot():
+            found = array("q", (rowid for (rowid,) in self._stream(query, (suite, version))))
+            for first in range(0, len(found), READ_TOGETHER):
+                together = json.dumps(found[first : first + READ_TOGETHER].tolist())
+                for rowid, text in self._stream(_ROWS_OF, (together,)):
+                    if (values := _values(text)) is None:
+                        unreadable += 1
+                        continue
+                    taken.add(values)
+                    rowids.append(rowid)
+                    take(values)
+        self._warn(unreadable, suite, version)
+        rows = taken.rows(lambda i: self._row(rowids[i]))
+        self._columns = (suite, version, False, COLUMNS, state), rows
+        return rows
 
     def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         taken, rowids = Builder(), array("q")

@@ -9,7 +9,7 @@ import pytest
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
-from bfc_bench.store.export import csv_parts, json_parts
+from bfc_bench.store.export import ParquetTable, csv_parts, json_parts, parquet_bytes
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -81,6 +81,24 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
     assert list(columns) == rows
     np.testing.assert_array_equal(columns.number("nmse"), [row.nmse for row in rows])
     assert [cell for cell, _ in store.made("s", 1)] == sorted(row.cell for row in rows)
+
+
+def test_one_pass_gives_columns_and_each_row_in_the_order_of_the_grid(store, monkeypatch):
+    monkeypatch.setattr("bfc_bench.store.store.READ_TOGETHER", 5)
+    columns, taken = store.columns("s", 1), []
+    again = store.columns_and_each("s", 1, taken.append)
+    assert [Row(**values) for values in taken] == list(again) == list(columns) == store.rows("s", 1)
+    np.testing.assert_array_equal(again.number("nmse"), columns.number("nmse"))
+    assert store.columns("s", 1) is again
+
+
+def test_a_parquet_table_has_the_defaults_of_what_a_row_lacks():
+    table = ParquetTable()
+    for found in NESTED[:3]:
+        table.add(
+            {name: value for name, value in found.as_dict().items() if value not in (None, {}, "") or name == "options"}
+        )
+    assert table.bytes() == parquet_bytes(NESTED[:3])
 
 
 def test_some_columns_are_read_as_they_are_among_all(store):
