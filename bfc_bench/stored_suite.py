@@ -289,8 +289,9 @@ class StoredSuite:
 
         return Records(compare_labels(self.columns(), a, b, metric))
 
-    def report(self, directory: str | Path | None = None) -> Path:
-        """Write the report page with its figures and rows, by default into the store; the path of the page.
+    def report(self, directory: str | Path | None = None, *, png: bool = False) -> Path:
+        """Write the report page with its figures, as SVG and with ``png`` as PNG, and its rows, by default into the
+        store; the path of the page.
 
         Raises ``OutputError`` where it cannot be written; the page that was there before stays.
         """
@@ -312,6 +313,7 @@ class StoredSuite:
             verdicts=self._verdicts(rows),
             theories=self.theories,
             key=key,
+            png=png,
         )
 
     @property
