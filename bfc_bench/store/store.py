@@ -69,7 +69,7 @@ _CURRENT = (
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point the one that was committed later comes last, whatever the clock said."""
 
-_ROWS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+_TEXTS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
 READ_TOGETHER = 1000
 """Rows that one such question is for."""
 
@@ -281,11 +281,10 @@ class Store:
 
     def each(self, suite: str, version: int, *, every: bool = False) -> Iterator[Row]:
         """The same rows one by one, all of the moment at which the first was asked for."""
-        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         unreadable = 0
         with self._snapshot():
-            for (rowid,) in self._read(query, (suite, version)):
-                if (values := self._find(rowid)) is None:
+            for _, text in self._texts(suite, version, every=every):
+                if (values := _values(text)) is None:
                     unreadable += 1
                 else:
                     yield Row(**values)
@@ -308,22 +307,28 @@ class Store:
         taken, rowids = Builder(), array("q")
         self._columns = None
         state, unreadable = self._state(), 0
-        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
         with self._snapshot():
-            found = array("q", (rowid for (rowid,) in self._stream(query, (suite, version))))
-            for first in range(0, len(found), READ_TOGETHER):
-                together = json.dumps(found[first : first + READ_TOGETHER].tolist())
-                for rowid, text in self._stream(_ROWS_OF, (together,)):
-                    if (values := _values(text)) is None:
-                        unreadable += 1
-                        continue
-                    taken.add(values)
-                    rowids.append(rowid)
-                    take(values)
+            for rowid, text in self._texts(suite, version):
+                if (values := _values(text)) is None:
+                    unreadable += 1
+                    continue
+                taken.add(values)
+                rowids.append(rowid)
+                take(values)
         self._warn(unreadable, suite, version)
         rows = taken.rows(lambda i: self._row(rowids[i]))
         self._columns = (suite, version, False, COLUMNS, state), rows
         return rows
+
+    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str]]:
+        """Rows as they are stored, with their rowids, in the order of the grid; inside a snapshot.
+
+        Only rowids are sorted, and ``READ_TOGETHER`` texts are there at once.
+        """
+        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
+        found = array("q", (rowid for (rowid,) in self._stream(query, (suite, version))))
+        for first in range(0, len(found), READ_TOGETHER):
+            yield from self._stream(_TEXTS_OF, (json.dumps(found[first : first + READ_TOGETHER].tolist()),))
 
     def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         taken, rowids = Builder(), array("q")
@@ -372,11 +377,9 @@ class Store:
 
     def digest(self, suite: str, version: int) -> str:
         """A hash of the current rows of a suite, without reading what they say."""
-        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
         found = hashlib.blake2b(digest_size=8)
         with self._snapshot():
-            for i, (rowid,) in enumerate(self._read(query, (suite, version))):
-                ((text,),) = self._read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
+            for i, (_, text) in enumerate(self._texts(suite, version)):
                 found.update(f"{chr(10) * (i > 0)}{text}".encode())
         return found.hexdigest()
 
