@@ -191,7 +191,7 @@ class StoredSuite:
 
     def frame(self, *, every: bool = False) -> pd.DataFrame:
         """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
-        return rows_frame(self.rows(every=every))
+        return rows_frame(self.each(every=every))
 
     def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
         """Error against n, one curve per (task, d, label), of ``rows``, by default all current ones; the error rate for

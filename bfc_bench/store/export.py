@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import marshal
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from operator import attrgetter
@@ -44,10 +45,23 @@ class Records(list[R]):
 
 
 def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """One line per row. What is nested has a column of its own per entry, ``feature_errors.S2`` for example."""
+    """One line per row. What is nested has a column of its own per entry, ``feature_errors.S2`` for example.
+
+    Values are kept by column while rows pass: a million of them need not be there at once.
+    """
     import pandas as pd
 
-    return pd.DataFrame([_spread(row.as_dict()) for row in rows])
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for row in rows:
+        for name, value in _spread(row.as_dict()).items():
+            column = columns.setdefault(name, [])
+            column.extend([math.nan] * (count - len(column)))
+            column.append(value)
+        count += 1
+    for column in columns.values():
+        column.extend([math.nan] * (count - len(column)))
+    return pd.DataFrame(columns)
 
 
 def _spread(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
-from bfc_bench.store.export import ParquetTable, csv_parts, json_parts, parquet_bytes
+from bfc_bench.store.export import ParquetTable, csv_parts, json_parts, parquet_bytes, rows_frame
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -129,6 +129,15 @@ def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
     rest = b"".join(written)
     assert len(taken) == 16
     assert all(found.cell.encode() in rest for found in taken[1:])
+
+
+def test_a_frame_has_nan_where_a_row_has_no_such_entry():
+    frame = rows_frame(iter(NESTED[:3]))
+    assert frame["label"].tolist() == ["b", "a", "a"]
+    np.testing.assert_array_equal(frame["feature_errors.S2"], [1e-300, math.nan, math.nan])
+    np.testing.assert_array_equal(frame["chosen.tuned.ridge"], [math.nan, 1.0, math.nan])
+    assert list(frame)[:3] == ["cell", "suite", "suite_version"]
+    assert list(frame).index("chosen.info.x") > list(frame).index("finished_at")  # as they are met first
 
 
 @pytest.mark.parametrize("rows", [[], NESTED[:1], NESTED[:3]])
