@@ -80,17 +80,17 @@ def _print_table(rows: Rows) -> None:
     from bfc_bench.store.origins import origin_remarks
 
     out = console()
-    header, lines = _lines(rows)
+    header, columns = _columns(rows)
     if len(rows) > FITTED_ROWS:
-        _print_columns(header, lines)
+        _print_columns(header, columns)
     else:
-        _print_fitted(header, lines(), out)
+        _print_fitted(header, zip(*columns(), strict=True), out)
     for remark in origin_remarks(rows):
         out.print(remark, markup=False, highlight=False, soft_wrap=True)
 
 
-def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]]:
-    """The head of the table, and what gives its lines anew each time: a million of them need not be held."""
+def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]]]]:
+    """The head of the table, and what gives its columns anew each time: a million lines need not be held."""
     from bfc_bench.store.origins import ORIGIN
     from bfc_bench.store.row import Origin
 
@@ -98,20 +98,20 @@ def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]
         yield from (rows.column(name) for name in ("task", "label"))
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
-        yield from (map(number, rows.number(name).tolist()) for name in NUMBERS)
+        yield from (numbers(rows.number(name).tolist()) for name in NUMBERS)
         yield rows.column_of("reason", lambda reason: reason.split("\n")[0])
         if several:
             yield map(origin, *map(rows.column, ORIGIN))
 
-    def number(value: float) -> str:
-        return "" if math.isnan(value) else f"{value:.3g}"
+    def numbers(values: Sequence[float]) -> Iterator[str]:
+        return ("" if math.isnan(value) else f"{value:.3g}" for value in values)
 
     def origin(*made: Any) -> str:
         return str(Origin(*made))
 
     several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
     header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
-    return [*header, *["made by"] * several], lambda: zip(*texts(), strict=True)
+    return [*header, *["made by"] * several], texts
 
 
 def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
@@ -134,9 +134,8 @@ def _print_fitted(header: Sequence[str], lines: Iterable[Sequence[str]], out: Co
     out.print(table)
 
 
-def _print_columns(header: Sequence[str], lines: Callable[[], Iterable[Sequence[str]]]) -> None:
-    widths = [len(name) for name in header]
-    for line in lines():
-        widths = list(map(max, widths, map(len, line)))
+def _print_columns(header: Sequence[str], columns: Callable[[], Iterable[Iterable[str]]]) -> None:
+    widths = [max(map(len, chain([name], column))) for name, column in zip(header, columns(), strict=True)]
     form = "".join(f" {{:{min(width, WIDEST)}}} " for width in widths).format
-    sys.stdout.writelines(form(*line).rstrip() + "\n" for line in chain([header], lines()))
+    lines = chain([header], zip(*columns(), strict=True))
+    sys.stdout.writelines(form(*line).rstrip() + "\n" for line in lines)
