@@ -150,6 +150,21 @@ class Curve:
         return max(least, 0.5 / self.test_points) if self.metric == "error_rate" else least
 
     @cached_property
+    def noise(self) -> float:
+        """Scatter of the steps of its replicates, on the scale on which they are averaged, about the medians of the
+        steps, robustly; 0 below 3 replicates.
+        """
+        if len(self.scaled) < 3 or len(self.n) < 2:
+            return 0.0
+        steps = np.diff(self.scaled, axis=1)
+        known = ~np.isnan(steps)
+        if not known.any():
+            return 0.0
+        columns = (column[~np.isnan(column)] for column in steps.T)
+        middles = np.array([np.median(column) if column.size else 0.0 for column in columns])
+        return 1.4826 * float(np.median(np.abs(steps - middles)[known]))
+
+    @cached_property
     def intervals(self) -> tuple[Interval, ...]:
         """Mean over replicates with its t-interval, per n: geometric, or arithmetic on a linear scale.
 
