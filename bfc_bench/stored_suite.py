@@ -289,8 +289,8 @@ class StoredSuite:
 
         return Records(compare_labels(self.columns(), a, b, metric))
 
-    def report(self, directory: str | Path | None = None, *, png: bool = False) -> Path:
-        """Write the report page with its figures, as SVG and with ``png`` as PNG, and its rows, by default into the
+    def report(self, directory: str | Path | None = None, *, png: bool = True) -> Path:
+        """Write the report page with its figures (SVG, and with ``png`` PNG too) and its rows, by default into the
         store; the path of the page.
 
         Raises ``OutputError`` where it cannot be written; the page that was there before stays.

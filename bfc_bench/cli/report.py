@@ -1,4 +1,4 @@
-"""``bfc-bench report``: one self-contained HTML file, and its figures as SVG, with ``--png`` as PNG, too."""
+"""``bfc-bench report``: one self-contained HTML file, and its figures as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", metavar="DIR", help="Folder to write; in the store by default.")
     ] = None,
-    png: Annotated[bool, typer.Option("--png", help="Write the figures as PNG, too.")] = False,
+    png: Annotated[bool, typer.Option("--png/--no-png", help="Write the figures as PNG, too.")] = True,
 ) -> None:
     """Write the report of a suite from the rows in the store."""
     from bfc_bench.cli.summary import print_summary

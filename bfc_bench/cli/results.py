@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 
 FITTED_ROWS = 300
 """Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
-NUMBERS = ("nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds")
-READ = (*NUMBERS, "error_rate", "release", "device", "learner_version")
+NUMBERS = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed",
+    "error_rate": "error rate",
+    "train_nmse": "train",
+    "fit_cpu_seconds": "CPU s",
+}
+"""What is printed of a row, with its title; error rates where there are some."""
+READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data")
 """What is read of a row, beside what tells its cell: what is printed, what N* is of, and what made it."""
 WIDEST = 60
 """Characters to which the columns of a longer table are filled."""
@@ -98,7 +105,7 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
         yield from (rows.column(name) for name in ("task", "label"))
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
-        yield from (numbers(rows.number(name).tolist()) for name in NUMBERS)
+        yield from (numbers(rows.number(name).tolist()) for name in shown)
         yield rows.column_of("reason", lambda reason: reason.split("\n")[0])
         if several:
             yield map(origin, *map(rows.column, ORIGIN))
@@ -110,7 +117,12 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
         return str(Origin(*made))
 
     several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
-    header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
+    shown = {
+        k: title
+        for k, title in NUMBERS.items()
+        if k != "error_rate" or any(not math.isnan(v) for v in rows.number(k).tolist())
+    }
+    header = ["task", "label", "d", "n", "rep", "status", *shown.values(), "reason"]
     return [*header, *["made by"] * several], texts
 
 

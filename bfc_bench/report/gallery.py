@@ -27,7 +27,7 @@ class Gallery:
     """Writes figures into ``directory/figures``, each under a name of its own."""
 
     directory: Path
-    png: bool = False
+    png: bool = True
     """Whether each is written as PNG, too."""
     _taken: set[str] = field(default_factory=set)
 

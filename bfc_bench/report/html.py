@@ -60,7 +60,7 @@ def write_report(
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
     key: str = "",
-    png: bool = False,
+    png: bool = True,
 ) -> Path:
     """Write ``report.html``, ``figures/*.svg`` and, where ``png`` is asked for, ``figures/*.png`` into ``directory``.
 

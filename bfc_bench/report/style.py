@@ -218,7 +218,7 @@ def _lay_out(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-def save(figure: Figure, directory: Path, stem: str, *, png: bool = False) -> Path:
+def save(figure: Figure, directory: Path, stem: str, *, png: bool = True) -> Path:
     """Write ``stem.svg`` with text as text, and where ``png`` is asked for ``stem.png`` at 150 dots per inch; the path
     of the first. Equal figures give equal files, and a PNG of an earlier figure does not stay beside a newer SVG.
     """

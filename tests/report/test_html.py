@@ -54,7 +54,7 @@ def written(tmp_path_factory):
     figure.subplots().plot([1, 2])
     return write_report(
         tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, verdicts=VERDICTS,
-        extra_figures={"from a/plugin": figure}, png=True,
+        extra_figures={"from a/plugin": figure},
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_heavy_tails_unfold_the_trimmed_curves(page):
     assert "Trimmed NMSE" in page.text
 
 
-def test_every_figure_is_in_the_page_and_on_disk_as_svg_and_on_request_as_png(written, page):
+def test_every_figure_is_in_the_page_and_on_disk_as_png_and_svg(written, page):
     stems = {
         re.sub(r"\.(png|svg)$", "", value)
         for _, name, value in page.attributes
@@ -164,8 +164,7 @@ def test_poor_results_still_make_a_page(cells, tmp_path):
     path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
     page = Page(path.read_text(encoding="utf-8"))
     files = {value for _, name, value in page.attributes if name == "href" and value.startswith("figures/")}
-    assert len(files) == drawings(page)
-    assert all(file.endswith(".svg") for file in files)
+    assert len(files) == 2 * drawings(page)
     assert all((tmp_path / file).stat().st_size > 0 for file in files)
 
 
@@ -173,7 +172,7 @@ def test_figures_of_one_name_do_not_overwrite_each_other(tmp_path):
     gallery = Gallery(tmp_path)
     stems = [gallery.add(Figure(), "title", stem).stem for stem in ("a/b", "a:b", "A-b", "../..", "é")]
     assert stems == ["a-b", "a-b-2", "A-b-3", "figure", "figure-2"]
-    assert {path.parent for path in tmp_path.rglob("*.svg")} == {tmp_path / "figures"}
+    assert {path.parent for path in tmp_path.rglob("*.png")} == {tmp_path / "figures"}
 
 
 def test_an_inlined_drawing_keeps_its_references_and_names_no_address():

@@ -158,3 +158,16 @@ def test_columns_are_read_again_when_somebody_has_written(store, tmp_path):
         assert 0.5 in after.number("nmse")
         with pytest.raises(StoreError, match="replaced while it was read"):
             list(before)
+
+
+def test_a_key_of_a_column_can_be_read_alone(tmp_path):
+    data = {"test_points": 44, "test_pool": 178}
+    rows = [row(n=n, error_rate=0.1, chosen={"info": {"x": 3.0}, "data": data}) for n in (10, 20)]
+    with Store(tmp_path, write=True) as store:
+        store.put((found, "T", found.label.upper(), "") for found in (*rows, row("b")))
+        store.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
+        some = store.columns("s", 1, only=("error_rate", "chosen.data"))
+        assert some.number("chosen", "data", "test_points").tolist()[:2] == [44, 44]
+        assert some.number("chosen", "data", "test_pool").tolist()[:2] == [178, 178]
+        assert np.isnan(some.number("chosen", "info", "x")).all()
+        assert np.isnan(some.number("chosen", "data", "test_pool")[2])
