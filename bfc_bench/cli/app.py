@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from types import FrameType
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -21,7 +21,7 @@ from bfc_bench.masking import masked
 from bfc_bench.tracking import THREAD
 
 VERBS = (
-    *("list", "plan", "run", "results", "report", "claims"),
+    *("list", "show", "plan", "run", "results", "report", "claims"),
     *("compare", "sync", "ui", "check", "new", "doctor"),
 )
 """In the order of ``--help``; each is a module beside this one."""
@@ -56,7 +56,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.callback()(lambda: None)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"bfc-bench {version('bfc-bench')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -1,8 +1,11 @@
 """``bfc-bench list``: what is installed."""
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
+
+from bfc_bench.errors import UsageError, suggest
 
 HEADER = ("kind", "name", "from", "what")
 
@@ -12,14 +15,20 @@ def add_to(app: typer.Typer) -> None:
     app.command("list")(list_)
 
 
-def list_() -> None:
-    """List everything that plugins register, with the plugin each thing comes from."""
+def list_(
+    kind: Annotated[str, typer.Option("--kind", help="Only this kind: learner, target, suite, ...")] = "",
+) -> None:
+    """List everything that plugins register, with the plugin each thing comes from; `show NAME` says more."""
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
+    kinds = [registry.kind for registry in plugins.registries.values()]
+    if kind and kind not in kinds:
+        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, kinds)}")
     rows = [
         (registry.kind, name, registry.origin(name), _summary(registry.get(name)))
         for registry in plugins.registries.values()
+        if kind in ("", registry.kind)
         for name in registry
     ]
     # Not a table of rich, whose import and layout take longer than to find all this.

@@ -1,0 +1,76 @@
+"""``bfc-bench show``: what something is that a suite can name, and what its options are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bfc_bench.cli.options import console
+from bfc_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bfc_bench.reference import Entry
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("show")(show)
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `bfc-bench list` has it, or sklearn:module.Class.")],
+    kind: Annotated[str, typer.Option("--kind", help="Where several kinds have the name: learner, target, ...")] = "",
+    format: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
+) -> None:
+    """Show what a suite can name, a learner or a target say, with its options, their values, defaults and meaning."""
+    import json
+
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.reference import find
+
+    if format not in ("text", "json"):
+        raise UsageError(f"--format must be text or json. Got {format!r}.")
+    found = find(load_plugins(), name, kind)
+    if format == "json":
+        typer.echo(json.dumps([entry.as_dict() for entry in found], indent=1, ensure_ascii=False))
+        return
+    out = console(100)
+    for entry in found:
+        _print(entry, out)
+
+
+def _print(entry: Entry, out: Console) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    out.print(Text.assemble((entry.name, "bold"), f"  {entry.kind} of {entry.origin}"))
+    if entry.text:
+        out.print()
+        out.print(Padding(Text(_flowing(entry.text)), (0, 0, 0, 2)))
+    if entry.facts:
+        facts = Table.grid(padding=(0, 2))
+        for name, fact in entry.facts.items():
+            facts.add_row(Text(name, style="bold"), Text(fact))
+        out.print()
+        out.print(Padding(facts, (0, 0, 0, 2)))
+    if entry.options:
+        options = Table("option", "values", "default", "what it is", box=None, header_style="bold", pad_edge=False)
+        for option in entry.options:
+            options.add_row(*map(Text, (option.name, option.values, option.default, option.text.replace("``", "`"))))
+        out.print()
+        out.print(Padding(options, (0, 0, 0, 2)))
+    out.print()
+
+
+def _flowing(text: str) -> str:
+    """A docstring's paragraphs as one line each, for the terminal to break; lists and what is indented stay."""
+    paragraphs = []
+    for paragraph in text.replace("``", "`").split("\n\n"):
+        lines = paragraph.split("\n")
+        fixed = any(line.startswith((" ", "- ", "* ")) for line in lines[1:])
+        paragraphs.append(paragraph if fixed else " ".join(lines))
+    return "\n\n".join(paragraphs)

@@ -1,0 +1,225 @@
+"""What can be named in a suite, with its options, ranges, defaults and meaning: read from the classes themselves."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from bfc_bench.config import Settings, plain
+from bfc_bench.errors import BenchError, UsageError, suggest
+from bfc_bench.learner import Learner
+from bfc_bench.plugins import Plugins
+from bfc_bench.suite.model import read_suite
+
+BASES = {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Any": "anything"}
+"""Types in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of something that a suite names."""
+
+    name: str
+    values: str
+    """What it may be."""
+    default: str
+    """As it is written in a suite; ``required`` where there is none."""
+    text: str
+    """What it means, from the text below it in the source; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that a suite, or a command, can name."""
+
+    kind: str
+    name: str
+    origin: str
+    """The plugin that registers it."""
+    text: str
+    """Its docstring."""
+    facts: Mapping[str, str]
+    """What else is known of it, by name."""
+    options: tuple[Option, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as plain data."""
+        return asdict(self)
+
+
+def entries(plugins: Plugins, kind: str = "") -> list[Entry]:
+    """Everything that plugins register, of one ``kind`` or of all. Raises ``UsageError`` for an unknown kind."""
+    known = {registry.kind: registry for registry in plugins.registries.values()}
+    if kind and kind not in known:
+        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, known)}")
+    chosen = [known[kind]] if kind else list(known.values())
+    return [
+        _entry(registry.kind, name, registry.origin(name), registry.get(name))
+        for registry in chosen
+        for name in registry
+    ]
+
+
+def find(plugins: Plugins, name: str, kind: str = "") -> list[Entry]:
+    """The entries of a name, of which there may be one for each kind; variants such as ``sklearn:svm.SVC`` too.
+
+    Raises ``UsageError`` that suggests the nearest name.
+    """
+    registries = [r for r in plugins.registries.values() if kind in ("", r.kind)]
+    if not registries:
+        return entries(plugins, kind)  # which says what kinds there are
+    found = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
+    if not found and ":" in name and kind in ("", plugins.learners.kind):
+        scheme = name.partition(":")[0]
+        found = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), plugins.learner(name))]
+    if not found:
+        known = sorted({other for registry in registries for other in registry})
+        raise UsageError(f"show: there is nothing called {name!r}.{suggest(name, known)}")
+    return found
+
+
+def _entry(kind: str, name: str, origin: str, value: Any) -> Entry:
+    if isinstance(value, Path):
+        return _suite(kind, name, origin, value)
+    documented = getattr(value, "measure", value)  # a metric's words are those of its function
+    text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
+    is_settings = isinstance(value, type) and issubclass(value, Settings)
+    facts = _learner(value) if isinstance(value, type) and issubclass(value, Learner) else {}
+    if hasattr(value, "labels") and hasattr(value, "measure"):
+        facts = {"labels": ", ".join(sorted(value.labels)), "of": value.of}
+    return Entry(kind, name, origin, text, facts, options_of(value) if is_settings else ())
+
+
+def _learner(cls: type[Learner]) -> dict[str, str]:
+    can = cls.capabilities
+    facts = {
+        "version": str(cls.version),
+        "labels": ", ".join(kind for kind in ("real", "binary", "class") if kind in can.labels),
+        "arrays": ", ".join(can.arrays),
+        "devices": ", ".join(sorted(can.devices)),
+        "trains in": can.precision or "the type of its arrays: float64, of JAX float32",
+        "largest n": "" if can.max_n is None else str(can.max_n),
+        "may ask for": ", ".join(sorted(can.oracle)),
+        "tuned": "; ".join(f"{name} among {_written(list(values))}" for name, values in cls.search.items()),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _suite(kind: str, name: str, origin: str, path: Path) -> Entry:
+    try:
+        suite = read_suite(path)
+    except BenchError as error:
+        return Entry(kind, name, origin, str(error), {"file": str(path)}, ())
+    facts = {
+        "file": str(path),
+        "version": str(suite.version),
+        "replicates": str(suite.replicates),
+        "tasks": _several(task.name for task in suite.task),
+        "learners": _several(entry.label for entry in suite.learner),
+        "levels": ", ".join(f"{level:g}" for level in suite.levels),
+        "claims": str(len(suite.claim)),
+    }
+    return Entry(kind, name, origin, suite.description.strip(), facts, ())
+
+
+def _several(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def options_of(cls: type[Settings]) -> tuple[Option, ...]:
+    """The options of a class, in the order in which they stand, those that claims and suites all have included."""
+    texts = _texts(cls)
+    return tuple(
+        Option(field.alias or name, _range(field.annotation, field.metadata), _default(field), texts.get(name, ""))
+        for name, field in cls.model_fields.items()
+    )
+
+
+def _default(field: FieldInfo) -> str:
+    return "required" if field.is_required() else _written(field.get_default(call_default_factory=True))
+
+
+def _written(value: Any) -> str:
+    """A value as a suite has it."""
+    value = plain(value)
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_written(item)}' for key, item in value.items())}}}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _range(annotation: Any, metadata: Iterable[Any]) -> str:
+    """What values a field takes, in words."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        words = _range(arguments[0], [*arguments[1:], *metadata])
+    elif origin is Literal:
+        words = " | ".join(_written(value) for value in arguments)
+    elif origin in (Union, UnionType):
+        parts = [_range(argument, metadata) for argument in arguments if argument is not NoneType]
+        words = " or ".join(dict.fromkeys(parts)) + ", or left out" * (NoneType in arguments)
+    else:
+        limits = ", ".join(limit for item in metadata for limit in _limits(item))
+        words = f"{_type(annotation, origin, arguments)} {limits}".strip()
+    return words
+
+
+def _type(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> str:
+    """A type without its bounds."""
+    if origin in (tuple, list, set, frozenset):
+        items = [_range(argument, ()) for argument in arguments if argument is not Ellipsis]
+        fixed = origin is tuple and Ellipsis not in arguments
+        return f"[{', '.join(items)}]" if fixed else f"list of {items[0]}"
+    if origin is dict or annotation is dict or (isinstance(annotation, type) and issubclass(annotation, Settings)):
+        return "table"
+    name = getattr(annotation, "__name__", None) or str(annotation)
+    return BASES.get(name, name)
+
+
+def _limits(item: Any) -> list[str]:
+    """Bounds that a constraint sets."""
+    if isinstance(item, FieldInfo):
+        return [limit for inner in item.metadata for limit in _limits(inner)]
+    signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+    bounds = [f"{sign} {getattr(item, name):g}" for name, sign in signs if getattr(item, name, None) is not None]
+    least = getattr(item, "min_length", None)
+    return bounds + ([f"of {least} or more"] if least else [])
+
+
+@cache
+def _texts(cls: type) -> dict[str, str]:
+    """What stands below each annotated field of a class and of those that it derives from."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not issubclass(base, Settings) or base is Settings:
+            continue
+        try:
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        except (OSError, TypeError, SyntaxError, ValueError):  # made at run time, or typed in by hand
+            continue
+        if isinstance(tree, ast.ClassDef):
+            texts |= dict(_below(tree))
+    return texts
+
+
+def _below(tree: ast.ClassDef) -> Iterable[tuple[str, str]]:
+    for field, below in zip(tree.body, tree.body[1:], strict=False):
+        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if named and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            yield field.target.id, " ".join(str(below.value.value).split())  # type: ignore[attr-defined]

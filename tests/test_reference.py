@@ -1,0 +1,68 @@
+"""The reference that is read from the classes: every registered thing, with ranges, defaults and meanings."""
+
+import json
+
+import pytest
+
+from bfc_bench.cli.app import run
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.reference import entries, find
+
+PLUGINS = load_plugins()
+
+
+def options(name, kind=""):
+    (entry,) = find(PLUGINS, name, kind)
+    return {option.name: option for option in entry.options}
+
+
+def test_everything_that_is_registered_has_an_entry_and_says_what_it_is():
+    found = entries(PLUGINS)
+    registered = [name for registry in PLUGINS.registries.values() for name in registry]
+    assert [entry.name for entry in found] == registered
+    assert [entry.name for entry in found if not entry.text] == []
+
+
+def test_ranges_defaults_and_meanings_are_those_of_the_class():
+    found = options("kernel-ridge")
+    assert found["ridge"].values == "number >= 0"
+    assert found["ridge"].default == "1e-06"
+    assert found["ridge"].text.startswith("Penalty on |f|^2")
+    assert found["kernel"].values == '"rbf" | "poly" | "ntk" | "nngp" | "compositional"'
+    assert found["with_squares"].values == "true or false"
+    assert options("quadratic-densenet")["widths"].default == "required"
+    assert options("quadratic-densenet")["widths"].values == "list of integer > 0"
+    assert options("exponent")["harmonics"].values == "integer >= 1, or left out"
+    assert options("wkr-densenet")["depth"].values == "integer >= 2, <= 8"
+
+
+def test_a_variant_has_the_options_of_its_constructor():
+    assert options("sklearn:ensemble.RandomForestRegressor")["n_estimators"].default == "100"
+
+
+def test_unknown_names_suggest_the_nearest():
+    with pytest.raises(UsageError, match="Did you mean 'kernel-ridge'"):
+        find(PLUGINS, "kernel-rigde")
+    with pytest.raises(UsageError, match=r"there is no such kind\. Did you mean 'learner'"):
+        find(PLUGINS, "kernel-ridge", "lerner")
+
+
+def test_show_prints_every_option_and_json_says_the_same(capsys):
+    assert run(["show", "kernel-ridge"]) == 0
+    shown = capsys.readouterr().out
+    assert run(["show", "kernel-ridge", "--format", "json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["facts"]["labels"] == "real, binary, class"
+    for option in entry["options"]:
+        assert option["name"] in shown
+        assert option["default"] in shown
+
+
+def test_list_of_one_kind_and_the_version(capsys):
+    assert run(["list", "--kind", "metric"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["metric"] * len(PLUGINS.metrics)
+    assert run(["list", "--kind", "metrics"]) == 2
+    assert "Did you mean 'metric'" in capsys.readouterr().err
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("bfc-bench 0.")
