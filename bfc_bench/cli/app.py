@@ -22,7 +22,7 @@ from bfc_bench.tracking import THREAD
 
 VERBS = (
     *("list", "plan", "run", "results", "report", "claims"),
-    *("compare", "sync", "ui", "check", "new", "doctor"),
+    *("compare", "sync", "ui", "data", "check", "new", "doctor"),
 )
 """In the order of ``--help``; each is a module beside this one."""
 
