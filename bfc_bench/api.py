@@ -33,17 +33,17 @@ def load_learner(name: str, **options: Any) -> Learner:
     return load_plugins().learner(name).parse(options, f"learner {name!r}")
 
 
-def as_sklearn(learner: Learner | str, **options: Any) -> BaseEstimator:
-    """Any learner as a scikit-learn estimator."""
+def as_sklearn(learner: Learner | str, *, classifier: bool | None = None, **options: Any) -> BaseEstimator:
+    """Any learner as a scikit-learn estimator: a ``classifier``, or by default a regressor where it can be one."""
     from bfc_bench.estimator import as_sklearn
 
     if isinstance(learner, str):
-        return as_sklearn(load_learner(learner, **options))
+        return as_sklearn(load_learner(learner, **options), classifier=classifier)
     if options:
         raise TypeError(
             f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
         )
-    return as_sklearn(learner)
+    return as_sklearn(learner, classifier=classifier)
 
 
 def load_suite(suite: str | Path, changes: Sequence[str] = ()) -> Suite:

@@ -232,8 +232,8 @@ class _Deciding:
         limit = self.grid.entries[beyond.label].max_n
         if beyond.size > limit:
             return f"n = {beyond.size} is beyond its max_n"
-        if reason := self.grid.tasks[beyond.task].check_size(beyond.size, self.grid.suite.test_size):
-            return reason
+        if problem := self.grid.tasks[beyond.task].check_size(beyond.size, self.grid.suite.test_size):
+            return problem
         at_end = rows.where(task=beyond.task, label=beyond.label, d=beyond.d, n=beyond.end)
         if not at_end.ok.all():
             return f"cells at n = {beyond.end} are not ok"

@@ -13,39 +13,53 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bfc_bench.learner import Context, Data, LabelKind, Learner
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import Context, Data, LabelKind, Learner, Outline, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 
-def as_sklearn(learner: Learner) -> BaseEstimator:
+def as_sklearn(learner: Learner, *, classifier: bool | None = None) -> BaseEstimator:
     """A scikit-learn estimator that fits ``learner``; its parameters are the learner's options.
 
-    A classifier of two classes where the learner takes binary labels only, else a regressor. Besides the options it has
-    the parameters ``random_state``, from which the learner's seed is drawn, and ``device``. As the input law is not
-    known, E x^2 is the training mean. Options are checked by ``fit``, which raises ``UsageError``.
+    A ``classifier`` where that is asked for, or where the learner takes no real labels; else a regressor. Classes may
+    be numbers or texts, two of them, or more where the learner takes such labels. Besides the options it has the
+    parameters ``random_state``, from which the learner's seed is drawn, and ``device``. As the input law is not known,
+    E x^2 is the training mean. Options are checked by ``fit``, which raises ``UsageError``, as this does for a learner
+    that takes no such labels.
     """
+    labels = learner.capabilities.labels
+    wanted = "real" not in labels if classifier is None else classifier
+    if not (labels & {"binary", "class"} if wanted else "real" in labels):
+        raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
     options = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
-    return _estimator_class(type(learner))(**options)
+    return _estimator_class(type(learner), wanted)(**options)
+
+
+def _has_probabilities(estimator: _LearnerClassifier) -> bool:
+    """Whether a fitted classifier's learner says how sure it is; before the fit that is not known."""
+    fitted = getattr(estimator, "predictor_", None)
+    return fitted is not None and type(fitted).probabilities is not Predictor.probabilities
 
 
 class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
     """What regressors and classifiers share; ``_estimator_class`` gives each learner a class with its parameters."""
 
     learner_class: ClassVar[type[Learner]]
-    label_kind: ClassVar[LabelKind]
     random_state: Any
     device: str
 
-    def _fit(self, x: np.ndarray, y: np.ndarray) -> Self:
-        """Fit to float64 x (n, d) and y (n,)."""
+    def _fit(self, x: np.ndarray, y: np.ndarray, kind: LabelKind, classes: int = 0) -> Self:
+        """Fit to float64 x (n, d) and labels y (n,)."""
         learner, (n, d) = self.learner_class, x.shape
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _options(learner)}
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train = Data(sample=type(self).__name__, n=n, d=d, kind=self.label_kind, x=self._convert(x), y=self._convert(y))
+        outline = Outline(type(self).__name__, n, d, kind, classes)
+        train = Data(**vars(outline), x=self._convert(x), y=self._convert(y))
         self.learner_ = learner.parse(options, type(self).__name__)
         self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
         if "steps" in self.predictor_.info:
@@ -53,7 +67,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _predict(self, x: Any) -> np.ndarray:
-        """The learner's predictions (m,) at x (m, d)."""
+        """The learner's predictions (m,), or scores (m, C), at x (m, d)."""
         check_is_fitted(self)
         x = validate_data(self, x, dtype=np.float64, reset=False)
         return to_numpy(self.predictor_.predict(self._convert(x))).astype(np.float64)
@@ -63,15 +77,14 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The class was made at run time: pickle it as the learner that it was made for."""
-        return _blank, (self.learner_class,), self.__getstate__()
+        return _blank, (self.learner_class, isinstance(self, ClassifierMixin)), self.__getstate__()
 
 
 class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc]
-    label_kind = "real"
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to X (n, d) and y (n,)."""
-        return self._fit(*validate_data(self, X, y, dtype=np.float64, y_numeric=True))
+        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        return self._fit(x, y, "real")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (m,) at X (m, d)."""
@@ -79,34 +92,46 @@ class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc
 
 
 class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[misc]
-    label_kind = "binary"
-
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to X (n, d) and y (n,) of two classes. Raises ``ValueError`` for more or fewer."""
+        """Fit to X (n, d) and the classes y (n,), numbers or texts.
+
+        Raises ``ValueError`` for a single class, and for more than two where the learner takes two only.
+        """
         x, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        if (kind := type_of_target(y, input_name="y")) != "binary":
+        kind, labels = type_of_target(y, input_name="y"), self.learner_class.capabilities.labels
+        if kind != "binary" and "class" not in labels:
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError("y must contain 2 classes. Got 1 class.")
-        return self._fit(x, 2.0 * index - 1.0)
+        if len(self.classes_) < 2:
+            raise ValueError("y must contain 2 classes or more. Got 1 class.")
+        if len(self.classes_) == 2 and "binary" in labels:
+            return self._fit(x, 2.0 * index - 1.0, "binary")
+        return self._fit(x, index.astype(float), "class", len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes (m,) at X (m, d)."""
-        above = self._predict(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
+        scores = self._predict(X)
+        return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities (m, C) at X (m, d), where the fitted learner gives some."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        found = to_numpy(self.predictor_.probabilities(self._convert(x))).astype(np.float64)
+        return np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
 
     def __sklearn_tags__(self) -> Tags:
-        """Two classes only."""
+        """Two classes only, where the learner takes no more."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = "class" in self.learner_class.capabilities.labels
         return tags
 
 
 @cache
-def _estimator_class(learner: type[Learner]) -> type[_LearnerEstimator]:
-    kind = _LearnerClassifier if learner.capabilities.labels == {"binary"} else _LearnerRegressor
+def _estimator_class(learner: type[Learner], classifier: bool) -> type[_LearnerEstimator]:
+    kind = _LearnerClassifier if classifier else _LearnerRegressor
     defaults = {"random_state": None, "device": "cpu"} | _options(learner)
     made = type(
         learner.__name__,
@@ -143,7 +168,7 @@ def _init(defaults: dict[str, Any]) -> Callable[..., None]:
     return init
 
 
-def _blank(learner: type[Learner]) -> _LearnerEstimator:
+def _blank(learner: type[Learner], classifier: bool) -> _LearnerEstimator:
     """An estimator without any attribute, for pickle to fill."""
-    cls = _estimator_class(learner)
+    cls = _estimator_class(learner, classifier)
     return cls.__new__(cls)

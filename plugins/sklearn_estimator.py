@@ -21,8 +21,9 @@ from bfc_bench.learner import Capabilities, Context, Data, LabelKind, Learner, P
 class SklearnEstimator(Learner):
     """A scikit-learn estimator. Name it as ``sklearn:module.Class``; the options are its constructor's parameters.
 
-    A classifier is given labels in {-1, +1} and offered for binary labels only. ``random_state`` is the cell's seed
-    unless it is given.
+    A classifier is offered for labels of two or more classes, which it is given as they are: in {-1, +1}, or numbers.
+    What it scores is the class that it predicts, and its probabilities are passed on. ``random_state`` is the cell's
+    seed unless it is given.
     """
 
     name: ClassVar[str] = "sklearn"
@@ -63,6 +64,7 @@ class SklearnEstimator(Learner):
             estimator.set_params(random_state=ctx.seed)
         predictor = SklearnPredictor(estimator, square_mean(train.x, ctx) if self.with_squares else None)
         estimator.fit(predictor.features(train.x), train.y)
+        predictor = replace(predictor, classes=train.classes, is_binary=train.kind == "binary")
         steps = getattr(estimator, "n_iter_", None)
         return predictor if steps is None else replace(predictor, info={"steps": _plain(steps)})
 
@@ -75,6 +77,9 @@ class SklearnPredictor(Predictor):
     square_mean: np.ndarray | None
     """E x^2, (d,), where squares are part of the input."""
     info: Mapping[str, Any] = field(default_factory=dict)
+    classes: int = 0
+    """C, where labels are of kind ``class``; 0 elsewhere."""
+    is_binary: bool = False
 
     def features(self, x: np.ndarray) -> np.ndarray:
         """The estimator's input, (m, d) or (m, 2 d)."""
@@ -83,8 +88,19 @@ class SklearnPredictor(Predictor):
         return x if self.square_mean is None else with_squares(x, self.square_mean)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Predictions, or classes in {-1, +1}, (m,), at x (m, d)."""
-        return np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(x.dtype))
+        """Predictions, or classes in {-1, +1}, (m,); of more classes 1 for the one predicted, (m, C); at x (m, d)."""
+        values = np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(x.dtype))
+        return np.eye(self.classes, dtype=x.dtype)[values.astype(int)] if self.classes else values
+
+    def probabilities(self, x: np.ndarray) -> np.ndarray | None:
+        """What the estimator's ``predict_proba`` says, 0 for classes that it has not seen."""
+        if not (self.classes or self.is_binary) or not hasattr(self.estimator, "predict_proba"):
+            return None
+        found = np.asarray(self.estimator.predict_proba(self.features(x)), float)
+        columns = [1] if self.is_binary else range(self.classes)
+        seen = {int(name): found[:, place] for place, name in enumerate(self.estimator.classes_)}
+        table = np.stack([seen.get(column, np.zeros(len(x))) for column in columns], axis=1)
+        return table[:, 0] if self.is_binary else table
 
 
 @cache
@@ -108,7 +124,7 @@ def _load(path: str) -> tuple[type[Any], set[LabelKind]]:
     import sklearn
     from sklearn.base import ClassifierMixin, RegressorMixin
 
-    kinds: dict[LabelKind, type[Any]] = {"real": RegressorMixin, "binary": ClassifierMixin}
+    kinds: dict[LabelKind, type[Any]] = {"real": RegressorMixin, "binary": ClassifierMixin, "class": ClassifierMixin}
     modules = {module.name for module in iter_modules(sklearn.__path__) if module.name in sklearn.__all__}
     module_name, _, class_name = path.rpartition(".")
     if not module_name:

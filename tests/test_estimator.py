@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from bfc_plugins.networks.relu_mlp import ReluMlp
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.base import clone, is_classifier, is_regressor
@@ -21,6 +22,7 @@ LEARNERS = {
     "kernel-ridge ntk": (KernelRidge(kernel="ntk", depth=2, ridge=1e-2), {}),
     "sklearn regressor": (SklearnEstimator.variant("tree.DecisionTreeRegressor")(), {}),
     "sklearn classifier": (SklearnEstimator.variant("neighbors.KNeighborsClassifier")(), {}),
+    "relu-mlp classifier": (ReluMlp(**ReluMlp.smoke), {}),
     "quad-densenet": (QuadDenseNet(**QuadDenseNet.smoke), {"check_regressors_train": EVEN}),
 }
 
@@ -29,7 +31,8 @@ LEARNERS = {
 @pytest.mark.parametrize("key", LEARNERS)
 def test_check_estimator(key):
     learner, expected = LEARNERS[key]
-    results = check_estimator(as_sklearn(learner), expected_failed_checks=expected, on_skip=None)
+    estimator = as_sklearn(learner, classifier=True if "classifier" in key else None)
+    results = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
     statuses = [result["status"] for result in results]
     assert statuses.count("passed") >= 45
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
@@ -60,8 +63,32 @@ def test_binary_learners_are_classifiers_of_any_two_classes():
     assert is_classifier(estimator)
     assert is_regressor(as_sklearn(KernelRidge()))
     assert estimator.fit(x, y).score(x, y) > 0.9
+    two_only = as_sklearn(QuadDenseNet(**QuadDenseNet.smoke), classifier=True)
     with pytest.raises(ValueError, match="Only binary classification is supported"):
-        estimator.fit(x, np.arange(80) % 3)
+        two_only.fit(x, np.arange(80) % 3)
+
+
+def test_learners_of_classes_are_classifiers_of_any_number_of_texts_when_asked():
+    rng = np.random.default_rng(0)
+    names = np.array(["ash", "birch", "cedar"])
+    y = rng.integers(3, size=90)
+    x = np.array([[3, 0], [0, 3], [-3, -3]])[y] + rng.standard_normal((90, 2))
+    for learner in (KernelRidge(kernel="rbf", ridge=0.1), ReluMlp(width=16, depth=2, steps=200, batch_size=32)):
+        estimator = as_sklearn(learner, classifier=True).fit(x, names[y])
+        assert is_classifier(estimator)
+        assert list(estimator.classes_) == list(names)
+        assert estimator.score(x, names[y]) > 0.9
+        assert np.array_equal(pickle.loads(pickle.dumps(estimator)).predict(x), estimator.predict(x))
+    sure = estimator.predict_proba(x)
+    assert np.allclose(sure.sum(axis=1), 1)
+    assert np.array_equal(names[sure.argmax(axis=1)], estimator.predict(x))
+
+
+def test_what_a_learner_cannot_be_is_said():
+    with pytest.raises(UsageError, match=r"sklearn:linear_model\.Ridge takes real labels only"):
+        as_sklearn(SklearnEstimator.variant("linear_model.Ridge")(), classifier=True)
+    with pytest.raises(UsageError, match="takes binary and class labels only"):
+        as_sklearn(SklearnEstimator.variant("svm.SVC")(), classifier=False)
 
 
 def test_searches_and_pickles():

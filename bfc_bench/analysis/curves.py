@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import Interval, is_skewed, t_interval
+from bfc_bench.analysis.intervals import Interval, is_skewed, share_interval, t_interval
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
@@ -78,6 +78,10 @@ class Curve:
     """Name of the intermediate predictor that was measured; None for the final one."""
     tried: np.ndarray | None = None
     """Where there is a row, whatever its status, (R, K); None: everywhere."""
+    test_points: float = math.inf
+    """On how many points each value of a task on data is measured; inf where fresh points are drawn."""
+    test_pool: float = math.inf
+    """From how many points all replicates draw these."""
 
     @property
     def name(self) -> str:
@@ -120,11 +124,22 @@ class Curve:
             raise UsageError(
                 f"{self.name}: {self.metric} is an unbiased estimate that may be negative, so it has no logarithm."
             )
-        return np.asarray(np.log(np.maximum(self.values, floor(self.metric))))
+        return np.asarray(np.log(np.maximum(self.values, self.floor)))
+
+    @property
+    def floor(self) -> float:
+        """The value at which it is clipped before logarithms are taken: at least half a wrong point."""
+        least = floor(self.metric)
+        return max(least, 0.5 / self.test_points) if self.metric == "error_rate" else least
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """Mean over replicates with its t-interval, per n: geometric, or arithmetic on a linear scale."""
+        """Mean over replicates with its t-interval, per n: geometric, or arithmetic on a linear scale.
+
+        Error rates on data are averaged as they are, and their interval counts the test points too.
+        """
+        if self.metric == "error_rate" and math.isfinite(self.test_pool):
+            return tuple(share_interval(column, self.test_points, self.test_pool) for column in self.values.T)
         found = (t_interval(column) for column in self.scaled.T)
         return tuple(found if self.scale == "linear" else (interval.exp() for interval in found))
 
@@ -244,7 +259,7 @@ def by_task(rows: Iterable[Row]) -> dict[str, Rows]:
 
 
 def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:
-    """The metric, or ``error_rate`` in the place of ``nmse`` where only that was measured: for binary labels."""
+    """The metric, or ``error_rate`` in the place of ``nmse`` where only that was measured: for labels of classes."""
     if metric != "nmse":
         return metric
     found = Rows.of(rows).where(status="ok")
@@ -286,4 +301,11 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         statuses=tuple(dict(at_n) for at_n in statuses),
         stage=stage,
         tried=tried,
+        test_points=_least(rows.number("chosen", "data", "test_points")),
+        test_pool=_least(rows.number("chosen", "data", "test_pool")),
     )
+
+
+def _least(found: np.ndarray) -> float:
+    """The least of numbers of which some are nan; inf where all are."""
+    return float(np.fmin.reduce(found, initial=math.inf))

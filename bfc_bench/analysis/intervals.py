@@ -153,6 +153,35 @@ def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE)
     return Interval(successes / trials, lo, hi, trials)
 
 
+def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: float) -> Interval:
+    """Mean of R shares of wrong points, with an interval that counts replicates and test points.
+
+    Each share is counted on ``points`` test points, which replicates draw from the same ``pool``: their mean varies by
+    s^2 / R, and since they share points by (R - 1) / R of p (1 - p) / pool more, at most, which is the case where a
+    point is wrong in every replicate or in none. That is the variance of so many independent points, whose binomial
+    interval is taken, with Student's degrees of freedom (Korn and Graubard 1998). Shares that are nan are left out.
+    """
+    from scipy.special import betaincinv
+
+    x = np.asarray(shares, dtype=float)
+    x = x[~np.isnan(x)]
+    r, p = x.size, float(x.mean()) if x.size else math.nan
+    if not r:
+        return NOTHING
+    most = min(r * points, pool)
+    between = float(x.var(ddof=1)) / r if r > 1 else p * (1 - p) / points
+    variance = between + (r - 1) / r * p * (1 - p) / pool
+    if variance > 0:
+        # The share that is owed to replicates has R - 1 degrees of freedom, the one to points has many.
+        degrees = (r - 1) * (variance / between) ** 2 if r > 1 and between > 0 else math.inf
+        ratio = t_quantile(most - 1) / t_quantile(degrees) if math.isfinite(degrees) else 1.0
+        most = max(min(p * (1 - p) / variance * ratio**2, most), 1.0)
+    wrong, tail = p * most, (1 - CONFIDENCE) / 2
+    lo = float(betaincinv(wrong, most - wrong + 1, tail)) if wrong > 0 else 0.0
+    hi = float(betaincinv(wrong + 1, most - wrong, 1 - tail)) if wrong < most else 1.0
+    return Interval(p, lo, hi, r)
+
+
 def geometric_mean(values: Sequence[float] | np.ndarray) -> Interval:
     """Geometric mean of R positive values, exp(m ± t_{R-1} s / sqrt(R)) with m, s of the logarithms.
 

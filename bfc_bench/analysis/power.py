@@ -43,7 +43,7 @@ class Unseen:
 
 def unseen(claim: Claim, rows: Sequence[Row]) -> list[Unseen]:
     """Where the tested sizes end before N* does, of a claim that is judged by it; at n = 2 nothing smaller is added."""
-    level = claim.n_star_level
+    claim, level = claim.about(rows), claim.n_star_level
     if level is None:
         return []
     found = []

@@ -24,7 +24,7 @@ from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.courses import Look
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import decay, fit_exponent
-from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, t_quantile
+from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.looks import LAST, SCHEDULE, Looks, constant
 from bfc_bench.analysis.power_law import curve_fits
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
@@ -172,6 +172,7 @@ HEADER = (
 
 FAILING = "the worst replicate beside the mean; `supported, but`"
 BOOTSTRAP = "an option, not what the report shows"
+CAUTIOUS = "nothing: it is wider than it need be"
 SKEWED = "that logarithms are skewed, where R >= 5 shows it"
 
 
@@ -193,6 +194,10 @@ def lines(experiments: int) -> Iterator[Line]:
         yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
     for r in (5, 10):
         yield Line("the same, bootstrap-t", "skewed logs", "", r, bootstrap_coverage(r, experiments), BOOTSTRAP)
+    for (points, kind), rate, r in itertools.product(TESTED.items(), (0.1, 0.01), REPLICATES):
+        family = f"{kind}, {points} points, {rate:g}"
+        warning = CAUTIOUS if kind == "lucky points" else ""
+        yield Line("error rate on data", family, "", r, error_rate_coverage(r, 5 * experiments, points, rate), warning)
     for share, r in itertools.product((0.9, 0.99), (*REPLICATES, 40)):
         yield Line("`succeeds`", f"probability {share:g}", "", r, share_coverage(r, share), "")
 
@@ -225,6 +230,22 @@ def bootstrap_coverage(replicates: int, experiments: int) -> Coverage:
     """Coverage of the bootstrap-t of skewed logarithms."""
     x = ERRORS["skewed logs"](stream("analysis self-test", "bootstrap", replicates), (experiments, replicates))
     return _coverage([bootstrap_t(line, "self-test", k) for k, line in enumerate(x)], 0.0)
+
+
+TESTED: Mapping[int, str] = {200: "hard points", 10_000: "hard points", 201: "lucky points"}
+"""Test points that all replicates share: ``hard`` ones are wrong in all replicates whose rate is large enough,
+``lucky`` ones in each by chance."""
+
+
+def error_rate_coverage(replicates: int, experiments: int, points: int, rate: float) -> Coverage:
+    """Coverage of the mean error rate of replicates that are tested on the same points; rates differ by 20 %."""
+    rng = stream("analysis self-test", "error rate", replicates, points, rate)
+    intervals = []
+    for _ in range(experiments):
+        rates = rate * np.exp(0.2 * rng.standard_normal((replicates, 1)) - 0.02)
+        shape = (replicates, points) if TESTED[points] == "lucky points" else (1, points)
+        intervals.append(share_interval((rng.random(shape) < rates).mean(axis=1), points, points))
+    return _coverage(intervals, rate)
 
 
 def share_coverage(replicates: int, share: float) -> Coverage:

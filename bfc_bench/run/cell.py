@@ -212,6 +212,8 @@ def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
         chosen["validation_error"] = choice.validation_error
     if oracle := choice.learner.oracle() | item.problem.known(choice.learner.supposes()):
         chosen["oracle"] = sorted(oracle)
+    if pool := item.problem.task.test_pool:
+        chosen["data"] = {"test_points": item.problem.test_size, "test_pool": pool}
     return chosen
 
 

@@ -165,8 +165,13 @@ class DataTask(Task):
         """How many test points it has where the suite asks for ``test_size``."""
         if self.test_size is not None:
             return self.test_size
-        points = len(self.contents.tested)
+        points = self.test_pool
         return min(test_size, points if self.contents.test else max(points // TEST_SHARE, 1))
+
+    @property
+    def test_pool(self) -> int:
+        """From how many points the test points of all replicates are drawn."""
+        return len(self.contents.tested)
 
 
 class DataProblem(Problem):

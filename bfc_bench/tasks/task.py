@@ -79,6 +79,11 @@ class Task(ABC):
         """How many test points it has where the suite asks for ``test_size``."""
         return test_size
 
+    @property
+    def test_pool(self) -> int | None:
+        """From how many points the test points of all replicates are drawn; None where each draws fresh ones."""
+        return None
+
 
 class Problem(ABC):
     """A task's points. Everything is drawn on first use, from streams that depend on their purpose alone.

@@ -40,7 +40,7 @@ def capabilities_are_known(trial: Trial) -> None:
     can = trial.cls.capabilities
     require(isinstance(can, Capabilities), f"capabilities must be a Capabilities. Got {can!r}")
     for what, values, known in (
-        ("labels", can.labels, {"real", "binary"}),
+        ("labels", can.labels, {"real", "binary", "class"}),
         ("arrays", can.arrays, {"numpy", "torch", "jax"}),
         ("devices", can.devices, {"cpu", "cuda"}),
     ):

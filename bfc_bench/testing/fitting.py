@@ -12,13 +12,13 @@ import numpy as np
 
 from bfc_bench.config import canonical_json
 from bfc_bench.facts import plain
-from bfc_bench.learner import Array, ArrayKind, Job, Learner, Predictor
+from bfc_bench.learner import Array, ArrayKind, Job, LabelKind, Learner, Predictor
 from bfc_bench.surroundings import Functions, Running
 from bfc_bench.testing.ambient import changes, generators, preserved, settings, snapshot
 from bfc_bench.testing.description import smoke_options_are_valid
 from bfc_bench.testing.law import law
 from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.trial import TEST, N, Trial, own_classes
+from bfc_bench.testing.trial import TEST, N, Trial, own_classes, prediction_shape
 from bfc_bench.toolkit.arrays import to_numpy
 
 REPEATABLE = 1e-5
@@ -41,10 +41,13 @@ def predictions_keep_the_array_kind(trial: Trial) -> None:
 
 @law(fit_returns_a_predictor)
 def predictions_have_one_value_per_point(trial: Trial) -> None:
-    """``predict(x)`` is (m,) for x (m, d)."""
+    """``predict(x)`` is (m,) for x (m, d); scores (m, C) for C classes."""
     for m in (TEST, 1):
-        shape = tuple(trial.predict(trial.fitted, trial.test_points(m)).shape)
-        require(shape == (m,), f"predict(x) must have shape ({m},) for x of shape ({m}, d). Got {shape}")
+        shape, wanted = (
+            tuple(trial.predict(trial.fitted, trial.test_points(m)).shape),
+            prediction_shape(trial.labels, m),
+        )
+        require(shape == wanted, f"predict(x) must have shape {wanted} for x of shape ({m}, d). Got {shape}")
 
 
 @law(predictions_have_one_value_per_point)
@@ -213,7 +216,30 @@ def every_label_kind_is_taken(trial: Trial) -> None:
         if reason := trial.learner.skip(trial.facts(kind), N):
             skip(f"skips {kind} labels: {reason}")
         predictor = trial.fit(Job(trial.learner, trial.data(labels=kind), trial.context()))
-        _require_values(trial, predictor, f"a fit to {kind} labels")
+        _require_values(trial, predictor, f"a fit to {kind} labels", kind)
+
+
+@law(VALID)
+def probabilities_are_probabilities(trial: Trial) -> None:
+    """Where ``probabilities`` are given they lie in [0, 1], of sum 1 for each point where there are more classes."""
+    kinds: list[LabelKind] = [kind for kind in ("binary", "class") if kind in trial.cls.capabilities.labels]
+    given = 0
+    for kind in kinds:
+        if trial.learner.skip(trial.facts(kind), N):
+            continue
+        predictor = trial.fit(Job(trial.learner, trial.data(labels=kind), trial.context()))
+        with preserved():
+            found = predictor.probabilities(trial.test_points())
+        if found is None:
+            continue
+        given += 1
+        values, shape = to_numpy(found).astype(np.float64), prediction_shape(kind, TEST)
+        require(values.shape == shape, f"probabilities of {kind} labels must have shape {shape}. Got {values.shape}")
+        require(bool(np.all((values >= 0) & (values <= 1 + REPEATABLE))), "probabilities must lie in [0, 1]")
+        sums = values.sum(axis=1) if kind == "class" else np.ones(TEST)
+        require(bool(np.allclose(sums, 1, atol=1e-3)), f"probabilities of a point must have sum 1. Got {sums[:3]}")
+    if not given:
+        skip("probabilities() is not given")
 
 
 @law(fit_returns_a_predictor)
@@ -275,9 +301,9 @@ def _require_kind(values: Array, kind: ArrayKind) -> None:
     require(isinstance(values, wanted), f"predict must return a {kind} array for {kind} inputs. Got {type(values)}")
 
 
-def _require_values(trial: Trial, predictor: Predictor, what: str) -> None:
-    values = trial.values(predictor)
-    require(values.shape == (TEST,), f"{what}: predictions must have shape ({TEST},). Got {values.shape}")
+def _require_values(trial: Trial, predictor: Predictor, what: str, kind: LabelKind | None = None) -> None:
+    values, shape = trial.values(predictor), prediction_shape(kind or trial.labels, TEST)
+    require(values.shape == shape, f"{what}: predictions must have shape {shape}. Got {values.shape}")
     require(bool(np.isfinite(values).all()), f"{what}: predictions are not finite")
 
 

@@ -19,6 +19,9 @@ from bfc_bench.toolkit.arrays import convert, to_numpy
 
 N, D, UNLABELED, TEST = 48, 6, 96, 17
 INPUTS = ("uniform", "sphere")
+LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "sign", "class": "clean"})
+"""How labels of each kind are made."""
+CLASSES = 3
 WIDTH = 3
 ALPHAS = (1.0, 0.3)
 FACTS: Mapping[str, Any] = MappingProxyType({"alphas": ALPHAS})
@@ -46,8 +49,8 @@ class Trial:
 
     @property
     def labels(self) -> LabelKind:
-        """Real labels where the learner fits them."""
-        return "real" if "real" in self.cls.capabilities.labels else "binary"
+        """Real labels where the learner fits them, else those of two classes, else of more."""
+        return next(kind for kind in LABELS if kind in self.cls.capabilities.labels)
 
     @cached_property
     def device(self) -> str:
@@ -69,13 +72,14 @@ class Trial:
         return self._facts(self.inputs, labels or self.labels, unlabeled)
 
     def _facts(self, inputs: str, kind: LabelKind, unlabeled: int) -> TaskFacts:
-        labels = "clean" if kind == "real" else "sign"
-        return TaskFacts("check", inputs, "quadratic-densenet", labels, kind, D, unlabeled)
+        classes = CLASSES if kind == "class" else 0
+        return TaskFacts("check", inputs, "quadratic-densenet", LABELS[kind], kind, D, unlabeled, classes=classes)
 
     def data(
         self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
     ) -> Data:
-        """A training set: x (n, D) as in ``points``, y (n,) of a quadratic network with unit variance.
+        """A training set: x (n, D) as in ``points``, y (n,) of a quadratic network with unit variance, or its classes:
+        the sign, or which third of the values.
 
         Sets of one ``teacher`` are prefixes of one sample; another teacher has other inputs too.
         """
@@ -84,9 +88,13 @@ class Trial:
         x = self.points(N, teacher)
         y = _teacher(x, teacher)
         y = (y - y.mean()) / y.std()
-        y = np.where(y >= 0, 1.0, -1.0) if kind == "binary" else y
+        if kind == "binary":
+            y = np.where(y >= 0, 1.0, -1.0)
+        elif kind == "class":
+            y = np.searchsorted(np.quantile(y, np.arange(1, CLASSES) / CLASSES), y).astype(float)
         x, y = self.give(x[:n], arrays), self.give(y[:n], arrays)
-        return Data(sample=f"check-{teacher}-{kind}", n=n, d=D, kind=kind, x=x, y=y)
+        classes = CLASSES if kind == "class" else 0
+        return Data(sample=f"check-{teacher}-{kind}", n=n, d=D, kind=kind, classes=classes, x=x, y=y)
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
         """Inputs (m, D), uniform on [-sqrt 3, sqrt 3]^D, or those of norm 1 in the same directions."""
@@ -133,7 +141,7 @@ class Trial:
             return predictor.predict(x)
 
     def values(self, predictor: Predictor, x: Array = None) -> np.ndarray:
-        """Predictions (m,) in float64, at a fresh copy of the test points unless told where."""
+        """Predictions (m,), or scores (m, C), in float64, at a fresh copy of the test points unless told where."""
         return to_numpy(self.predict(predictor, self.test_points() if x is None else x)).astype(np.float64)
 
     @cached_property
@@ -152,7 +160,12 @@ class Trial:
 
 def outline(train: Data) -> Outline:
     """What is known of a training set before it is generated."""
-    return Outline(sample=train.sample, n=train.n, d=train.d, kind=train.kind)
+    return Outline(train.sample, train.n, train.d, train.kind, train.classes, train.shape)
+
+
+def prediction_shape(kind: LabelKind, m: int) -> tuple[int, ...]:
+    """Of predictions at m points."""
+    return (m, CLASSES) if kind == "class" else (m,)
 
 
 def own_classes(cls: type[Learner]) -> list[type]:

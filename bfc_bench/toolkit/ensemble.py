@@ -49,6 +49,12 @@ def cross_entropy_loss(prediction: Array, y: Array) -> Array:
     return jax.nn.softplus(-y * prediction)
 
 
+def softmax_loss(scores: Array, y: Array) -> Array:
+    """-log softmax(scores)_y, (B,), at scores (B, C) of classes y in {0, ..., C - 1}, given as floats."""
+    given = jnp.take_along_axis(scores, y.astype(int)[:, None], axis=1)[:, 0]
+    return jax.nn.logsumexp(scores, axis=1) - given
+
+
 @dataclass(frozen=True)
 class WarmupCosine:
     """Linear warm-up over a ``share`` of training, then a cosine to 0."""

@@ -31,9 +31,9 @@ class Solution:
     """One fit: ``f + offset``."""
 
     weights: Tensor
-    """(n,) of kernel functions, or (D,) of features."""
+    """(n,) of kernel functions, or (D,) of features; (n, r) or (D, r) for labels (N, r)."""
     offset: Tensor
-    """Scalar."""
+    """Scalar, or (r,)."""
     info: Mapping[str, Any]
 
 
@@ -47,8 +47,8 @@ class Space(ABC):
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
         """Minimisers of sum_i (y_i - offset - f(x_i))^2 + ridge |f|^2, by ridge and size, for x (N, d) and y (N,).
 
-        ``center`` takes the mean of the first n labels as the offset, else it is 0. Where float64 leaves no solution,
-        there is none.
+        For y (N, r) there are r functions. ``center`` takes the mean of the first n labels as the offset, else it is 0.
+        Where float64 leaves no solution, there is none.
         """
 
     @abstractmethod
@@ -76,11 +76,12 @@ class KernelSpace(Space):
         curve = RidgeCurve(self.kernel.gram(self.points, mirror=False))
         solved = {}
         for ridge, sizes in wanted.items():
-            found = curve.solve(y.unsqueeze(1), sizes, ridge, center)
+            found = curve.solve(_columns(y), sizes, ridge, center)
             for k, (n, jitter) in enumerate(zip(sizes, found.jitters, strict=True)):
                 if jitter is not None:
-                    weights = found.weights[:n, k, 0].clone()
-                    solved[ridge, n] = Solution(weights, found.offsets[k, 0], {"jitter": jitter})
+                    weights = found.weights[:n, k].reshape(n, *y.shape[1:]).clone()
+                    offset = found.offsets[k].reshape(y.shape[1:])
+                    solved[ridge, n] = Solution(weights, offset, {"jitter": jitter})
         return solved
 
     def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
@@ -123,7 +124,7 @@ class FeatureSpace(Space):
 def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
     """Weights (D,) by ridge and size, from phi (N, D) and y (N,): phi^T (phi phi^T + ridge I)^-1 (y - offset).
 
-    One factor per ridge.
+    One factor per ridge. For y (N, r) weights are (D, r).
     """
     largest = max((sizes[-1] for sizes in wanted.values()), default=0)
     if not largest:
@@ -132,10 +133,10 @@ def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tup
     curve = RidgeCurve(phi @ phi.T)
     solved = {}
     for ridge, sizes in wanted.items():
-        found = curve.solve(y.unsqueeze(1), sizes, ridge, center)
+        found = curve.solve(_columns(y), sizes, ridge, center)
         for k, (n, jitter) in enumerate(zip(sizes, found.jitters, strict=True)):
             if jitter is not None:
-                solved[ridge, n] = phi[:n].T @ found.weights[:n, k, 0]
+                solved[ridge, n] = phi[:n].T @ found.weights[:n, k].reshape(n, *y.shape[1:])
     return solved
 
 
@@ -143,7 +144,7 @@ def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[t
     """Weights (D,) by ridge and size, from phi (N, D) and y (N,): (phi^T phi + ridge I)^-1 phi^T (y - offset).
 
     One eigendecomposition per size, whatever the number of ridges. Directions in which phi^T phi + ridge I is zero up
-    to rounding are left out.
+    to rounding are left out. For y (N, r) weights are (D, r).
     """
     solved: dict[tuple[float, int], Tensor] = {}
     every_size = sorted({n for sizes in wanted.values() for n in sizes})
@@ -160,10 +161,15 @@ def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[t
         rounding = eigenvalues[-1].abs() * len(gram) * torch.finfo(gram.dtype).eps
         target = vectors.T @ target
         for ridge in (ridge for ridge, sizes in wanted.items() if n in sizes):
-            denominator = eigenvalues + ridge
+            denominator = (eigenvalues + ridge).reshape(-1, *[1] * (y.ndim - 1))
             solved[ridge, n] = vectors @ torch.where(denominator > rounding, target / denominator, 0.0)
     return solved
 
 
 def _offset(y: Tensor, n: int, center: bool) -> Tensor:
-    return y[:n].mean() if center else y.new_zeros(())
+    return y[:n].mean(0) if center else y.new_zeros(y.shape[1:])
+
+
+def _columns(y: Tensor) -> Tensor:
+    """Labels (N,) or (N, r) as (N, r)."""
+    return y.reshape(len(y), -1)

@@ -23,11 +23,15 @@ T = TypeVar("T")
 class RidgeLearner(BatchLearner):
     """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over a space of functions f; float64.
 
+    Classes are fitted as C labels, 1 for the class and 0 for the others, and score by the prediction of their own.
     Subclasses say which space their options stand for.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), arrays=("torch",), devices=frozenset({"cpu", "cuda"}), max_n=60_000
+        labels=frozenset({"real", "binary", "class"}),
+        arrays=("torch",),
+        devices=frozenset({"cpu", "cuda"}),
+        max_n=60_000,
     )
     smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3}
 
@@ -79,13 +83,13 @@ class RidgePredictor(Predictor):
 
     space: Space
     weights: Tensor
-    """(k,)."""
+    """(k,), or (k, C) for classes."""
     offset: Tensor
-    """Scalar."""
+    """Scalar, or (C,)."""
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, x: Tensor) -> Tensor:
-        """Predictions (m,) at x (m, d)."""
+        """Predictions (m,), or scores (m, C), at x (m, d)."""
         return _predict([self], x)[0]
 
 
@@ -116,6 +120,8 @@ def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Fa
     learner = longest.learner
     device = torch_device(longest.ctx.device)
     x, y = (torch.as_tensor(a, dtype=torch.float64, device=device) for a in (longest.train.x, longest.train.y))
+    if longest.train.kind == "class":
+        y = torch.nn.functional.one_hot(y.long(), longest.train.classes).to(y.dtype)
     wanted: dict[float, list[int]] = defaultdict(list)
     for ridge, n in sorted({(job.learner.ridge, job.train.n) for job in jobs}):
         wanted[ridge].append(n)
@@ -145,9 +151,11 @@ def _predict(predictors: Sequence[RidgePredictor], x: Tensor) -> list[Tensor]:
     import torch
 
     like = predictors[0].weights
-    weights = like.new_zeros(max(len(p.weights) for p in predictors), len(predictors))
+    shape = like.shape[1:]  # predictors of one space are fits to the same labels
+    weights = like.new_zeros(max(len(p.weights) for p in predictors), len(predictors), *shape)
     for column, predictor in enumerate(predictors):
         weights[: len(predictor.weights), column] = predictor.weights
     offsets = torch.stack([predictor.offset for predictor in predictors])
-    values = predictors[0].space.evaluate(torch.as_tensor(x, dtype=like.dtype, device=like.device), weights)
-    return list((values + offsets).unbind(1))
+    points = torch.as_tensor(x, dtype=like.dtype, device=like.device)
+    values = predictors[0].space.evaluate(points, weights.flatten(1))
+    return list((values.reshape(len(points), len(predictors), *shape) + offsets).unbind(1))

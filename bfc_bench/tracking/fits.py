@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bfc_bench.store.row import Row
 
 LEVELS = (0.1, 0.01)
-"""NMSE levels whose N* is shown; the exponent is fitted to the first."""
+"""Levels of NMSE, or of error rates of classes, whose N* is shown; the exponent is fitted to the first."""
 EXPONENT = ("fit/exponent", "fit/exponent_lo", "fit/exponent_hi")
 NAMES = (*EXPONENT, *(f"nstar/{level:g}" for level in LEVELS))
 
@@ -35,11 +35,12 @@ def fits(rows: Iterable[Row]) -> dict[ReplicateKey, Fit]:
 
     ``rows`` holds at most one row per (task, d, label, n, replicate).
     """
-    from bfc_bench.analysis.curves import curves
+    from bfc_bench.analysis.curves import by_task, curves, metric_of
     from bfc_bench.analysis.scaling import scalings
 
     found: dict[ReplicateKey, Fit] = defaultdict(Fit)
-    for scaling in scalings(curves(rows), LEVELS):
+    drawn = [curve for group in by_task(rows).values() for curve in curves(group, metric_of(group))]
+    for scaling in scalings(drawn, LEVELS):
         for d, crossings in scaling.crossings.items():
             for crossing in crossings:
                 fit = found[scaling.task, d, scaling.label, crossing.replicate]

@@ -154,7 +154,7 @@ _SECTIONS = (
     ("Error against n", True, 1, ("nmse", "error_rate", "metric/")),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
-    ("N* at NMSE 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
+    ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
     ("Training error and CPU seconds against n", True, 2, ("train_nmse", "cost/fit_seconds")),
     (
         "Other measures of features, and of how far training moved the weights",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeA
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, LabelKind, Outline, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
 from bfc_bench.toolkit.features import square_mean, with_squares
@@ -39,7 +39,7 @@ class Network(ABC):
 
     @abstractmethod
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
-        """F(z), (m,), at z (m, p); parameters and inputs are all NumPy or all JAX."""
+        """F(z), (m,) or scores (m, C), at z (m, p); parameters and inputs are all NumPy or all JAX."""
 
     @abstractmethod
     def flops(self) -> float:
@@ -54,7 +54,8 @@ class NetworkLearner(BatchLearner):
     """A network trained by Adam on minibatches: linear warm-up, then a cosine to 0.
 
     Inputs are divided by the root of the mean E[x_i^2]. Real labels are divided by the 90th percentile of
-    |y - median(y)|; binary ones are fitted by their cross entropy log(1 + exp(-y F)).
+    |y - median(y)|; binary ones are fitted by their cross entropy log(1 + exp(-y F)), and classes, where a network has
+    an output for each, by that of the softmax.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -78,12 +79,12 @@ class NetworkLearner(BatchLearner):
     ones."""
 
     @abstractmethod
-    def network(self, p: int) -> Network:
-        """The network on p inputs."""
+    def network(self, p: int, classes: int = 0) -> Network:
+        """The network on p inputs, with an output for each class where there are ``classes``."""
 
     def batch_key(self, train: Outline) -> Hashable:
         """What is compiled. Seed, sample, n, learning rate, weight decay and clip may differ in a batch."""
-        network = self.network(self._inputs(train.d))
+        network = self.network(self._inputs(train.d), train.classes)
         return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
 
     @classmethod
@@ -131,14 +132,27 @@ class Scales:
 class NetworkPredictor(Predictor):
     """A trained network, evaluated in float64 on the host."""
 
-    def __init__(self, network: Network, params: Params, scales: Scales, info: Mapping[str, Any]) -> None:
+    def __init__(
+        self, network: Network, params: Params, scales: Scales, info: Mapping[str, Any], kind: LabelKind = "real"
+    ) -> None:
         self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
-        self.network, self.scales, self.info = network, scales, info
+        self.network, self.scales, self.info, self.kind = network, scales, info, kind
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """F(x), (m,), at x (m, d)."""
-        parts = [self.network(self.params, self.scales.inputs(x[i : i + CHUNK])) for i in range(0, len(x), CHUNK)]
-        return self.scales.y * np.concatenate([*parts, np.empty(0)])
+        """F(x), (m,), or scores (m, C), at x (m, d)."""
+        chunks = (x[i : i + CHUNK] for i in range(0, max(len(x), 1), CHUNK))
+        return self.scales.y * np.concatenate([self.network(self.params, self.scales.inputs(z)) for z in chunks])
+
+    def probabilities(self, x: np.ndarray) -> np.ndarray | None:
+        """Of what was fitted by cross entropy: the logistic function of F, (m,), or the softmax, (m, C)."""
+        if self.kind == "real":
+            return None
+        scores = self.predict(x)
+        if self.kind == "binary":
+            scores = np.stack([np.zeros(len(scores)), scores], axis=1)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
+        return shares[:, 1] if self.kind == "binary" else shares
 
 
 @dataclass(frozen=True)
@@ -151,22 +165,23 @@ class _Setup:
     z: np.ndarray
     y: np.ndarray
     seed: int
+    kind: LabelKind
 
     @classmethod
     def of(cls, job: Job[NetworkLearner]) -> _Setup:
         learner, train = job.learner, job.train
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
-        spread = 1.0 if train.kind == "binary" else float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
+        spread = float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0 if train.kind == "real" else 1.0
         scales = Scales(square_mean(x, job.ctx), learner.with_squares, spread)
         z = scales.inputs(x)
-        return cls(learner, learner.network(z.shape[1]), scales, z, y / spread, job.ctx.seed)
+        return cls(learner, learner.network(z.shape[1], train.classes), scales, z, y / spread, job.ctx.seed, train.kind)
 
     def recipe(self, train: Outline) -> Recipe:
         """What is compiled."""
         from bfc_bench.toolkit import ensemble
 
-        losses = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}
-        loss = ensemble.cross_entropy_loss if train.kind == "binary" else losses[self.learner.loss]
+        real = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}[self.learner.loss]
+        loss = {"real": real, "binary": ensemble.cross_entropy_loss, "class": ensemble.softmax_loss}[train.kind]
         schedule = ensemble.WarmupCosine(self.learner.warmup)
         return ensemble.Recipe(self.network, self.learner.batch_size, loss, schedule=schedule)
 
@@ -187,4 +202,4 @@ class _Setup:
                 f"{self.learner.name}: a gradient or the loss was not finite in training (final loss "
                 f"{result.loss:.3g}, lr {self.learner.lr:.3g}). Use a smaller lr or clip.",
             )
-        return NetworkPredictor(self.network, result.params, self.scales, {"final_loss": result.loss})
+        return NetworkPredictor(self.network, result.params, self.scales, {"final_loss": result.loss}, self.kind)

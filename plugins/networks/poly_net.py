@@ -32,8 +32,8 @@ class PolyNet(NetworkLearner):
     activation: Literal["power", "polynomial"] = "polynomial"
     """``power`` = t^q; ``polynomial`` = every unit's own polynomial of degree q, all coefficients trained."""
 
-    def network(self, p: int) -> Network:
-        """The network on p inputs."""
+    def network(self, p: int, classes: int = 0) -> Network:
+        """The network on p inputs; it has one output, and takes no classes."""
         return (PowerNet if self.activation == "power" else PolynomialNet)(p, self.width, self.degree)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from bfc_plugins.networks.base import Network, NetworkLearner, Params
 from pydantic import Field
 
+from bfc_bench.learner import Capabilities
 from bfc_bench.toolkit.arrays import NumpyOrJax
 
 
@@ -20,14 +21,18 @@ class ReluMlp(NetworkLearner):
     smoke: ClassVar[Mapping[str, Any]] = {"width": 16, "depth": 2, "steps": 100, "batch_size": 32}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [1e-3, 3e-3, 1e-2], "weight_decay": [0.0, 0.1]}
 
+    capabilities: ClassVar[Capabilities] = replace(
+        NetworkLearner.capabilities, labels=frozenset({"real", "binary", "class"})
+    )
+
     depth: Annotated[int, Field(ge=1)] = 3
     """Number of hidden layers."""
     width: Annotated[int, Field(ge=1)] = 128
     """Of each hidden layer."""
 
-    def network(self, p: int) -> Network:
-        """The network on p inputs."""
-        return Mlp((p, *(self.width,) * self.depth, 1))
+    def network(self, p: int, classes: int = 0) -> Network:
+        """The network on p inputs, with an output for each class where there are ``classes``."""
+        return Mlp((p, *(self.width,) * self.depth, classes or 1))
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Mlp(Network):
     """h_0 = z, h_l = relu(h_{l-1} W_l + b_l), F = h_L W_{L+1} + b_{L+1}."""
 
     sizes: tuple[int, ...]
-    """Inputs, hidden layers, 1."""
+    """Inputs, hidden layers, outputs."""
 
     def init(self, rng: np.random.Generator) -> Params:
         """W_l ~ N(0, 2 / fan-in), which keeps the size of ReLU layers (He et al. 2015); biases 0; a small read-out."""
@@ -47,12 +52,12 @@ class Mlp(Network):
         return params
 
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
-        """F(z), (m,), at z (m, p)."""
+        """F(z), (m,), or (m, C) where there are C > 1 outputs, at z (m, p)."""
         last = len(self.sizes) - 1
         for layer in range(1, last):
             z = (z @ params[f"W{layer}"] + params[f"b{layer}"]).clip(0)
-        values: NumpyOrJax = (z @ params[f"W{last}"] + params[f"b{last}"])[:, 0]
-        return values
+        values: NumpyOrJax = z @ params[f"W{last}"] + params[f"b{last}"]
+        return values if self.sizes[-1] > 1 else values[:, 0]
 
     def flops(self) -> float:
         """Two per weight."""

@@ -922,3 +922,27 @@ def test_a_slope_in_n_needs_sizes_and_one_of_task_and_sweep():
     for bad in ({**SLOPE_IN_N, "sweep": SWEPT}, {**SLOPE_IN_N, "n": 40}):
         with pytest.raises(UsageError):
             verdict(bad, [])
+
+
+def shares_of(label, values, **fields):
+    """Rows of a task on data whose labels are classes: an error rate and no NMSE."""
+    data = {"data": {"test_points": 200, "test_pool": 200}}
+    return [
+        cell(label, r, None, status="ok", reason="", error_rate=value, chosen=data, **fields)
+        for r, value in enumerate(values)
+    ]
+
+
+def test_a_claim_that_names_no_metric_is_about_error_rates_where_there_is_no_other_error():
+    rows = [*shares_of("a", [0.10, 0.11, 0.12]), *shares_of("b", [0.30, 0.33, 0.31])]
+    found = verdict({"kind": "beats", "task": "t", "label": "a", "against": "b", "factor": 2}, rows)
+    assert found.verdict == "supported"
+    assert "error rate" in found.statement
+    named = verdict({"kind": "beats", "task": "t", "label": "a", "against": "b", "metric": "nmse"}, rows)
+    assert named.verdict == "undecided"
+
+
+def test_no_wrong_point_is_less_than_half_a_point_whatever_less_that_is():
+    rows = [*shares_of("a", [0.0, 0.0, 0.005]), *shares_of("b", [0.02, 0.02, 0.025])]
+    found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, rows)
+    assert found.estimate == pytest.approx((0.5 / 200) ** (2 / 3) * 0.005 ** (1 / 3))

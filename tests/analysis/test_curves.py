@@ -1,11 +1,12 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves, curves_of, metric_of
-from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.analysis.intervals import geometric_mean, share_interval
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
 
@@ -183,3 +184,14 @@ def test_points_are_flat_records_of_the_sizes_that_were_tried():
     }  # fmt: skip
     assert (second["n"], second["replicates"], second["failed"]) == (200, 0, 1)
     assert math.isnan(second["mean"])
+
+
+def test_error_rates_on_data_are_averaged_as_they_are_and_count_their_test_points():
+    rates, data = [0.1, 0.2, 0.3], {"data": {"test_points": 50, "test_pool": 200}}
+    rows = [row(10, r, error_rate=rate, chosen=data) for r, rate in enumerate(rates)]
+    (curve,) = curves(rows, "error_rate")
+    assert (curve.test_points, curve.test_pool) == (50, 200)
+    assert curve.intervals == (share_interval(rates, 50, 200),)
+    assert curve.mean == pytest.approx([0.2])
+    (fresh,) = curves([replace(row, chosen={}) for row in rows], "error_rate")
+    assert fresh.mean == pytest.approx([(0.1 * 0.2 * 0.3) ** (1 / 3)])

@@ -10,6 +10,7 @@ from bfc_bench.analysis.intervals import (
     geometric_mean,
     is_skewed,
     range_interval,
+    share_interval,
     skewness,
     t_interval,
 )
@@ -117,3 +118,34 @@ def test_clopper_pearson_is_scipys(k, r):
     found = clopper_pearson(k, r)
     assert (found.lo, found.hi, found.count) == (pytest.approx(expected.low), pytest.approx(expected.high), r)
     assert math.isnan(clopper_pearson(0, 0).mean)
+
+
+def test_the_interval_of_one_share_is_that_of_its_points():
+    found, expected = share_interval([0.05], 200, 200), clopper_pearson(10, 200)
+    assert (found.lo, found.hi) == pytest.approx((expected.lo, expected.hi), rel=1e-9)
+
+
+def test_no_wrong_point_leaves_what_so_many_points_leave():
+    found = share_interval([0.0, 0.0, 0.0], 50, 50)
+    assert (found.mean, found.lo) == (0, 0)
+    assert found.hi == pytest.approx(1 - 0.025 ** (1 / 50))
+
+
+def test_replicates_that_agree_cannot_tell_more_than_their_test_points():
+    """However many replicates make the same 20 mistakes on 200 points, it is 20 of 200."""
+    found, expected = share_interval([0.1] * 50, 200, 200), clopper_pearson(20, 200)
+    assert (found.lo, found.hi) == pytest.approx((expected.lo, expected.hi), rel=0.05)
+
+
+def test_with_many_test_points_replicates_alone_count():
+    shares = [0.1, 0.12, 0.13, 0.09, 0.11]
+    found, expected = share_interval(shares, 1e9, 1e9), t_interval(shares)
+    assert found.mean == expected.mean
+    assert (found.hi - found.lo) == pytest.approx(expected.hi - expected.lo, rel=0.1)
+    assert found.lo < found.mean < found.hi
+
+
+def test_shares_of_the_same_points_tell_less_than_those_of_others():
+    shares = [0.10, 0.11, 0.12]
+    same, others = share_interval(shares, 500, 500), share_interval(shares, 500, 50_000)
+    assert same.hi - same.lo > others.hi - others.lo

@@ -48,7 +48,7 @@ def test_the_seed_is_the_contexts_unless_given():
 def test_kind_decides_the_labels():
     assert SklearnEstimator.variant("linear_model.Ridge").capabilities.labels == {"real"}
     classifier = SklearnEstimator.variant("svm.SVC")
-    assert classifier.capabilities.labels == {"binary"}
+    assert classifier.capabilities.labels == {"binary", "class"}
     data = sample()
     signs = Data(sample="s", n=80, d=4, kind="binary", x=data.x, y=np.where(data.y > 1, 1.0, -1.0))
     predictions = classifier().fit(signs, LAW).predict(data.x)

@@ -1,9 +1,10 @@
-"""NMSE, trimmed NMSE, error rate."""
+"""NMSE, trimmed NMSE, error rate, and errors of probabilities."""
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss as sklearn_log_loss
 
-from bfc_bench.tasks.metrics import Truth, error_rate, nmse, trimmed_nmse
+from bfc_bench.tasks.metrics import Truth, calibration_error, error_rate, log_loss, nmse, trimmed_nmse
 
 RNG = np.random.default_rng(0)
 TARGET = RNG.standard_normal(1000) ** 3 + 2
@@ -83,3 +84,37 @@ def test_shapes_must_agree(metric, shape):
 def test_labels_must_be_signs():
     with pytest.raises(ValueError, match=r"must be -1 or \+1\. Got \[0.0, 1.0\]"):
         error_rate(np.zeros(2), np.array([0.0, 1.0]))
+
+
+def test_the_class_of_scores_is_the_largest_and_a_tie_is_wrong():
+    scores = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 5.0]])
+    assert error_rate(scores, np.array([0.0, 1.0, 0.0, 1.0])) == 0.5
+    assert error_rate(np.zeros((4, 3)), np.array([0.0, 1.0, 2.0, 0.0])) == 1.0
+    with pytest.raises(ValueError, match=r"labels must be 0 ... 2"):
+        error_rate(scores, np.array([0.0, 1.0, 3.0, 1.0]))
+    with pytest.raises(ValueError, match=r"labels must be 0 ... 2"):
+        error_rate(scores, np.array([0.0, 0.5, 2.0, 1.0]))
+
+
+def test_log_loss_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    table, labels = rng.dirichlet(np.ones(4), 50), rng.integers(4, size=50).astype(float)
+    assert log_loss(table, labels) == pytest.approx(sklearn_log_loss(labels, table, labels=range(4)), rel=1e-12)
+    signs = np.where(labels > 1, 1.0, -1.0)
+    assert log_loss(table[:, 0], signs) == pytest.approx(sklearn_log_loss(signs, table[:, 0]), rel=1e-12)
+
+
+def test_calibration_is_perfect_where_shares_are_what_was_said_and_by_hand():
+    said, labels = np.full(10, 0.7), np.array([1.0] * 7 + [-1.0] * 3)
+    assert calibration_error(said, labels) == pytest.approx(0, abs=1e-12)
+    assert calibration_error(np.full(10, 0.9), labels) == pytest.approx(0.2)
+    table = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    assert calibration_error(table, np.array([0.0, 0.0])) == pytest.approx((0.5 + 0.8) / 2)
+
+
+@pytest.mark.parametrize("metric", [log_loss, calibration_error])
+def test_what_is_no_probability_is_refused(metric):
+    with pytest.raises(ValueError, match="of sum 1"):
+        metric(np.array([[0.5, 0.6], [0.5, 0.5]]), np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="of sum 1"):
+        metric(np.array([1.2, 0.5]), np.array([-1.0, 1.0]))

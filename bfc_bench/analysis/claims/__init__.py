@@ -97,7 +97,7 @@ def expected_errors(verdicts: Sized) -> str:
 
 def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
     try:
-        verdict = claim.judge_beside(rows, theories)
+        verdict = claim.about(rows).judge_beside(rows, theories)
         if not isinstance(verdict, Verdict):
             raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
         marked = replace(verdict, sanity=claim.sanity)

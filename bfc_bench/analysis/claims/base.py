@@ -13,11 +13,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.outlook import outlook
 from bfc_bench.analysis.claims.verdict import Evidence, LookAt, Region, Verdict, decide, exp, short
-from bfc_bench.analysis.curves import current_metric, scale_of
+from bfc_bench.analysis.curves import current_metric, metric_of, scale_of
 from bfc_bench.analysis.intervals import CONFIDENCE
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import Size
 
 FAR_BEYOND = 10
@@ -97,6 +98,14 @@ class Claim(Settings):
     def n_star_level(self) -> float | None:
         """The level whose N* it is judged by; None where it is judged by something else."""
         return None
+
+    def about(self, rows: Sequence[Row]) -> Self:
+        """The same claim; one that names no metric is about error rates where its tasks have no other error."""
+        if "metric" not in type(self).model_fields or "metric" in self.model_fields_set:
+            return self
+        mine = Rows.of(rows)
+        found = {metric_of(mine.where(task=task)) for task in self.tasks}
+        return self.model_copy(update={"metric": found.pop()}) if len(found) == 1 else self
 
     @property
     def look(self) -> LookAt | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
-from bfc_bench.analysis.curves import Curve, Scale, curves, floor, scale_of
+from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.store.row import Row
@@ -78,7 +78,7 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
         for replicate, value in zip(curve.replicates, curve.scaled[:, 0], strict=True)
         if not math.isnan(value)
     }
-    floored = scale == "log" and any(value <= math.log(floor(metric)) for value in values.values())
+    floored = scale == "log" and any(value <= math.log(curve.floor) for value in values.values())
     missing = len(curve.replicates) - len(values)
     problem = ""
     if missing:
