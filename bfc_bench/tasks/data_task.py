@@ -355,7 +355,7 @@ def _checked(found: Contents, where: str) -> Contents:
         raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
     if found.shape and (len(found.shape) != 3 or np.prod(found.shape) != width):
         raise UsageError(f"{where}: shape must be (channels, height, width) of the {width} columns. Got {found.shape}.")
-    if not found.classes and np.ptp(points.y) == 0:
+    if not found.classes and np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
     return replace(found, points=points, test=test)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tarfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import UsageError, message
 from bfc_bench.tasks.base import Contents, Points
 from bfc_bench.tasks.data.images import ImageSet
 from bfc_bench.tasks.data.plain_pickle import loads
@@ -157,7 +158,7 @@ def _read(place: Path) -> dict[str, bytes]:
         with tarfile.open(place) as archive:
             files = {Path(item.name).name: archive.extractfile(item) for item in archive if item.isfile()}
             return {name: file.read() for name, file in files.items() if file}
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UsageError(f"{place} is truncated or damaged: {' '.join(message(error).split())}.") from None
     except OSError as error:
         raise UsageError(f"{place} cannot be read: {error.strerror or error}.") from None
-    except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise UsageError(f"{place} is truncated or damaged: {error}.") from None

@@ -11,7 +11,7 @@ from bfc_bench.errors import UsageError
 
 
 def are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
-    """Whether labels (N,) are classes: text and truth values always, numbers where ``classes`` says so.
+    """Whether labels (N,) are classes: text and truth values unless ``classes`` says no, numbers where it says yes.
 
     Raises ``UsageError`` for text that is not to be classes.
     """

@@ -41,10 +41,10 @@ def _bytes(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} is truncated or damaged: {error}.") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (EOFError, zlib.error) as error:
-        raise UsageError(f"{path} is truncated or damaged: {error}.") from None
 
 
 def read_images(images: Path, labels: Path) -> Part:

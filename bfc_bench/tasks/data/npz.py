@@ -64,11 +64,12 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file, none of them of objects, which are pickles. Raises ``UsageError`` that names the file."""
     name = ""
     try:
-        held = np.load(path, allow_pickle=False)
-        if isinstance(held, np.ndarray):
-            raise UsageError(f"{path} must be a .npz file with arrays x and y. Got one array, as np.save writes it.")
-        with held:
-            arrays = {}
+        with path.open("rb") as file:
+            held, arrays = np.load(file, allow_pickle=False), {}
+            if isinstance(held, np.ndarray):
+                raise UsageError(
+                    f"{path} must be a .npz file with arrays x and y. Got one array, as np.save writes it."
+                )
             for name in held.files:
                 arrays[name] = held[name]
             return arrays

@@ -57,11 +57,19 @@ def _latin1(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
+def _frombuffer(content: Any, dtype: object, shape: Any, order: str) -> _Array:
+    """An array as protocol 5 has it."""
+    array = _Array()
+    array.__setstate__((1, shape, dtype, order == "F", bytes(content)))
+    return array
+
+
 _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.numeric", "_frombuffer"): _frombuffer,
     ("_codecs", "encode"): _latin1,
 }
 

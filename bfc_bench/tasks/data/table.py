@@ -42,7 +42,7 @@ class Table(DataSet):
         frame = _read(Path(self.path), self.separator)
         columns = self.columns or [name for name in map(str, frame.columns) if name != self.target]
         if self.target in columns:
-            raise UsageError(f"columns must not have the target, {self.target!r}, among them.")
+            raise UsageError(f"{self.path}: columns must not have the target, {self.target!r}, among them.")
         x, y, order = self._part(frame, self.path, columns)
         target = f"{self.path}: column {self.target!r}"
         known: list[Any] = []
@@ -119,7 +119,7 @@ def labels(series: Any, name: str, place: Place, classes: bool | None) -> tuple[
         order = [str(item) for item in series.dtype.categories if item in present]
         return series.astype(str).to_numpy(dtype=str), order
     if pd.api.types.is_bool_dtype(series):
-        return series.to_numpy(dtype=bool), []
+        return series.to_numpy(dtype=float if classes is False else bool), []
     text = not pd.api.types.is_numeric_dtype(series)
     if text and classes is None and series.dtype.kind not in "Mm":
         parsed = pd.to_numeric(series.astype(object), errors="coerce").notna().to_numpy()
@@ -147,6 +147,11 @@ def _separator(path: Path, separator: str | None) -> str:
     return separator or ("\t" if path.suffix == ".tsv" else ",")
 
 
+def _exact(version: str) -> dict[str, str]:
+    """What makes pandas read numbers to the last digit, as it does of itself from 3.1 on."""
+    return {} if tuple(map(int, version.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+
+
 def _read(path: Path, separator: str | None) -> Any:
     """The table in a file, a pandas frame. Raises ``UsageError`` that names the file."""
     import pandas as pd
@@ -163,9 +168,8 @@ def _read(path: Path, separator: str | None) -> Any:
             sep=_separator(path, separator),
             index_col=False,
             low_memory=False,  # a column has one type
-            float_precision="round_trip",
             encoding="utf-8-sig",
-            on_bad_lines="error",
+            **_exact(pd.__version__),
         )
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
