@@ -18,8 +18,8 @@ from bfc_bench.errors import StoreError
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
-from bfc_bench.store.export import Records, parquet_bytes, rows_frame
-from bfc_bench.store.row import Row
+from bfc_bench.store.export import ParquetTable, Records, rows_frame
+from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path
@@ -182,26 +182,31 @@ class StoredSuite:
         """The same rows one by one, for those who need not have them all at once."""
         return self.store.each(self.name, self.version, every=every)
 
-    def columns(self, *, every: bool = False) -> Rows:
-        """The same as columns: what is computed from many rows is computed from these."""
-        return self.store.columns(self.name, self.version, every=every)
+    def columns(self, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
+        """The same as columns: what is computed from many rows is computed from these.
+
+        ``only`` those of a row are read that are needed, and what tells cells apart.
+        """
+        return self.store.columns(self.name, self.version, every=every, only=only)
 
     def frame(self, *, every: bool = False) -> pd.DataFrame:
         """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
-        return rows_frame(self.rows(every=every))
+        return rows_frame(self.each(every=every))
 
-    def curves(self, metric: str = "nmse", stage: str | None = None) -> Curves:
-        """Error against n, one curve per (task, d, label); the error rate for tasks that have no NMSE."""
+    def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
+        """Error against n, one curve per (task, d, label), of ``rows``, by default all current ones; the error rate for
+        tasks that have no NMSE.
+        """
         from bfc_bench.analysis.curves import by_task, curves, metric_of
 
-        groups = by_task(self.columns()).values()
+        groups = by_task(self.columns() if rows is None else rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
-    def thresholds(self, levels: Sequence[float] | None = None) -> Records[Reached]:
-        """N*(level) of each curve; the suite's levels by default."""
+    def thresholds(self, levels: Sequence[float] | None = None, rows: Rows | None = None) -> Records[Reached]:
+        """N*(level) of each curve of ``rows``, by default all current ones; the suite's levels by default."""
         from bfc_bench.analysis.thresholds import thresholds
 
-        return Records(thresholds(self.curves(), levels or self.levels))
+        return Records(thresholds(self.curves(rows=rows), levels or self.levels))
 
     def exponents(self, levels: Sequence[float] | None = None) -> Records[Scaling]:
         """How N*(level) grows with d, for each (task, label) measured at two d or more; by default at all levels."""
@@ -284,8 +289,9 @@ class StoredSuite:
 
         return Records(compare_labels(self.columns(), a, b, metric))
 
-    def report(self, directory: str | Path | None = None) -> Path:
-        """Write the report page with its figures and rows, by default into the store; the path of the page.
+    def report(self, directory: str | Path | None = None, *, png: bool = True) -> Path:
+        """Write the report page with its figures (SVG, and with ``png`` PNG too) and its rows, by default into the
+        store; the path of the page.
 
         Raises ``OutputError`` where it cannot be written; the page that was there before stays.
         """
@@ -293,9 +299,10 @@ class StoredSuite:
 
         directory = Path(directory or self.directory)
         key = self._key  # before the rows: those that come meanwhile make the page an old one
-        rows = self.columns()
+        table = ParquetTable()
+        rows = self.store.columns_and_each(self.name, self.version, table.add)
         make_folder(directory, private=directory == self.directory)
-        write_file(directory / "rows.parquet", parquet_bytes(rows))
+        write_file(directory / "rows.parquet", table.bytes())
         return write_report(
             directory,
             suite=self.definition,
@@ -306,6 +313,7 @@ class StoredSuite:
             verdicts=self._verdicts(rows),
             theories=self.theories,
             key=key,
+            png=png,
         )
 
     @property

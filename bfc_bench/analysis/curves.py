@@ -106,8 +106,25 @@ class Curve:
 
     @property
     def scale(self) -> Scale:
-        """How its values are averaged."""
+        """How its values are averaged, and crossings are found."""
         return scale_of(self.metric)
+
+    @property
+    def counted(self) -> bool:
+        """Whether its values are shares of the points of a data set: their mean is taken as it is."""
+        return self.metric == "error_rate" and math.isfinite(self.test_pool)
+
+    @property
+    def mean_in_words(self) -> str:
+        """What ``mean`` is."""
+        return "mean" if self.counted or self.scale == "linear" else "geometric mean"
+
+    @property
+    def interval_in_words(self) -> str:
+        """What ``intervals`` are."""
+        if not self.counted:
+            return "95 % t-interval"
+        return f"95 % interval, which counts the {self.test_points:,.0f} test points too"
 
     @cached_property
     def scaled(self) -> np.ndarray:
@@ -133,12 +150,27 @@ class Curve:
         return max(least, 0.5 / self.test_points) if self.metric == "error_rate" else least
 
     @cached_property
+    def noise(self) -> float:
+        """Scatter of the steps of its replicates, on the scale on which they are averaged, about the medians of the
+        steps, robustly; 0 below 3 replicates.
+        """
+        if len(self.scaled) < 3 or len(self.n) < 2:
+            return 0.0
+        steps = np.diff(self.scaled, axis=1)
+        known = ~np.isnan(steps)
+        if not known.any():
+            return 0.0
+        columns = (column[~np.isnan(column)] for column in steps.T)
+        middles = np.array([np.median(column) if column.size else 0.0 for column in columns])
+        return 1.4826 * float(np.median(np.abs(steps - middles)[known]))
+
+    @cached_property
     def intervals(self) -> tuple[Interval, ...]:
         """Mean over replicates with its t-interval, per n: geometric, or arithmetic on a linear scale.
 
         Error rates on data are averaged as they are, and their interval counts the test points too.
         """
-        if self.metric == "error_rate" and math.isfinite(self.test_pool):
+        if self.counted:
             return tuple(share_interval(column, self.test_points, self.test_pool) for column in self.values.T)
         found = (t_interval(column) for column in self.scaled.T)
         return tuple(found if self.scale == "linear" else (interval.exp() for interval in found))
@@ -185,7 +217,7 @@ class Curve:
                 worst=float(worst),
                 replicates=interval.count,
                 failed=int(failed),
-                skewed=is_skewed(column),
+                skewed=not self.counted and is_skewed(column),
             )
             for n, interval, median, worst, failed, column in zip(
                 self.n, self.intervals, self.median, self.worst, self.failures, self.scaled.T, strict=True

@@ -383,7 +383,7 @@ def report(experiments: int = 200) -> Iterator[str]:
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
-        "for exponents and curve fits, 20 times as many for means; shares are exact."
+        "for exponents and curve fits, 20 times as many for means, 5 times for error rates on data; shares are exact."
     )
     yield ""
     yield HEADER

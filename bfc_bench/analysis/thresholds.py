@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -162,38 +163,52 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
     linear = curve.scale == "linear"
     bound = level if linear else math.log(level)
-    rise = max(level * (RISE - 1) if linear else math.log(RISE), NOISE * _noise(curve.scaled))
+    rise = max(level * (RISE - 1) if linear else math.log(RISE), NOISE * curve.noise)
+    log_n = np.log(curve.n).tolist()
     steps = []
-    for replicate, error, traced in zip(curve.replicates, curve.scaled, curve.traced, strict=True):
-        measured = ~np.isnan(error)
-        if traced and measured.any():
-            steps.append((replicate, *_first_and_last(np.log(curve.n[measured]), error[measured], bound, rise)))
+    for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.traced, strict=True):
+        errors = [e for e in error if not math.isnan(e)]
+        if traced and errors:
+            sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
+            steps.append((replicate, *_first_and_last(sizes, errors, bound, rise)))
     unsure = any(step.unsure for _, first, last in steps for step in (first, last) if step)
     return [first.crossing(replicate, unsure, last) for replicate, first, last in steps]
 
 
-def _noise(values: np.ndarray) -> float:
-    """Scatter of the steps of R curves, (R, K), about their medians, robustly; 0 below 3 replicates."""
-    if len(values) < 3 or values.shape[1] < 2:
-        return 0.0
-    steps = np.diff(values, axis=1)
-    known = ~np.isnan(steps)
-    if not known.any():
-        return 0.0
-    columns = (column[~np.isnan(column)] for column in steps.T)
-    middles = np.array([np.median(column) if column.size else 0.0 for column in columns])
-    return 1.4826 * float(np.median(np.abs(steps - middles)[known]))
-
-
-def _first_and_last(log_n: np.ndarray, error: np.ndarray, level: float, rise: float) -> tuple[_Step, _Step | None]:
+def _first_and_last(
+    log_n: Sequence[float], error: Sequence[float], level: float, rise: float
+) -> tuple[_Step, _Step | None]:
     """The step down to the level; of a curve that is above it again by ``rise`` the first one and the last."""
-    lowest = np.minimum.accumulate(error)
-    back = (error > level) & (lowest <= level) & (error - lowest > rise)
-    if not back.any():
+    lowest = list(accumulate(error, min))
+    back = [k for k, e in enumerate(error) if e > level >= lowest[k] and e - lowest[k] > rise]
+    if not back:
         return _Step.of(log_n, error, level), None
-    turn = int(np.argmin(error[: int(np.argmax(back))]))
-    peak = len(error) - 1 - int(np.argmax(back[::-1]))
-    return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[peak:], error[peak:], level)
+    turn = error.index(lowest[back[0]])
+    return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[back[-1] :], error[back[-1] :], level)
+
+
+def _falling(values: Sequence[float]) -> list[float]:
+    """Isotonic regression: the non-increasing numbers nearest to ``values`` in squares, by pooling adjacent violators.
+
+    ``scipy.optimize.isotonic_regression`` with the same roundings, in less time than it takes to call it for a few.
+    """
+    left = list(values)  # from the last on: the regression is one of numbers that do not fall
+    blocks: list[tuple[float, int]] = []
+    while left:
+        mean, count = left.pop(), 1
+        if blocks and blocks[-1][0] >= mean:
+            below, members = blocks.pop()
+            total, count = members * below + mean, members + 1
+            mean = total / count
+            while left and mean >= left[-1]:
+                total, count = total + left.pop(), count + 1
+                mean = total / count
+            while blocks and blocks[-1][0] >= mean:
+                below, members = blocks.pop()
+                total, count = total + members * below, count + members
+                mean = total / count
+        blocks.append((mean, count))
+    return [mean for mean, count in reversed(blocks) for _ in range(count)]
 
 
 def threshold(curve: Curve, level: float) -> Threshold:
@@ -227,7 +242,7 @@ class _Step:
         return self.open > UNSURE * (self.end - self.start)
 
     @classmethod
-    def of(cls, log_n: np.ndarray, error: np.ndarray, level: float) -> _Step:
+    def of(cls, log_n: Sequence[float], error: Sequence[float], level: float) -> _Step:
         """Of errors on the scale on which they are averaged, as ``level`` is.
 
         Three lines meet the level in the step: its own chord, and those of the steps before and after, continued into
@@ -235,17 +250,14 @@ class _Step:
         step only, those of its neighbours meet it at the ends. Beyond the tested sizes it is taken to go on as on the
         other side.
         """
-        from scipy.optimize import isotonic_regression
-
-        falling = bool((error[1:] < error[:-1]).all())
-        fit = error if falling else isotonic_regression(error, increasing=False).x
+        fit = _falling(error)
         if fit[0] <= level:
             return cls(log_n[0], log_n[0], censored="left")
         if fit[-1] > level:
             return cls(log_n[-1], log_n[-1], censored="right")
-        after = int(np.argmax(fit <= level))
+        after = next(k for k, e in enumerate(fit) if e <= level)
         start, end = log_n[after - 1], log_n[after]
-        slopes = -np.diff(fit) / np.diff(log_n)
+        slopes = [(e - f) / (b - a) for a, b, e, f in zip(log_n, log_n[1:], fit, fit[1:], strict=False)]
         near = [slopes[k] for k in (after - 2, after) if 0 <= k < len(slopes)] or [slopes[after - 1]]
         before, later = near[0], near[-1]
         chord = start + (fit[after - 1] - level) / slopes[after - 1]

@@ -1,4 +1,4 @@
-"""``bfc-bench report``: one self-contained HTML file, and its figures as PNG and SVG."""
+"""``bfc-bench report``: one self-contained HTML file, and its figures as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", metavar="DIR", help="Folder to write; in the store by default.")
     ] = None,
+    png: Annotated[bool, typer.Option("--png/--no-png", help="Write the figures as PNG, too.")] = True,
 ) -> None:
     """Write the report of a suite from the rows in the store."""
     from bfc_bench.cli.summary import print_summary
@@ -28,6 +29,6 @@ def report(
 
     with open_store(store) as held:
         stored = held[suite]
-        page = stored.report(output)
+        page = stored.report(output, png=png)
         print_summary(stored, console(160))
     typer.echo(f"Report: {page}")

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
 FITTED_ROWS = 300
 """Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
-NUMBERS = ("nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds")
+NUMBERS = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed",
+    "error_rate": "error rate",
+    "train_nmse": "train",
+    "fit_cpu_seconds": "CPU s",
+}
+"""What is printed of a row, with its title; error rates where there are some."""
+READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data")
+"""What is read of a row, beside what tells its cell: what is printed, what N* is of, and what made it."""
 WIDEST = 60
 """Characters to which the columns of a longer table are filled."""
 
@@ -60,9 +69,11 @@ def results(
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     with open_store(store) as held:
         if format == "table" and output is None:
-            _print_table(held[suite].columns(every=every))
+            stored = held[suite]
+            rows = stored.columns(every=every, only=READ)
+            _print_table(rows)
             if not every:
-                _print_ill_behaved(held[suite])
+                _print_ill_behaved(stored, rows)
             return
         parts = writers.get(format, csv_parts)(held[suite].each(every=every))
         if output is None:
@@ -76,17 +87,17 @@ def _print_table(rows: Rows) -> None:
     from bfc_bench.store.origins import origin_remarks
 
     out = console()
-    header, lines = _lines(rows)
+    header, columns = _columns(rows)
     if len(rows) > FITTED_ROWS:
-        _print_columns(header, lines)
+        _print_columns(header, columns)
     else:
-        _print_fitted(header, lines(), out)
+        _print_fitted(header, zip(*columns(), strict=True), out)
     for remark in origin_remarks(rows):
         out.print(remark, markup=False, highlight=False, soft_wrap=True)
 
 
-def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]]:
-    """The head of the table, and what gives its lines anew each time: a million of them need not be held."""
+def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]]]]:
+    """The head of the table, and what gives its columns anew each time: a million lines need not be held."""
     from bfc_bench.store.origins import ORIGIN
     from bfc_bench.store.row import Origin
 
@@ -94,26 +105,31 @@ def _lines(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Sequence[str]]]
         yield from (rows.column(name) for name in ("task", "label"))
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
-        yield from (map(number, rows.number(name)) for name in NUMBERS)
+        yield from (numbers(rows.number(name).tolist()) for name in shown)
         yield rows.column_of("reason", lambda reason: reason.split("\n")[0])
         if several:
             yield map(origin, *map(rows.column, ORIGIN))
 
-    def number(value: float) -> str:
-        return "" if math.isnan(value) else f"{value:.3g}"
+    def numbers(values: Sequence[float]) -> Iterator[str]:
+        return ("" if math.isnan(value) else f"{value:.3g}" for value in values)
 
     def origin(*made: Any) -> str:
         return str(Origin(*made))
 
     several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
-    header = ["task", "label", "d", "n", "rep", "status", "NMSE", "trimmed", "train", "CPU s", "reason"]
-    return [*header, *["made by"] * several], lambda: zip(*texts(), strict=True)
+    shown = {
+        k: title
+        for k, title in NUMBERS.items()
+        if k != "error_rate" or any(not math.isnan(v) for v in rows.number(k).tolist())
+    }
+    header = ["task", "label", "d", "n", "rep", "status", *shown.values(), "reason"]
+    return [*header, *["made by"] * several], texts
 
 
-def _print_ill_behaved(stored: StoredSuite) -> None:
+def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
     from bfc_bench.report.tables import remark_on, sample_size
 
-    for found in stored.thresholds():
+    for found in stored.thresholds(rows=rows):
         if remark := remark_on(found.threshold):
             size = sample_size(found.threshold)[0]
             text = f"{found.task}, d = {found.d}, {found.label}: N*({found.level:g}) = {size}, {remark}"
@@ -130,10 +146,8 @@ def _print_fitted(header: Sequence[str], lines: Iterable[Sequence[str]], out: Co
     out.print(table)
 
 
-def _print_columns(header: Sequence[str], lines: Callable[[], Iterable[Sequence[str]]]) -> None:
-    widths = [len(name) for name in header]
-    for line in lines():
-        widths = list(map(max, widths, map(len, line)))
+def _print_columns(header: Sequence[str], columns: Callable[[], Iterable[Iterable[str]]]) -> None:
+    widths = [max(map(len, chain([name], column))) for name, column in zip(header, columns(), strict=True)]
     form = "".join(f" {{:{min(width, WIDEST)}}} " for width in widths).format
-    for line in chain([header], lines()):
-        print(form(*line).rstrip())
+    lines = chain([header], zip(*columns(), strict=True))
+    sys.stdout.writelines(form(*line).rstrip() + "\n" for line in lines)

@@ -19,6 +19,7 @@ class Picture:
     title: str
     svg: Markup
     stem: str
+    png: bool = False
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,20 @@ class Gallery:
     """Writes figures into ``directory/figures``, each under a name of its own."""
 
     directory: Path
+    png: bool = True
+    """Whether each is written as PNG, too."""
     _taken: set[str] = field(default_factory=set)
 
     def add(self, figure: Figure, title: str, stem: str) -> Picture:
-        """Write ``stem.png`` and ``stem.svg`` (characters unfit for a file name replaced) and give the drawing."""
+        """Write the figure as ``stem``, characters unfit for a file name replaced, and give the drawing."""
         plain = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
         count = 1
         while stem.lower() in self._taken:
             count += 1
             stem = f"{plain}-{count}"
         self._taken.add(stem.lower())
-        _, svg = save(figure, self.directory / "figures", stem)
-        return Picture(title, inline_svg(svg.read_text(encoding="utf-8"), f"f{len(self._taken)}", title), stem)
+        svg = save(figure, self.directory / "figures", stem, png=self.png).read_text(encoding="utf-8")
+        return Picture(title, inline_svg(svg, f"f{len(self._taken)}", title), stem, self.png)
 
 
 def inline_svg(text: str, prefix: str, title: str) -> Markup:

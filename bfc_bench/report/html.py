@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, with its figures beside it as PNG and SVG."""
+"""The report: one HTML file that needs nothing else, with its figures beside it as SVG, and as PNG on request."""
 
 from __future__ import annotations
 
@@ -60,8 +60,11 @@ def write_report(
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
     key: str = "",
+    png: bool = True,
 ) -> Path:
-    """Write ``report.html``, ``figures/*.png`` and ``figures/*.svg`` into ``directory``; returns the path of the page.
+    """Write ``report.html``, ``figures/*.svg`` and, where ``png`` is asked for, ``figures/*.png`` into ``directory``.
+
+    Returns the path of the page.
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
@@ -70,7 +73,7 @@ def write_report(
     newer than its figures. Raises ``OutputError``.
     """
     make_folder(directory)
-    gallery = Gallery(directory)
+    gallery = Gallery(directory, png)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     styles = assign([*(label for label in _labels(suite) if label in measured), *measured])
@@ -96,6 +99,7 @@ def write_report(
     ]
     page = _template().render(
         key=key,
+        png=png,
         suite=suite,
         setup=flat(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}

@@ -62,8 +62,8 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
         panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
-    mean = "mean" if linear else "geometric mean"
-    notes = [f"Line: {mean} of the replicates. {_bands(len(curve.replicates) for curve in curves)}"]
+    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
+    notes = [f"Line: {mean} of the replicates. {_bands(curves)}"]
     if failing := [len(curve.replicates) for curve in curves if curve.failures.any()]:
         bar = "; bar: from median to worst of the others" * (min(failing) <= MANY)
         notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
@@ -76,13 +76,14 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     return figure
 
 
-def _bands(replicates: Iterable[int]) -> str:
-    """What bands and dots are, for curves of so many replicates each."""
-    counts = {count > MANY for count in replicates}
+def _bands(curves: Sequence[Curve]) -> str:
+    """What bands and dots are."""
+    counts = {len(curve.replicates) > MANY for curve in curves}
+    band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
     if True not in counts:
-        return "Band: its 95 % t-interval. Dots: replicates."
+        return f"Band: its {band}. Dots: replicates."
     dots = " Dots: replicates, where there are no more than that." * (False in counts)
-    return f"Inner band: its 95 % t-interval. Outer band: {most('replicates')}.{dots}"
+    return f"Inner band: its {band}. Outer band: {most('replicates')}.{dots}"
 
 
 def most(what: str) -> str:

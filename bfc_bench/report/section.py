@@ -179,14 +179,14 @@ def _errors(task: _Task) -> Iterable[Table]:
     errors = [point for curve in task.found for point in curve.points]
     robust = {(p.d, p.label, p.n): number(p.mean) for curve in task.trimmed for p in curve.points}
     most = max((p.replicates for p in errors), default=0)
-    mean = "Mean" if any(curve.scale == "linear" for curve in task.found) else "Geometric mean"
+    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in task.found)) or "geometric mean"
+    interval = " or ".join(dict.fromkeys(curve.interval_in_words for curve in task.found)) or "95 % t-interval"
     note = (
-        f"{mean} of {most} replicates, unless R says otherwise, with its 95 % t-interval; it hides failures that are "
+        f"{mean.capitalize()} of {most} replicates, unless R says otherwise, with its {interval}; it hides failures "
+        "that are rare, so the worst replicate stands beside it."
     )
-    note += (
-        "rare, so the worst replicate stands beside it. Of skewed values, which fewer than 5 cannot show, it covers "
-    )
-    note += "88 to 90 %."
+    if not all(curve.counted for curve in task.found):
+        note += " Of skewed values, which fewer than 5 cannot show, it covers 88 to 90 %."
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
 

@@ -1,4 +1,4 @@
-"""The look of every figure: one style per label, log axes with round ticks, PNG and SVG files.
+"""The look of every figure: one style per label, log axes with round ticks, SVG and PNG files.
 
 Figures are made with matplotlib's ``Figure`` alone: no pyplot, no window, no setting that outlives a call.
 """
@@ -209,7 +209,7 @@ def tick_text(value: float, plain: bool = True) -> str:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Solve the layout once, for text as the PNG has it; with an engine left each file would be drawn twice."""
+    """Solve the layout once, for text as a PNG has it; with an engine left each file would be drawn twice."""
     engine, dpi = figure.get_layout_engine(), figure.dpi
     if engine is not None:
         figure.dpi = DPI
@@ -218,16 +218,23 @@ def _lay_out(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-def save(figure: Figure, directory: Path, stem: str) -> tuple[Path, Path]:
-    """Write ``stem.png`` at 150 dots per inch and ``stem.svg`` with text as text; equal figures give equal files."""
+def save(figure: Figure, directory: Path, stem: str, *, png: bool = True) -> Path:
+    """Write ``stem.svg`` with text as text, and where ``png`` is asked for ``stem.png`` at 150 dots per inch; the path
+    of the first. Equal figures give equal files, and a PNG of an earlier figure does not stay beside a newer SVG.
+    """
     make_folder(directory)
-    png, svg = BytesIO(), BytesIO()
     _lay_out(figure)
-    options: dict[str, Any] = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # fast, 5 % larger
-    figure.savefig(png, format="png", dpi=DPI, facecolor="white", **options)
+    if png:
+        options: dict[str, Any] = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # 5 % larger
+        _write(figure, directory / f"{stem}.png", dpi=DPI, **options)
+    else:
+        (directory / f"{stem}.png").unlink(missing_ok=True)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem}):
-        figure.savefig(svg, format="svg", facecolor="white", metadata={"Date": None})
-    paths = directory / f"{stem}.png", directory / f"{stem}.svg"
-    for path, drawn in zip(paths, (png, svg), strict=True):
-        write_file(path, drawn.getvalue())
-    return paths
+        return _write(figure, directory / f"{stem}.svg", metadata={"Date": None})
+
+
+def _write(figure: Figure, path: Path, **options: Any) -> Path:
+    drawn = BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], facecolor="white", **options)
+    write_file(path, drawn.getvalue())
+    return path

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import marshal
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
-from itertools import islice
+from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -44,10 +45,23 @@ class Records(list[R]):
 
 
 def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """One line per row. What is nested has a column of its own per entry, ``feature_errors.S2`` for example."""
+    """One line per row. What is nested has a column of its own per entry, ``feature_errors.S2`` for example.
+
+    Values are kept by column while rows pass: a million of them need not be there at once.
+    """
     import pandas as pd
 
-    return pd.DataFrame([_spread(row.as_dict()) for row in rows])
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for row in rows:
+        for name, value in _spread(row.as_dict()).items():
+            column = columns.setdefault(name, [])
+            column.extend([math.nan] * (count - len(column)))
+            column.append(value)
+        count += 1
+    for column in columns.values():
+        column.extend([math.nan] * (count - len(column)))
+    return pd.DataFrame(columns)
 
 
 def _spread(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -84,27 +98,69 @@ def csv_parts(rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def parquet_bytes(rows: Iterable[Row]) -> memoryview:
+    """The ``ParquetTable`` of rows."""
+    table = ParquetTable()
+    for row in rows:
+        table.add(row.as_dict())
+    return table.bytes()
+
+
+class ParquetTable:
     """A parquet file with one line per row; nested columns hold JSON texts, and numbers that are missing are null.
 
-    Rows are taken ``ROWS_PER_GROUP`` at a time: a million of them need not be there at once.
+    Rows are written ``ROWS_PER_GROUP`` at a time: a million of them need not be there at once.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
 
-    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-    named = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
-    schema = pa.schema([(name, kinds.get(kind, pa.string())) for name, kind in named.items()])
-    buffer, left = io.BytesIO(), iter(rows)
-    with parquet.ParquetWriter(buffer, schema) as writer:
-        while group := list(map(_as_texts, islice(left, ROWS_PER_GROUP))):
-            columns = map(pa.array, zip(*group, strict=True), schema.types)
-            writer.write_table(pa.table(list(columns), schema=schema))
-    return buffer.getbuffer()
+    def __init__(self) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+        named = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
+        self._schema = pa.schema([(name, kinds.get(kind, pa.string())) for name, kind in named.items()])
+        self._buffer = io.BytesIO()
+        self._writer = parquet.ParquetWriter(self._buffer, self._schema)
+        self._group: list[list[Any]] = []
+        self._options: dict[bytes, str] = {}
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """One more line: the columns of a row, those that it lacks with their defaults."""
+        key = marshal.dumps(values["options"], 2)
+        if key not in self._options:  # few are distinct
+            self._options[key] = _as_text(values["options"])
+        line = {**_DEFAULTS, **values, "options": self._options[key]}
+        self._group.append([_as_text(line[name]) for name in COLUMNS])
+        if len(self._group) == ROWS_PER_GROUP:
+            self._write()
+
+    def bytes(self) -> memoryview:
+        """The file; nothing can be added then."""
+        self._write()
+        self._writer.close()
+        return self._buffer.getbuffer()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+
+        if self._group:
+            columns = map(pa.array, zip(*self._group, strict=True), self._schema.types)
+            self._writer.write_table(pa.table(list(columns), schema=self._schema))
+            self._group = []
 
 
 def _as_texts(row: Row) -> list[Any]:
-    """A row's values in the order of ``COLUMNS``, nested ones as JSON texts, for formats of plain columns."""
-    return [(json.dumps(v) if v else "{}") if isinstance(v, dict) else v for v in _VALUES(row)]
+    """A row's values in the order of ``COLUMNS``, for formats of plain columns."""
+    return [_as_text(value) for value in _VALUES(row)]
+
+
+def _as_text(value: Any) -> Any:
+    """What is nested as a JSON text."""
+    return (json.dumps(value) if value else "{}") if isinstance(value, dict) else value
 
 
 _VALUES = attrgetter(*COLUMNS)
+_DEFAULTS: Mapping[str, Any] = {
+    f.name: {} if f.default_factory is not MISSING else f.default
+    for f in fields(Row)
+    if f.default is not MISSING or f.default_factory is not MISSING
+}

@@ -150,8 +150,8 @@ def is_known(values: Any) -> bool:
         isinstance(values, dict)
         and values.get("status") in _STATUSES
         and isinstance(values.get("reason", ""), str)
-        and all(type(values.get(name)) is int for name in ("d", "n", "replicate"))
-        and all(type(values.get(name)) is str for name in ("cell", "task", "label", "learner"))
+        and all(type(values.get(name)) is int for name in _INTEGERS)
+        and all(type(values.get(name)) is str for name in _TEXTS)
     )
 
 
@@ -177,5 +177,8 @@ def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
 _STATUSES = frozenset(get_args(Status))
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
 _KNOWN = frozenset(COLUMNS)
+_INTEGERS, _TEXTS = ("d", "n", "replicate"), ("cell", "task", "label", "learner")
+TAKEN_FOR_GRANTED = ("status", "reason", *_INTEGERS, *_TEXTS)
+"""Columns by which ``is_known`` tells a row."""
 _SAID = frozenset({"reason", "stages", "chosen"})
 """Columns with texts of learners."""

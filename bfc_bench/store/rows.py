@@ -60,16 +60,16 @@ class Builder:
         self.distinct = {name: _Distinct() for name in (*_TEXTS, *_CHOSEN)}
         self.layouts: dict[tuple[str | int, ...], _Layout] = {}
         self.kind, self.layout, self.line = array("i"), array("i"), array("q")
-        self._kinds: dict[tuple[Any, ...], int] = {}
+        self._kinds: dict[bytes, int] = {}
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Take what ``Row.as_dict`` or ``row.present`` gives."""
         chosen = values.get("chosen") or {}
-        texts = [values.get(name, _DEFAULTS.get(name)) for name in _TEXTS] + [chosen.get(name) for name in _CHOSEN]
-        kind = tuple([marshal.dumps(text, 2) if isinstance(text, dict | list) else text for text in texts])
+        kind = marshal.dumps([*map(values.get, _TEXTS), *map(chosen.get, _CHOSEN)], 2)
         code = self._kinds.get(kind)
         if code is None:
             code = self._kinds[kind] = len(self._kinds)
+            texts = [values.get(name, _DEFAULTS.get(name)) for name in _TEXTS] + [chosen.get(name) for name in _CHOSEN]
             for column, text in zip(self.distinct.values(), texts, strict=True):
                 column.add(text)
         self.kind.append(code)

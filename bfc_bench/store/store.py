@@ -13,7 +13,7 @@ import time
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from pydantic_core import from_json, to_json
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
-from bfc_bench.store.row import Origin, Row, is_known, present
+from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row, is_known, present
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
 
@@ -68,6 +68,10 @@ _CURRENT = (
 )
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point the one that was committed later comes last, whatever the clock said."""
+
+_TEXTS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+READ_TOGETHER = 1000
+"""Rows that one such question is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,33 +281,64 @@ class Store:
 
     def each(self, suite: str, version: int, *, every: bool = False) -> Iterator[Row]:
         """The same rows one by one, all of the moment at which the first was asked for."""
-        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         unreadable = 0
         with self._snapshot():
-            for (rowid,) in self._read(query, (suite, version)):
-                if (values := self._find(rowid)) is None:
+            for _, text in self._texts(suite, version, every=every):
+                if (values := _values(text)) is None:
                     unreadable += 1
                 else:
                     yield Row(**values)
         self._warn(unreadable, suite, version)
 
-    def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
+    def columns(self, suite: str, version: int, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
         """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
 
-        What was read last is given again while nobody has written.
+        Where these columns ``only`` are needed, beside those that tell cells apart, SQLite takes them out of the rows'
+        texts in half the time of reading all; ``chosen.data`` is one key of a column. What was read last is given again
+        while nobody has written.
         """
-        asked = (suite, version, every, self._state())
+        asked = (suite, version, every, tuple(only), self._state())
         if self._columns is None or self._columns[0] != asked:
             self._columns = None
-            self._columns = asked, self._as_columns(suite, version, every)
+            self._columns = asked, self._as_columns(suite, version, every, only)
         return self._columns[1]
 
-    def _as_columns(self, suite: str, version: int, every: bool) -> Rows:
+    def columns_and_each(self, suite: str, version: int, take: Callable[[Mapping[str, Any]], None]) -> Rows:
+        """``columns``, read anew, with ``take`` called with the columns of each row, in the order of the grid."""
         taken, rowids = Builder(), array("q")
-        query = f"SELECT rowid, row FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        self._columns = None
+        state, unreadable = self._state(), 0
+        with self._snapshot():
+            for rowid, text in self._texts(suite, version):
+                if (values := _values(text)) is None:
+                    unreadable += 1
+                    continue
+                taken.add(values)
+                rowids.append(rowid)
+                take(values)
+        self._warn(unreadable, suite, version)
+        rows = taken.rows(lambda i: self._row(rowids[i]))
+        self._columns = (suite, version, False, COLUMNS, state), rows
+        return rows
+
+    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str]]:
+        """Rows as they are stored, with their rowids, in the order of the grid; inside a snapshot.
+
+        Only rowids are sorted, and ``READ_TOGETHER`` texts are there at once.
+        """
+        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
+        found = array("q", (rowid for (rowid,) in self._stream(query, (suite, version))))
+        for first in range(0, len(found), READ_TOGETHER):
+            yield from self._stream(_TEXTS_OF, (json.dumps(found[first : first + READ_TOGETHER].tolist()),))
+
+    def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
+        taken, rowids = Builder(), array("q")
+        names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*TAKEN_FOR_GRANTED, *only]))
+        what = "row" if names == COLUMNS else _members(names)
+        query = f"SELECT rowid, {what} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         unreadable = 0
         for rowid, text in self._stream(query, (suite, version)):
-            if (values := _values(text)) is None:
+            if (values := _values(text) if names == COLUMNS else _some(text, names)) is None:
                 unreadable += 1
                 continue
             taken.add(values)
@@ -343,11 +378,9 @@ class Store:
 
     def digest(self, suite: str, version: int) -> str:
         """A hash of the current rows of a suite, without reading what they say."""
-        query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{_CURRENT}{_ORDER}"
         found = hashlib.blake2b(digest_size=8)
         with self._snapshot():
-            for i, (rowid,) in enumerate(self._read(query, (suite, version))):
-                ((text,),) = self._read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
+            for i, (_, text) in enumerate(self._texts(suite, version)):
                 found.update(f"{chr(10) * (i > 0)}{text}".encode())
         return found.hexdigest()
 
@@ -418,6 +451,28 @@ def _values(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return present(values, clean=_clean(text)) if is_known(values) else None
+
+
+def _members(names: Sequence[str]) -> str:
+    """SQL for these columns of a row as a JSON list; for an empty text where it is no row, as a reason that is null
+    says, which in the list could as well be missing.
+    """
+    places = ", ".join(f"'$.{name}'" for name in names)
+    is_row = "json_valid(row) AND json_type(row, '$.reason') IS NOT 'null'"
+    return f"CASE WHEN {is_row} THEN json_extract(row, {places}) ELSE '' END"
+
+
+def _some(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The same of what ``_members`` gave, without what the row lacks."""
+    try:
+        values = {name: value for name, value in zip(names, from_json(text), strict=True) if value is not None}
+    except ValueError:
+        return None
+    for column, _, key in (name.partition(".") for name in names if "." in name and name in values):
+        values.setdefault(column, {})[key] = values.pop(f"{column}.{key}")
+    if not is_known(values):
+        return None
+    return values if _clean(text) else present(values)
 
 
 @contextmanager

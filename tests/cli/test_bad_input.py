@@ -1,8 +1,11 @@
 """Bad input: exit code 2, one message with file, key, range and nearest valid name, and nothing written."""
 
+import sys
 import warnings
 
 import pytest
+
+from bfc_bench.cli import WINDOWS, main
 
 BROKEN = {
     # change to the suite, or the whole command line -> what the message must say
@@ -127,3 +130,12 @@ def test_results_of_a_store_without_the_suite_say_what_to_do(capsys, tmp_path):
 
     assert run(["results", "smoke", "--store", str(tmp_path)]) == 2
     assert "There is no store" in capsys.readouterr().err
+
+
+def test_windows_is_told_in_one_line_where_it_can_run(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"bfc-bench: {WINDOWS}\n"
+    assert "Windows Subsystem for Linux" in WINDOWS

@@ -158,7 +158,7 @@ def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them(tmp_pa
     def drawing(replicates):
         cells = [row(n=n, replicate=r, nmse=errors[r, k]) for r in range(replicates) for k, n in enumerate(DIMS)]
         figure = plots.learning_curves(curves(cells))
-        return figure, len(save(figure, tmp_path, f"curves-{replicates}")[1].read_bytes())
+        return figure, len(save(figure, tmp_path, f"curves-{replicates}").read_bytes())
 
     few, _ = drawing(plots.MANY)
     assert any(len(line.get_xdata()) == 3 * plots.MANY for line in few.axes[0].get_lines())
@@ -192,15 +192,23 @@ def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
 
 @pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against_d, plots.feature_errors])
 def test_nothing_to_draw_is_an_empty_figure(draw, tmp_path):
-    png, svg = save(draw([]), tmp_path, "empty")
+    svg = save(draw([]), tmp_path, "empty")
+    png = tmp_path / "empty.png"
     assert png.stat().st_size > 0
     assert svg.stat().st_size > 0
 
 
+def test_a_png_of_an_earlier_figure_does_not_stay_beside_a_newer_svg(tmp_path):
+    save(plots.learning_curves([]), tmp_path, "drawn")
+    assert (tmp_path / "drawn.png").exists()
+    save(plots.learning_curves([]), tmp_path, "drawn", png=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["drawn.svg"]
+
+
 def test_saving_keeps_text_as_text_and_is_repeatable(found, tmp_path):
     few = [curve for curve in found if curve.d == 10]
-    _, first = save(plots.learning_curves(few, "a title"), tmp_path / "a", "curves")
-    _, second = save(plots.learning_curves(few, "a title"), tmp_path / "b", "curves")
+    first = save(plots.learning_curves(few, "a title"), tmp_path / "a", "curves")
+    second = save(plots.learning_curves(few, "a title"), tmp_path / "b", "curves")
     assert first.read_bytes() == second.read_bytes()
     assert ">a title</text>" in first.read_text(encoding="utf-8")
 
