@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from bfc_bench.plugins import load_plugins
     from bfc_bench.store.row import Row
     from bfc_bench.stored_suite import StoredSuite, open_store
-    from bfc_bench.tasks.base import DataSet, Inputs, Labels, Law, Rule, Target, Teacher
+    from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
+    from bfc_bench.tasks.base import Contents, DataSet, Inputs, Labels, Law, Points, Rule, Target, Teacher
     from bfc_bench.tasks.metrics import Metric, Truth
 
 _HOMES = {
@@ -53,7 +54,11 @@ _HOMES = {
     "bfc_bench.plugins": ("load_plugins",),
     "bfc_bench.store.row": ("Row",),
     "bfc_bench.stored_suite": ("StoredSuite", "open_store"),
-    "bfc_bench.tasks.base": ("DataSet", "Inputs", "Labels", "Law", "Rule", "Target", "Teacher"),
+    "bfc_bench.suite.model": ("LearnerEntry", "Suite", "TaskEntry"),
+    "bfc_bench.tasks.base": (
+        *("Contents", "DataSet", "Inputs", "Labels", "Law"),
+        *("Points", "Rule", "Target", "Teacher"),
+    ),
     "bfc_bench.tasks.metrics": ("Metric", "Truth"),
 }
 
@@ -62,6 +67,7 @@ __all__ = [
     "BenchError",
     "Capabilities",
     "Claim",
+    "Contents",
     "Context",
     "Cost",
     "Data",
@@ -75,17 +81,21 @@ __all__ = [
     "Labels",
     "Law",
     "Learner",
+    "LearnerEntry",
     "Metric",
     "Outline",
     "PluginError",
     "PointClaim",
+    "Points",
     "Pool",
     "Predictor",
     "Row",
     "Rule",
     "StoreError",
     "StoredSuite",
+    "Suite",
     "Target",
+    "TaskEntry",
     "TaskFacts",
     "Teacher",
     "Theory",

@@ -232,7 +232,7 @@ class _Deciding:
         limit = self.grid.entries[beyond.label].max_n
         if beyond.size > limit:
             return f"n = {beyond.size} is beyond its max_n"
-        if problem := self.grid.tasks[beyond.task].check_size(beyond.size):
+        if problem := self.grid.tasks[beyond.task].check_size(beyond.size, self.grid.suite.test_size):
             return problem
         at_end = rows.where(task=beyond.task, label=beyond.label, d=beyond.d, n=beyond.end)
         if not at_end.ok.all():

@@ -16,7 +16,7 @@ import pluggy
 
 from bfc_bench import builtin, hookspecs
 from bfc_bench.analysis.claims.base import Claim
-from bfc_bench.errors import BenchError, PluginError, UsageError, suggest, words
+from bfc_bench.errors import BenchError, PluginError, suggest, words
 from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
 from bfc_bench.markers import PROJECT
@@ -75,13 +75,7 @@ class Plugins:
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
-        scheme, _, path = name.partition(":")
-        if name in self.learners or not path:
-            return self.learners.get(name, where)
-        try:
-            return self.learners.get(scheme).variant(path)
-        except UsageError as error:
-            raise UsageError(f"{where}: {error}" if where else str(error)) from None
+        return self.learners.find(name, where)
 
     def registers(self, plugin: object) -> bool:
         """Whether a plugin object takes part in a hook that registers something."""

@@ -71,6 +71,17 @@ class Registry(Generic[T]):
             raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}{missing}")
         return self._entries[name][0]
 
+    def find(self, name: str, where: str = "") -> T:
+        """The value called ``name``; ``scheme:path`` is what ``variant(path)`` of the value called ``scheme`` gives."""
+        scheme, _, path = name.partition(":")
+        if name in self._entries or not path:
+            return self.get(name, where)
+        try:
+            found: T = self.get(scheme).variant(path)  # type: ignore[attr-defined]
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}" if where else str(error)) from None
+        return found
+
     def origin(self, name: str) -> str:
         """The plugin that registered ``name``."""
         return self._entries[name][1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 
 from bfc_bench.errors import UsageError
 from bfc_bench.store import DEFAULT_STORE, Redo
+from bfc_bench.tasks import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +37,27 @@ TaskOption: TypeAlias = Annotated[
 ]
 DeviceOption: TypeAlias = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where learners compute.")
+]
+
+
+def _look_in(folder: Path | None) -> Path | None:
+    """Tell this process and its workers where data sets lie."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise UsageError(f"--data {folder}: there is no such folder.")
+        os.environ[DATA_VARIABLE] = str(folder.resolve())
+    return folder
+
+
+DataOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        envvar=DATA_VARIABLE,
+        callback=_look_in,
+        help="Where public data sets lie, before others.",
+    ),
 ]
 UriOption: TypeAlias = Annotated[
     str | None,

@@ -13,6 +13,7 @@ import typer
 
 from bfc_bench.cli.options import (
     STORE,
+    DataOption,
     DeviceOption,
     LearnerOption,
     RedoOption,
@@ -44,6 +45,7 @@ def plan(
     set_: SetOption = None,
     device: DeviceOption = "auto",
     store: StoreOption = STORE,
+    data: DataOption = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers.")] = None,
     redo: RedoOption = None,
     retry_failed: RetryOption = False,

@@ -11,6 +11,7 @@ import typer
 
 from bfc_bench.cli.options import (
     STORE,
+    DataOption,
     DeviceOption,
     LearnerOption,
     RedoOption,
@@ -50,6 +51,7 @@ def run(
         int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")
     ] = None,
     store: StoreOption = STORE,
+    data: DataOption = None,
     redo: RedoOption = None,
     retry_failed: RetryOption = False,
     until_decided: Annotated[

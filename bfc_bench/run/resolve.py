@@ -103,7 +103,9 @@ def resolve(
     suite = suite.model_copy(update={"learner": [*suite.learner, *guests]})
     wanted = _select("task", tasks, [(task.name,) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
-    built = {entry.name: _task(entry, plugins, f"{where}: task {entry.name!r}") for entry in suite.task}
+    built = {
+        entry.name: _task(entry, suite.test_size, plugins, f"{where}: task {entry.name!r}") for entry in suite.task
+    }
     suite = suite.model_copy(update={"task": [_with_d(entry, built[entry.name]) for entry in suite.task]})
     for task in built.values():
         if task.teacher and (problem := task.check_teacher(built[task.teacher])):
@@ -137,7 +139,7 @@ def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[str, ...]]) 
     return [entry[0] for entry in names if set(entry) & set(wanted)]
 
 
-def _task(entry: TaskEntry, plugins: Plugins, where: str) -> Task:
+def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Task:
     task = build_task(
         entry.name,
         inputs=entry.inputs,
@@ -154,7 +156,7 @@ def _task(entry: TaskEntry, plugins: Plugins, where: str) -> Task:
         if problem := task.check(d):
             raise UsageError(f"{where}: d = {d}: {problem}")
     for n in entry.n:
-        if problem := task.check_size(n):
+        if problem := task.check_size(n, test_size):
             raise UsageError(f"{where}: n = {n}: {problem}.")
     return task
 

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from bfc_bench.config import Settings, read_toml
-from bfc_bench.errors import suggest
+from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.changes import apply
+from bfc_bench.tasks.base import DataSet
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=80)]
 Size = Annotated[int, Field(strict=True, ge=1)]
@@ -46,6 +47,46 @@ class TaskEntry(Settings):
     d: list[Size] = []
     """Input dimensions; those of data are known."""
     n: Sizes
+
+    @classmethod
+    def from_arrays(
+        cls,
+        name: str,
+        x: Any,
+        y: Any,
+        *,
+        n: Iterable[int],
+        x_test: Any = None,
+        y_test: Any = None,
+        classes: bool | None = None,
+        labels: Mapping[str, Any] | None = None,
+        test_size: int | None = None,
+        unlabeled: int = 0,
+        folder: str | Path | None = None,
+        **options: Any,
+    ) -> TaskEntry:
+        """A task on arrays, or on a pandas frame x (N, d) and its target y (N,).
+
+        Images are x (N, height, width) or (N, channels, height, width). Text, truth values and categories in y
+        are classes, numbers where ``classes`` says so. Further options are those of the kind ``npz``:
+        ``standardize``, ``stratify``, ``divisor``. Workers read the arrays from a file in ``folder``, by default in the
+        cache, whose name is a digest of what it holds. Raises ``UsageError`` for what cannot be learned from.
+        """
+        from bfc_bench.tasks.data.arrays import save_arrays
+
+        try:
+            path = save_arrays(x, y, x_test, y_test, classes=classes, folder=None if folder is None else Path(folder))
+        except UsageError as error:
+            raise UsageError(f"task {name!r}: {error}") from None
+        values = {
+            "name": name,
+            "data": {"kind": "npz", "path": str(path), **options},
+            "labels": dict(labels or {"kind": "clean"}),
+            "test_size": test_size,
+            "unlabeled": unlabeled,
+            "n": [int(size) for size in n],
+        }
+        return cls.parse(values, f"task {name!r}")
 
     @model_validator(mode="after")
     def _parts(self) -> TaskEntry:
@@ -176,9 +217,8 @@ def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
 
 
 def _placed(task: TaskEntry, folder: Path) -> TaskEntry:
-    """The task with the path of its data, which is relative to the suite's file, as an absolute one."""
-    path = (task.data or {}).get("path")
-    if not isinstance(path, str):
-        return task
-    placed = str((folder / Path(path).expanduser()).resolve())
-    return task.model_copy(update={"data": {**(task.data or {}), "path": placed}})
+    """The task with the paths of its data, which are relative to the suite's file, as absolute ones."""
+    data = task.data or {}
+    paths = {key: value for key, value in data.items() if DataSet.is_path(key) and isinstance(value, str) and value}
+    placed = {key: str((folder / Path(value).expanduser()).resolve()) for key, value in paths.items()}
+    return task.model_copy(update={"data": {**data, **placed}}) if placed else task

@@ -286,8 +286,8 @@ class Contents:
 class DataSet(Settings, ABC):
     """Points and labels that exist already. Its annotated fields are its options in a suite.
 
-    An option called ``path`` names a file, relative to the folder of the suite's file; it does not tell cells apart,
-    which the contents do.
+    An option called ``path``, or something that ends in ``_path``, names a file, relative to the folder of the suite's
+    file; it does not tell cells apart, which the contents do.
     """
 
     kind: ClassVar[str]
@@ -301,6 +301,20 @@ class DataSet(Settings, ABC):
     def load(self) -> Contents:
         """All points, the same at every call. Raises ``UsageError`` that names the file and says what is wrong."""
 
+    @classmethod
+    def variant(cls, path: str) -> type[DataSet]:
+        """The data set that the kind ``<this kind>:<path>`` stands for. Raises ``UsageError``: none here."""
+        raise UsageError(f"data set {cls.kind!r} has no variants; write {cls.kind!r} without ':{path}'.")
+
+    def missing(self) -> str | None:
+        """What to type before ``load`` finds what it needs, or None where it is there."""
+        return None
+
     def get(self) -> str:
         """Fetch what ``load`` needs, and say where it lies. Raises ``UsageError`` for what cannot be fetched."""
         raise UsageError(f"data set {self.kind!r} is not one that can be fetched; it reads what is there.")
+
+    @staticmethod
+    def is_path(option: str) -> bool:
+        """Whether an option names a file."""
+        return option == "path" or option.endswith("_path")

@@ -47,7 +47,7 @@ def build_task(
     """
     labelling = _build(labels, kinds.labels, f"{where}: labels")
     if data is not None:
-        read = _build(data, kinds.data, f"{where}: data")
+        read = build_data(data, kinds.data, f"{where}: data")
         return DataTask(name, read, labelling, unlabeled, teacher, test_size, digest)
     law = _build(inputs or {}, kinds.inputs, f"{where}: inputs")
     return TeacherTask(
@@ -55,9 +55,14 @@ def build_task(
     )
 
 
+def build_data(table: Mapping[str, Any], known: Registry[type[DataSet]], where: str) -> DataSet:
+    """A data set from ``{"kind": "digits"}`` with options. Raises ``UsageError`` that starts with ``where``."""
+    return _build(table, known, where)
+
+
 def _build(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:
     options = dict(table)
     kind = options.pop("kind", None)
     if not isinstance(kind, str):
         raise UsageError(f"{where}: kind must be the name of one of: {', '.join(known)}. Got {kind!r}.")
-    return known.get(kind, where).parse(options, f"{where} ({kind})")
+    return known.find(kind, where).parse(options, f"{where} ({kind})")

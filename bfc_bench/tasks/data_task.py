@@ -6,12 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from bfc_bench.config import canonical_json
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import UsageError, words
 from bfc_bench.learner import LabelKind, Outline, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Contents, DataSet, Float, Labels, Points, Rule
@@ -47,15 +48,14 @@ class DataTask(Task):
     @property
     def where(self) -> str:
         """The task and its data, for messages."""
-        path = getattr(self.data, "path", None)
-        return f"task {self.name!r}: data {self.data.kind!r}" + (f" ({path})" if path else "")
+        return f"task {self.name!r}: data {self.data.kind!r}"
 
     @cached_property
     def contents(self) -> Contents:
         """The points. Raises ``UsageError`` that says what is wrong with them, or that they are no longer the same."""
         if not self.digest:
-            return _checked(self.data.load(), self.where)
-        found, digest = _read(type(self.data), canonical_json(self.data.plain()), self.where)
+            return read(self.data, self.where)
+        found, digest = _read(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
         if digest != self.digest:
             raise UsageError(
                 f"{self.where}: the data have changed since the run was planned. Start the run again: "
@@ -89,12 +89,6 @@ class DataTask(Task):
         """The number of columns of the data."""
         return int(self.contents.points.x.shape[1])
 
-    @property
-    def pool(self) -> int:
-        """How many points there are to train on."""
-        points = len(self.contents.points)
-        return points if self.contents.test else points - self.test_points(points)
-
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
         if d != self.dimension:
@@ -104,13 +98,15 @@ class DataTask(Task):
             return f"test_size must be at most {limit}, as the data have no more points for it. Got {self.test_size}"
         return self.labels.check_values(self.values_kind) or self.labels.check_data()
 
-    def check_size(self, n: int) -> str | None:
-        """Why it has no n training points, or None."""
-        if n + self.unlabeled <= self.pool:
+    def check_size(self, n: int, test_size: int) -> str | None:
+        """Why it has no n training points where the suite asks for ``test_size`` test points, or None."""
+        tested = 0 if self.contents.test else self.test_points(test_size)
+        pool = len(self.contents.points) - tested
+        if n + self.unlabeled <= pool:
             return None
-        beside = f", {self.unlabeled} of which are offered without labels" if self.unlabeled else ""
-        kept = "" if self.contents.test else f" beside {self.test_points(len(self.contents.points))} to test on"
-        return f"n must be at most {self.pool - self.unlabeled}: there are {self.pool} points to train on{kept}{beside}"
+        kept = f" beside {tested} to test on" if tested else ""
+        offered = f", {self.unlabeled} of which are offered without labels" if self.unlabeled else ""
+        return f"n must be at most {pool - self.unlabeled}: there are {pool} points to train on{kept}{offered}"
 
     def check_teacher(self, other: Task) -> str | None:
         """Tasks of one order of points need the same data."""
@@ -134,7 +130,7 @@ class DataTask(Task):
 
     def identity(self) -> dict[str, Any]:
         """What tells this task from others: the contents of the data, not where they lie."""
-        data = {key: value for key, value in self.data.changed().items() if key != "path"}
+        data = {key: value for key, value in self.data.changed().items() if not self.data.is_path(key)}
         others = {"unlabeled": self.unlabeled, "teacher": self.teacher, "test_size": self.test_size}
         return {
             "name": self.name,
@@ -208,8 +204,8 @@ class DataProblem(Problem):
 
     def training_points(self, n: int) -> tuple[Float, Float]:
         """The first n training points, (n, d) and (n,). Raises ``UsageError`` where there are fewer."""
-        if reason := self.task.check_size(n):
-            raise UsageError(f"{self.task.where}: {reason}.")
+        if reason := self.task.check_size(n, self.test_size):
+            raise UsageError(f"{self.task.where}: {reason}. Got {n}.")
         return self._seen(self._raw(self.task.contents.points, self._order[:n]), n), self._train_labels.first(n)[0]
 
     def test_inputs(self, n: int) -> Float:
@@ -254,16 +250,16 @@ class DataProblem(Problem):
         return order
 
     def _ordered(self, y: Float, purpose: str) -> np.ndarray:
-        """A random order of the points; stratified, each class is spread evenly over it."""
+        """A random order of the points; stratified, every part of it from the start has each class's share."""
         rng = self._stream(purpose)
         order: np.ndarray = rng.permutation(len(y))
         if not (self.task.data.stratify and self.task.contents.classes):
             return order
-        place = np.empty(len(y))
+        place = np.empty(len(y), int)
+        turns = _turns(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
         for number in range(len(self.task.contents.classes)):
-            mine = order[y[order] == number]
-            place[mine] = (np.arange(len(mine)) + rng.random()) / len(mine)
-        return np.argsort(place, kind="stable")
+            place[order[y[order] == number]] = np.flatnonzero(turns == number)
+        return np.argsort(place)
 
     def _block(self, purpose: str, block: int, part: Points, order: np.ndarray) -> tuple[Float]:
         """Labels of a block of points, in order, so that those of one do not depend on how many are taken."""
@@ -288,7 +284,7 @@ class DataProblem(Problem):
 
     @cached_property
     def _pool_scaling(self) -> Scaling:
-        return self._scaling(self.task.pool)
+        return self._scaling(len(self._order))
 
     def _scaling(self, n: int) -> Scaling:
         """Of the first n training points; columns that are constant there keep their scale."""
@@ -296,19 +292,62 @@ class DataProblem(Problem):
         x = self._raw(self.task.contents.points, self._order[:n])
         by_channel = x.reshape(n, shape[0], -1) if shape else x.reshape(n, -1, 1)
         mean, deviation = by_channel.mean(axis=(0, 2)), by_channel.std(axis=(0, 2))
+        constant = np.ptp(by_channel, axis=(0, 2)) == 0  # the deviation of equal numbers is not 0 when it is rounded
         repeats = by_channel.shape[2]
-        return np.repeat(mean, repeats), np.repeat(np.where(deviation > 0, deviation, 1.0), repeats)
+        return np.repeat(mean, repeats), np.repeat(np.where(constant, 1.0, deviation), repeats)
+
+
+def _turns(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Whose turn it is: an order of classes, each as often as ``counts`` says, whose first n have each class's share of
+    n to less than one point, for every n.
+
+    The k-th point of a class with share s may come when n s > k - 1 and must come before n s >= k; of those that may,
+    the one comes that must come first. Steiner and Yeomans, *Level schedules for mixed-model, just-in-time processes*
+    (1993).
+    """
+    total, turns = int(counts.sum()), np.empty(int(counts.sum()), int)
+    every = [np.arange(count) for count in counts]
+    first = np.concatenate([k * total // count for k, count in zip(every, counts, strict=True) if count])
+    last = np.concatenate([-(-(k + 1) * total // count) for k, count in zip(every, counts, strict=True) if count])
+    whose, tie = np.repeat(np.arange(len(counts)), counts), rng.random(total)
+    waiting = np.argsort(first, kind="stable")
+    ready: list[tuple[int, float, int]] = []
+    taken = 0
+    for turn in range(total):
+        while taken < total and first[waiting[taken]] <= turn:
+            point = waiting[taken]
+            heappush(ready, (int(last[point]), float(tie[point]), int(whose[point])))
+            taken += 1
+        turns[turn] = heappop(ready)[2]
+    return turns
+
+
+def read(data: DataSet, where: str) -> Contents:
+    """A data set's contents, arrays read-only. Raises ``UsageError`` that starts with ``where``."""
+    try:
+        found = data.load()
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    except Exception as error:
+        raise UsageError(f"{where}: load raised {words(error)}.") from error
+    path = getattr(data, "path", None)
+    return _checked(found, f"{where} ({path})" if path else where)
 
 
 @lru_cache(maxsize=4)
-def _read(kind: type[DataSet], options: str, where: str) -> tuple[Contents, str]:
-    """A data set's contents and their name, read once by a process that fits many cells."""
-    found = _checked(kind.parse(json.loads(options), where).load(), where)
+def _read(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[Contents, str]:
+    """A data set's contents and their name, read once by a process that fits many cells.
+
+    Once for each name that is expected: data that have changed are read again.
+    """
+    found = read(kind.parse(json.loads(options), where), where)
     return found, _digest(found)
 
 
 def _checked(found: Contents, where: str) -> Contents:
     """What a data set gave, arrays read-only. Raises ``UsageError`` where it is not what learners can be given."""
+    if not isinstance(found, Contents):
+        raise UsageError(f"{where}: load must return Contents. Got {type(found).__name__}.")
     points = _checked_points(found.points, "", found, where)
     test = found.test and _checked_points(found.test, "test ", found, where)
     width = points.x.shape[1]
@@ -316,7 +355,7 @@ def _checked(found: Contents, where: str) -> Contents:
         raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
     if found.shape and (len(found.shape) != 3 or np.prod(found.shape) != width):
         raise UsageError(f"{where}: shape must be (channels, height, width) of the {width} columns. Got {found.shape}.")
-    if not found.classes and np.ptp(points.y) == 0:
+    if not found.classes and np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
     return replace(found, points=points, test=test)
 

@@ -51,8 +51,8 @@ class Task(ABC):
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
 
-    def check_size(self, n: int) -> str | None:
-        """Why it has no n training points, or None."""
+    def check_size(self, n: int, test_size: int) -> str | None:
+        """Why it has no n training points where the suite asks for ``test_size`` test points, or None."""
         return None
 
     @abstractmethod

@@ -1,0 +1,56 @@
+"""A sheet of examples of a data set of images."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from bfc_bench.tasks.base import Contents, Float
+
+COLUMNS = 12
+"""Examples of each class."""
+ROWS = 25
+"""Classes that are shown, the first."""
+
+
+def sheet(found: Contents) -> bytes:
+    """A PNG with a row for each class, of the first images that the data set has of it, or of all where it has none."""
+    from matplotlib.figure import Figure
+
+    groups = _groups(found)
+    channels, height, width = found.shape
+    page = np.full((len(groups) * (height + 1) - 1, COLUMNS * (width + 1) - 1, 3), np.nan)
+    for i, (_, rows) in enumerate(groups):
+        images = np.asarray(found.points.x[rows], float).reshape(-1, channels, height, width)
+        for j, image in enumerate(_colours(images)):
+            page[i * (height + 1) :, j * (width + 1) :][:height, :width] = image
+    low, high = np.nanmin(page), np.nanmax(page)
+    page = np.nan_to_num((page - low) / ((high - low) or 1.0), nan=1.0)
+    figure = Figure(figsize=(9.0, 0.8 + 7.5 * page.shape[0] / page.shape[1]), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(page, interpolation="nearest")
+    axes.set_xticks([])
+    names = [name for name, _ in groups]
+    axes.set_yticks([i * (height + 1) + height / 2 for i in range(len(names))], names, fontsize=9)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png")
+    return stream.getvalue()
+
+
+def _groups(found: Contents) -> list[tuple[str, np.ndarray]]:
+    """Names of rows of the sheet, with the points in each."""
+    y = found.points.y
+    if not found.classes:
+        return [("", np.arange(min(COLUMNS, len(y))))]
+    classes = list(enumerate(found.classes))[:ROWS]
+    return [(name, np.flatnonzero(y == number)[:COLUMNS]) for number, name in classes]
+
+
+def _colours(images: Float) -> Float:
+    """Images (m, height, width, 3) of (m, channels, height, width): three are colours, others their mean in grey."""
+    if images.shape[1] == 3:
+        return images.transpose(0, 2, 3, 1)
+    return np.repeat(images.mean(axis=1)[..., None], 3, axis=3)

@@ -1,0 +1,73 @@
+"""Arrays and frames of a Python session as a file, so that other processes can read them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.errors import UsageError
+from bfc_bench.files import make_folder, write_file
+from bfc_bench.tasks.data.classes import are_classes, names, numbered
+from bfc_bench.tasks.data.public import cache
+from bfc_bench.tasks.data.table import Place, labels, numbers
+
+
+def save_arrays(
+    x: Any, y: Any, x_test: Any = None, y_test: Any = None, *, classes: bool | None = None, folder: Path | None = None
+) -> Path:
+    """A ``.npz`` file for the kind ``npz``, named by its content, in ``folder`` or in the cache.
+
+    x is (N, d), or (N, height, width) or (N, channels, height, width) for images, or a pandas frame of numbers; y is
+    (N,), classes where it is text, truth values or categories, or where ``classes`` says so. Raises ``UsageError`` for
+    what cannot be learned from.
+    """
+    if (x_test is None) != (y_test is None):
+        raise UsageError("x_test and y_test go together; one is missing.")
+    held: dict[str, np.ndarray] = {"x": _inputs(x, "x")}
+    values, known = labels(_series(y, "y"), "y", Place("y"), classes)
+    is_class = len(values) > 0 and are_classes(values, classes, "y")
+    if is_class:
+        values, known = numbered(values, "y", known)
+        held["classes"] = np.array(names(known))
+    held["y"] = values
+    if hasattr(x, "columns"):
+        held["columns"] = np.array([str(name) for name in x.columns])
+    if x_test is not None:
+        held["x_test"] = _inputs(x_test, "x_test", getattr(x, "columns", None))
+        tested, _ = labels(_series(y_test, "y_test"), "y_test", Place("y_test"), classes)
+        held["y_test"] = numbered(tested, "y_test", known)[0] if is_class else tested
+    stream = io.BytesIO()
+    np.savez(stream, **held)  # type: ignore[arg-type]
+    folder = cache() / "arrays" if folder is None else folder
+    make_folder(folder)
+    path = folder.resolve() / f"{hashlib.blake2b(stream.getbuffer(), digest_size=16).hexdigest()}.npz"
+    write_file(path, stream.getbuffer())
+    return path
+
+
+def _inputs(x: Any, name: str, columns: Any = None) -> np.ndarray:
+    """Inputs as an array of numbers, with the columns in the order of others where they are named."""
+    if not hasattr(x, "columns"):
+        found = np.asarray(x)
+        if found.dtype.kind not in "fiub":
+            raise UsageError(f"{name} must be an array of numbers or a frame. Got dtype {found.dtype}.")
+        return found
+    wanted = list(x.columns if columns is None else columns)
+    if missing := [item for item in wanted if item not in x.columns]:
+        raise UsageError(f"{name} must have the columns of x; there is no {missing[0]!r}.")
+    return np.column_stack([numbers(x[item], str(item), Place(name)) for item in wanted])
+
+
+def _series(y: Any, name: str) -> Any:
+    import pandas as pd
+
+    if isinstance(y, pd.Series):
+        return y
+    found = np.asarray(y)
+    if found.ndim != 1:
+        raise UsageError(f"{name} must have shape (N,). Got {found.shape}.")
+    return pd.Series(found)

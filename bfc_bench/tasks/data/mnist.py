@@ -1,0 +1,79 @@
+"""MNIST and Fashion-MNIST: 60,000 images of 28 x 28 to train on and 10,000 to test on, in ten classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.base import Contents
+from bfc_bench.tasks.data.idx import contents, read_images
+from bfc_bench.tasks.data.images import ImageSet
+from bfc_bench.tasks.data.public import Missing, fetch, find
+
+PARTS = ("train", "t10k")
+DIGITS = tuple("0123456789")
+IMAGES, LABELS = "{}-images-idx3-ubyte", "{}-labels-idx1-ubyte"
+
+
+class Mnist(ImageSet):
+    """Ten digits, written by hand: 70,000 images of 28 x 28. LeCun, Bottou, Bengio and Haffner (1998)."""
+
+    kind: ClassVar[str] = "mnist"
+    source: ClassVar[str] = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+    checksums: ClassVar[Mapping[str, str]] = {
+        "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
+        "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
+        "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+    }
+    """MD5 of each file at ``source``."""
+    package: ClassVar[str] = ""
+    """Debian's package of the files."""
+    names: ClassVar[tuple[str, ...]] = DIGITS
+
+    def images(self) -> Contents:
+        """x (60000, 784), y (60000,), and 10,000 to test on."""
+        train, test = (read_images(*self._files(part)) for part in PARTS)
+        found = contents(train, test, self.kind)
+        if found.classes != DIGITS:
+            raise UsageError(f"{self.kind}: labels must be 0 ... 9. Got {', '.join(found.classes[:20])}.")
+        return Contents(found.points, found.test, self.names, found.shape)
+
+    def _files(self, part: str) -> list[Path]:
+        return [find(self.kind, *_spelt(name.format(part)), package=self.package) for name in (IMAGES, LABELS)]
+
+    def missing(self) -> str | None:
+        """What to type where a file is missing."""
+        try:
+            _ = [self._files(part) for part in PARTS]
+        except Missing as error:
+            return str(error)
+        return None
+
+    def get(self) -> str:
+        """Fetch the four files."""
+        return str(fetch(self.kind, {name: (self.source + name, md5) for name, md5 in self.checksums.items()}))
+
+
+class FashionMnist(Mnist):
+    """Ten kinds of clothing: 70,000 images of 28 x 28. Xiao, Rasul and Vollgraf (2017)."""
+
+    kind: ClassVar[str] = "fashion-mnist"
+    source: ClassVar[str] = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+    checksums: ClassVar[Mapping[str, str]] = {
+        "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
+        "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
+        "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
+    }
+    package: ClassVar[str] = "dataset-fashion-mnist"
+    names: ClassVar[tuple[str, ...]] = (
+        *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+        *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    )
+
+
+def _spelt(name: str) -> tuple[str, ...]:
+    return f"{name}.gz", name

@@ -1,0 +1,91 @@
+"""Arrays in a NumPy file."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from bfc_bench.errors import UsageError, message, suggest
+from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.data.classes import are_classes, names, numbered
+
+REQUIRED, PARTS = ("x", "y"), (("x", "y"), ("x_test", "y_test"))
+OTHERS = ("columns", "classes")
+
+
+class Npz(DataSet):
+    """Arrays x, y, and x_test, y_test where there are some, of a ``.npz`` file.
+
+    x is (N, d), or (N, height, width) or (N, channels, height, width) for images. Labels that are text or truth values
+    are classes. The file may name the columns of x in an array ``columns``; where it names classes, in an array
+    ``classes``, labels are their numbers.
+    """
+
+    kind: ClassVar[str] = "npz"
+    path: str
+    classes: bool | None = None
+    """Whether labels are classes; None: where they are no numbers."""
+    divisor: Annotated[float, Field(gt=0)] = 1.0
+    """By which x is divided: 255 for images of bytes."""
+
+    def load(self) -> Contents:
+        """What the file holds."""
+        held = read_npz(Path(self.path))
+        if missing := [name for name in REQUIRED if name not in held]:
+            raise UsageError(f"{self.path}: there is no array {missing[0]!r}.{suggest(missing[0], held)}")
+        if ("x_test" in held) != ("y_test" in held):
+            raise UsageError(f"{self.path}: x_test and y_test go together; one is missing.")
+        for name in ("y", "y_test"):
+            if name in held and held[name].ndim != 1:
+                raise UsageError(f"{self.path}: {name} must have shape (N,). Got {held[name].shape}.")
+        y, given = held["y"], held.get("classes")
+        known = [] if given is None else given.tolist()
+        if given is not None and (y.dtype.kind not in "iu" or given.ndim != 1):
+            raise UsageError(f"{self.path}: where 'classes' names them, y must hold their numbers. Got {y.dtype}.")
+        if not known and len(y) and are_classes(y, self.classes, f"{self.path}: y"):
+            held["y"], known = numbered(y, f"{self.path}: y")
+            if "y_test" in held:
+                held["y_test"] = numbered(held["y_test"], f"{self.path}: y_test", known)[0]
+        points, test = (
+            Points(_rows(held[x]), held[y]) if x in held else None  # checked by the task
+            for x, y in PARTS
+        )
+        assert points is not None
+        columns = tuple(map(str, held["columns"].tolist())) if "columns" in held else ()
+        return Contents(points, test, names(known), _shape(held["x"]), columns, self.divisor)
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file, none of them of objects, which are pickles. Raises ``UsageError`` that names the file."""
+    name = ""
+    try:
+        with path.open("rb") as file:
+            held, arrays = np.load(file, allow_pickle=False), {}
+            if isinstance(held, np.ndarray):
+                raise UsageError(
+                    f"{path} must be a .npz file with arrays x and y. Got one array, as np.save writes it."
+                )
+            for name in held.files:
+                arrays[name] = held[name]
+            return arrays
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        if "allow_pickle" in message(error):
+            what = f"array {name!r} holds objects" if name else "it is no .npz file"
+            raise UsageError(f"{path}: {what}. Arrays must hold numbers, or text in y; no pickle is read.") from None
+        raise UsageError(f"{path} is truncated or damaged: {message(error)}.") from None
+
+
+def _rows(x: np.ndarray) -> np.ndarray:
+    """A row for each point."""
+    return x.reshape(len(x), -1) if x.ndim in (3, 4) else x
+
+
+def _shape(x: np.ndarray) -> tuple[int, ...]:
+    return (1, *x.shape[1:]) if x.ndim == 3 else x.shape[1:] if x.ndim == 4 else ()

@@ -1,0 +1,96 @@
+"""Pickles of plain data: arrays, lists, dicts, strings, bytes and numbers. One that asks for more is refused."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.errors import UsageError, words
+
+
+def loads(content: bytes, where: str) -> Any:
+    """What a pickle holds. Strings of Python 2 become bytes. Raises ``UsageError`` that starts with ``where``."""
+    try:
+        return _plain(_Unpickler(io.BytesIO(content), encoding="bytes").load())
+    except UsageError as error:
+        raise UsageError(f"{where} is refused: {error}") from None
+    except Exception as error:
+        raise UsageError(f"{where} is truncated or damaged: {words(error)}.") from None
+
+
+class _Array:
+    """What a pickle says of an array. Nothing of NumPy's own unpickling is called."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.dtype, self.shape, self.order, self.content = np.dtype("u1"), (0,), "C", b""
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, self.shape, dtype, fortran, self.content = state
+        if not isinstance(dtype, _Dtype) or not isinstance(self.content, bytes):
+            raise UsageError("it holds an array of objects. Arrays of numbers are allowed.")
+        self.dtype, self.order = dtype.dtype, "F" if fortran else "C"
+
+    def array(self) -> np.ndarray:
+        return np.frombuffer(self.content, self.dtype).reshape(self.shape, order=self.order)  # type: ignore[call-overload, no-any-return]
+
+
+class _Dtype:
+    """What a pickle says of a dtype: numbers only."""
+
+    def __init__(self, name: str | bytes, *arguments: object) -> None:
+        self.dtype = np.dtype(name.decode("ascii") if isinstance(name, bytes) else name)
+        if self.dtype.kind not in "biuf":
+            raise UsageError(f"it holds an array of dtype {self.dtype}. Arrays of numbers are allowed.")
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        order = state[1].decode("ascii") if isinstance(state[1], bytes) else state[1]
+        self.dtype = np.dtype(f"{order}{self.dtype.str[1:]}")
+
+
+def _latin1(text: str, encoding: str) -> bytes:
+    """How Python 3 writes bytes for Python 2."""
+    if encoding != "latin1":
+        raise UsageError(f"it encodes text as {encoding!r}. Bytes are written as latin1.")
+    return text.encode("latin1")
+
+
+def _frombuffer(content: Any, dtype: object, shape: Any, order: str) -> _Array:
+    """An array as protocol 5 has it."""
+    array = _Array()
+    array.__setstate__((1, shape, dtype, order == "F", bytes(content)))
+    return array
+
+
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.numeric", "_frombuffer"): _frombuffer,
+    ("_codecs", "encode"): _latin1,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    """Knows no class and no function but those that stand for arrays."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What stands for a global; raises ``UsageError`` for all others."""
+        if (module, name) not in _ALLOWED:
+            raise UsageError(f"it asks for {module}.{name}. Arrays, lists, dicts, strings and numbers are allowed.")
+        return _ALLOWED[module, name]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Array):
+        return value.array()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | bytes | bool | int | float):
+        return value
+    raise UsageError(f"it holds {type(value).__name__!r}. Arrays, lists, dicts, strings and numbers are allowed.")

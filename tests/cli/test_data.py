@@ -1,0 +1,245 @@
+"""``bfc-bench data``: listing, showing, fetching; where data sets are looked for; bad data end in one line."""
+
+import gzip
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bfc_bench.cli.app import run
+from bfc_bench.tasks.data import public
+from bfc_bench.tasks.data.mnist import Mnist
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path, monkeypatch):
+    """No public data set is there but those that a test brings."""
+    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("BFC_BENCH_DATA", "")
+    monkeypatch.delenv("BFC_BENCH_DATA")
+    return tmp_path
+
+
+def idx(array):
+    return bytes([0, 0, 8, array.ndim]) + b"".join(side.to_bytes(4) for side in array.shape) + array.tobytes()
+
+
+def mnist_files():
+    rng = np.random.default_rng(0)
+    images, labels = rng.integers(0, 256, (200, 4, 4)).astype(np.uint8), (np.arange(200) % 10).astype(np.uint8)
+    return {
+        f"{part}-{name}.gz": gzip.compress(idx(array))
+        for part in ("train", "t10k")
+        for name, array in (("images-idx3-ubyte", images), ("labels-idx1-ubyte", labels))
+    }
+
+
+@pytest.fixture
+def brought(tmp_path):
+    folder = tmp_path / "brought"
+    folder.mkdir()
+    for name, content in mnist_files().items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_the_list_says_what_is_there_and_what_to_type(capsys, brought):
+    assert run(["data", "list"]) == 0
+    states = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "here" in states["digits"]
+    assert "not here; `bfc-bench data get mnist`" in states["mnist"]
+    assert "reads what you name: path, target" in states["table"]
+    assert run(["data", "list", "--data", str(brought)]) == 0
+    states = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "not here" not in states["mnist"]
+
+
+def test_show_prints_what_is_held_and_writes_a_sheet_of_examples(capsys, brought, tmp_path):
+    sheet = tmp_path / "sheet.png"
+    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--out", str(sheet)]) == 0
+    out = capsys.readouterr().out
+    assert "200 to train on, 200 to test on" in out
+    assert "images of 1 x 2 x 2" in out
+    assert "10: 0 (20), 1 (20)" in out
+    assert f"examples: {sheet}" in out
+    assert sheet.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_sheet_has_an_example_of_each_class_in_its_row():
+    from matplotlib.image import imread
+
+    from bfc_bench.report.examples import _groups, sheet
+    from bfc_bench.tasks.data import Digits
+
+    found = Digits().load()
+    groups = _groups(found)
+    assert [name for name, _ in groups] == list("0123456789")
+    assert all((found.points.y[rows] == number).all() for number, (_, rows) in enumerate(groups))
+    import io
+
+    picture = imread(io.BytesIO(sheet(found)))
+    assert picture.ndim == 3
+    assert len(np.unique(picture[..., 0])) > 10
+
+
+def test_show_of_values_has_their_range(capsys):
+    assert run(["data", "show", "diabetes"]) == 0
+    out = capsys.readouterr().out
+    assert "points: 442, no test part" in out
+    assert "columns: age, sex, bmi" in out
+    assert "target: 25 to 346, mean 152.133, deviation 77.0" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["show", "digit"], "unknown data set 'digit'. Did you mean 'digits'?"),
+        (["show", "mnist"], "`bfc-bench data get mnist` fetches it"),
+        (["show", "digits", "--set", "pool=2"], "unknown option 'pool'"),
+        (["get", "digits"], "data set 'digits' is not one that can be fetched"),
+        (["get", "mnits"], "Did you mean 'mnist'?"),
+        (["list", "--data", "/none"], "--data /none: there is no such folder"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, arguments, expected):
+    assert run(["data", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert expected in message
+    assert len(message.splitlines()) == 1
+
+
+@pytest.fixture
+def server():
+    """Serves what is in its dict ``files``."""
+    files: dict[str, bytes] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = files.get(self.path.lstrip("/"))
+            self.send_response(200 if content else 404)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, *arguments):
+            pass
+
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.files = files
+    thread = threading.Thread(target=made.serve_forever)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def published(server, monkeypatch):
+    """MNIST at an address of this machine, with the checksums of what is there."""
+    pytest.importorskip("pooch")
+    server.files |= mnist_files()
+    monkeypatch.setattr(Mnist, "source", f"http://127.0.0.1:{server.server_port}/")
+    monkeypatch.setattr(Mnist, "checksums", {n: hashlib.md5(c).hexdigest() for n, c in server.files.items()})
+    return server
+
+
+def test_get_fetches_and_then_it_is_there(capsys, published, tmp_path):
+    assert run(["data", "get", "mnist"]) == 0
+    folder = Path(capsys.readouterr().out.strip())
+    assert folder == tmp_path / "XDG_CACHE_HOME" / "bfc-bench" / "data" / "mnist"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(published.files)
+    published.files.clear()  # nothing is fetched twice
+    assert run(["data", "get", "mnist"]) == 0
+    assert run(["data", "show", "mnist", "--out", str(tmp_path / "m.png")]) == 0
+
+
+def test_another_file_than_the_original_is_not_kept(capsys, published, tmp_path):
+    name = "train-images-idx3-ubyte.gz"
+    published.files[name] += b"more"
+    assert run(["data", "get", "mnist"]) == 1
+    message = capsys.readouterr().err
+    assert f"mnist: {name} could not be fetched from http://127.0.0.1" in message
+    assert "hash" in message
+    assert len(message.splitlines()) == 1
+    assert not (tmp_path / "XDG_CACHE_HOME" / "bfc-bench" / "data" / "mnist" / name).exists()
+
+
+def test_a_file_that_is_not_there_any_more_is_one_line(capsys, published):
+    published.files.clear()
+    assert run(["data", "get", "mnist"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_without_pooch_it_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pooch", None)
+    assert run(["data", "get", "mnist"]) == 2
+    assert "python -m pip install 'bfc-bench[data]'" in capsys.readouterr().err
+
+
+def test_a_run_never_downloads(capsys, monkeypatch, suite_file, tmp_path):
+    monkeypatch.setattr(public, "fetch", lambda *arguments: pytest.fail("fetched"))
+    task = {"name": "m", "data": {"kind": "mnist"}, "n": [10]}
+    suite = suite_file(task=[task], learner=[{"name": "kernel-ridge"}])
+    assert run(["run", str(suite), "--store", str(tmp_path / "store"), "--no-mlflow"]) == 2
+    assert "`bfc-bench data get mnist` fetches it" in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
+
+
+def test_plan_and_workers_of_a_run_find_what_data_names(capsys, suite_file, bench, brought, tmp_path):
+    task = {"name": "m", "data": {"kind": "mnist", "pool": 2}, "n": [20, 50]}
+    suite = suite_file(task=[task], learner=[{"name": "sklearn:neighbors.KNeighborsClassifier"}])
+    store = tmp_path / "store"
+    assert run(["plan", str(suite), "--store", str(store), "--data", str(brought)]) == 0
+    assert "2 to do" in capsys.readouterr().out
+    done = bench("run", suite, "--store", store, "--no-mlflow", "--jobs", "1", "--data", brought)
+    assert done.returncode == 0, done.stderr
+    done = bench("results", suite, "--store", store, "--format", "json")
+    rows = json.loads(done.stdout)
+    assert [(row["n"], row["status"]) for row in rows] == [(20, "ok"), (50, "ok")]
+
+
+RNG = np.random.default_rng(0)
+ARRAYS = {"x": RNG.standard_normal((60, 2)), "y": RNG.standard_normal(60)}
+BAD = {
+    "beyond": (
+        ARRAYS,
+        {"n": [46]},
+        "n = 46: n must be at most 45: there are 45 points to train on beside 15 to test on.",
+    ),
+    "unlabeled": (ARRAYS, {"n": [46], "unlabeled": 5}, "n must be at most 40"),
+    "test": (ARRAYS, {"n": [10], "test_size": 59}, "test_size must be at most 58"),
+    "d": (ARRAYS, {"n": [10], "d": [3]}, "d = 3: d must be 2, the number of columns of the data, or left out"),
+    "nan": ({**ARRAYS, "y": np.full(60, np.nan)}, {"n": [10]}, "y must be finite. Got nan in row 0"),
+    "few": ({**ARRAYS, "y": np.where(np.arange(60), "a", "b")}, {"n": [10]}, "each class needs 2 points or more"),
+    "dtype": ({**ARRAYS, "x": np.full((60, 2), "1")}, {"n": [10]}, "x must hold numbers. Got dtype <U1"),
+    "noise": (
+        {**ARRAYS, "y": np.arange(60) % 3 == 0},
+        {"n": [10], "labels": {"kind": "noise", "sd": 0.1}},
+        "labels of kind 'noise' are made from real values",
+    ),
+    "inputs": (ARRAYS, {"n": [10], "inputs": {"kind": "uniform"}}, "leave out inputs"),
+    "kind": (ARRAYS, {"n": [10], "data": {"kind": "nzp"}}, "unknown data set 'nzp'. Did you mean 'npz'?"),
+    "option": (ARRAYS, {"n": [10], "data": {"kind": "npz", "path": "a.npz", "scale": 2}}, "unknown option 'scale'"),
+    "file": (ARRAYS, {"n": [10], "data": {"kind": "npz", "path": "b.npz"}}, "b.npz cannot be read: No such file"),
+}
+
+
+@pytest.mark.parametrize("verb", ["plan", "run"])
+@pytest.mark.parametrize("name", BAD)
+def test_bad_data_end_a_plan_and_a_run_in_one_line(capsys, suite_file, tmp_path, name, verb):
+    arrays, fields, expected = BAD[name]
+    np.savez(tmp_path / "a.npz", **arrays)
+    task = {"name": "mine", "data": {"kind": "npz", "path": "a.npz"}, **fields}
+    suite, store = suite_file(task=[task], learner=[{"name": "kernel-ridge"}]), tmp_path / "store"
+    options = ["--no-mlflow"] if verb == "run" else []
+    assert run([verb, str(suite), "--store", str(store), *options]) == 2
+    message = capsys.readouterr().err
+    assert expected in message
+    assert len(message.splitlines()) == 1
+    assert not store.exists()

@@ -1,0 +1,246 @@
+"""Runs on data: paths, changed and missing files, executors, arrays of a Python session."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.errors import UsageError
+
+LEARNERS = [{"name": "kernel-ridge", "tune": {}}, {"name": "sklearn:neighbors.KNeighborsRegressor"}]
+CLAIM = {"id": "low", "kind": "reaches", "label": "kernel-ridge", "task": "mine", "at_most": 0.5}
+
+
+def write_table(path, seed=0, rows=120):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"area": rng.standard_normal(rows), "rooms": rng.integers(1, 9, rows)})
+    frame["price"] = 2 * frame.area + frame.rooms + 0.1 * rng.standard_normal(rows)
+    path.parent.mkdir(exist_ok=True)
+    frame.to_csv(path, index=False)
+    return frame
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A suite beside its table."""
+    write_table(tmp_path / "here" / "house.csv")
+    path = tmp_path / "here" / "mine.toml"
+    path.write_text(
+        'name = "mine"\nreplicates = 3\n'
+        '[[task]]\nname = "mine"\ndata = { kind = "table", path = "house.csv", target = "price", standardize = true }\n'
+        "n = [20, 60]\n"
+        '[[learner]]\nname = "kernel-ridge"\ntune = {}\n'
+        '[[learner]]\nname = "sklearn:neighbors.KNeighborsRegressor"\n'
+        '[[claim]]\nid = "low"\nkind = "reaches"\nlabel = "kernel-ridge"\ntask = "mine"\nat_most = 0.5\n'
+    )
+    return path
+
+
+def values(store, suite, **options):
+    with bb.open_store(store) as held:
+        return {(r.label, r.n, r.replicate): (r.status, r.nmse, r.cell) for r in held[str(suite)].rows(**options)}
+
+
+def run(suite, store, **options):
+    return bb.run_suite(suite, store=store, executor="serial", **options)
+
+
+def test_a_path_is_relative_to_the_suite_and_a_suite_that_has_moved_has_its_results(suite, tmp_path):
+    store = tmp_path / "store"
+    assert run(suite, store).statuses == {"ok": 12}
+    (tmp_path / "there").mkdir()
+    for name in ("house.csv", "mine.toml"):
+        (suite.parent / name).rename(tmp_path / "there" / name)
+    again = run(tmp_path / "there" / "mine.toml", store)
+    assert (again.statuses, len(again.plan.done)) == ({}, 12)
+
+
+def test_changed_data_are_other_cells_and_old_rows_are_kept_but_not_mixed(suite, tmp_path):
+    store = tmp_path / "store"
+    run(suite, store)
+    first = values(store, suite)
+    write_table(suite.parent / "house.csv", seed=1)
+    session = run(suite, store)
+    assert session.statuses == {"ok": 12}
+    second = values(store, suite)
+    assert {cell for *_, cell in first.values()}.isdisjoint(cell for *_, cell in second.values())
+    assert all(first[key][1] != second[key][1] for key in first)
+    with bb.open_store(store) as held:
+        assert len(held["mine"].rows(every=True)) == 24
+    write_table(suite.parent / "house.csv", seed=0)
+    assert run(suite, store).statuses == {}
+    assert values(store, suite) == first
+
+
+def test_processes_and_serial_make_the_same_rows_bit_for_bit(suite, tmp_path, bench):
+    one = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}  # as workers have it
+    for executor in ("serial", "processes"):
+        options = ["--store", tmp_path / executor, "--executor", executor, "--jobs", "1", "--no-mlflow"]
+        assert bench("run", suite, *options, env={**os.environ, **one}).returncode == 0
+    assert values(tmp_path / "serial", suite) == values(tmp_path / "processes", suite)
+
+
+class Changes:
+    """Writes another table when a run begins, after it was planned."""
+
+    def __init__(self, path):
+        self.path = path
+
+    @bb.hookimpl
+    def bfc_run_started(self, session):
+        write_table(self.path, seed=2)
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_data_that_change_under_a_run_fail_its_cells_with_one_clear_reason(suite, tmp_path, executor):
+    changes = Changes(suite.parent / "house.csv")
+    session = bb.run_suite(suite, store=tmp_path / "store", executor=executor, jobs=1, listeners=[changes])
+    assert session.statuses == {"failed": 12}
+    with bb.open_store(tmp_path / "store") as held:
+        reasons = {row.reason.strip().splitlines()[-1] for row in held["mine"].rows()}
+    assert len(reasons) == 1
+    assert "task 'mine': data 'table': the data have changed since the run was planned" in reasons.pop()
+    assert run(suite, tmp_path / "store").statuses == {"ok": 12}
+
+
+def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_missing(suite, tmp_path, bench):
+    store = tmp_path / "store"
+    run(suite, store)
+    (suite.parent / "house.csv").unlink()
+    for verb in ("results", "claims", "report"):
+        for name in ("mine", suite):
+            done = bench(verb, name, "--store", store)
+            assert done.returncode == 0, (verb, done.stderr)
+    done = bench("compare", "kernel-ridge", LEARNERS[1]["name"], "--store", store)
+    assert done.returncode == 0, done.stderr
+    done = bench("results", suite, "--store", store, "--format", "json")
+    assert len(json.loads(done.stdout)) == 12
+    assert "supported" in bench("claims", suite, "--store", store).stdout
+    for verb in ("run", "plan"):
+        done = bench(verb, suite, "--store", store, *(["--no-mlflow"] if verb == "run" else []))
+        assert done.returncode == 2
+        assert "house.csv: there is no such file" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_claim_adds_no_size_beyond_the_points_that_there_are(suite, tmp_path):
+    text = suite.read_text().split("[[claim]]")[0]
+    suite.write_text(
+        text + '[[claim]]\nid = "never"\nkind = "beats"\nlabel = "kernel-ridge"\n'
+        'against = ["sklearn:neighbors.KNeighborsRegressor"]\ntask = "mine"\nlevel = 1e-6\nfactor = 2\n'
+    )
+    decided = bb.run_until_decided(suite, store=tmp_path / "store", executor="serial", last=4)
+    assert {row.n for row in bb.read_results(suite, store=tmp_path / "store")} == {20, 60}
+    assert decided.ended
+
+
+# --- arrays of a session
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def own(name, *arrays, **options):
+    task = bb.TaskEntry.from_arrays(name, *arrays, n=[20, 60], **options)
+    learners = [*LEARNERS, {"name": "sklearn:linear_model.LogisticRegression"}]
+    return bb.Suite(name="own", replicates=2, task=[task], learner=learners)
+
+
+def test_a_frame_of_a_notebook_gets_rows_from_workers(tmp_path):
+    frame = write_table(tmp_path / "t" / "house.csv")
+    made = own("mine", frame[["area", "rooms"]], frame.price, standardize=True)
+    session = bb.run_suite(made, store=tmp_path / "store", jobs=1)
+    assert session.statuses == {"ok": 8, "skipped": 4}
+    with bb.open_store(tmp_path / "store") as held:
+        rows = [row for row in held["own"].rows() if row.status == "ok"]
+        assert all(row.nmse < 1 and row.d == 2 for row in rows)
+        held["own"].report()
+    again = bb.run_suite(own("mine", frame[["area", "rooms"]], frame.price, standardize=True), store=tmp_path / "store")
+    assert again.statuses == {}
+
+
+def test_a_text_target_is_classes(tmp_path):
+    frame = write_table(tmp_path / "t" / "house.csv")
+    made = own("mine", frame[["area", "rooms"]], np.where(frame.price > 4, "dear", "cheap"), stratify=True)
+    session = run(made, tmp_path / "store")
+    assert session.statuses["ok"] >= 4
+    with bb.open_store(tmp_path / "store") as held:
+        rows = held["own"].rows()
+    assert all(row.error_rate is not None for row in rows if row.status == "ok")
+
+
+def test_the_same_arrays_are_one_file_and_others_another(cache):
+    x, y = np.random.default_rng(0).standard_normal((2, 30, 1))
+    for change in (0.0, 0.0, 1e-9):
+        bb.TaskEntry.from_arrays("mine", x + change, y[:, 0], n=[5])
+    assert len(list((cache / "bfc-bench" / "arrays").glob("*.npz"))) == 2
+
+
+def test_what_is_given_is_what_is_read(tmp_path):
+    from bfc_bench.tasks.data import Npz
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"b": rng.integers(0, 9, 30), "a": rng.standard_normal(30), "c": rng.random(30) > 0.5})
+    y = pd.Series(pd.Categorical(["lo", "hi", "mid"] * 10, categories=["lo", "mid", "hi"]), index=np.arange(30) + 7)
+    test = frame[["c", "a", "b"]][:6]
+    task = bb.TaskEntry.from_arrays(
+        "mine", frame, y, n=[5], x_test=test, y_test=y[:6], folder=tmp_path / "f", test_size=5
+    )
+    data = dict(task.data)
+    assert data.pop("kind") == "npz"
+    found = Npz(**data).load()
+    np.testing.assert_array_equal(found.points.x, frame.to_numpy(float))
+    np.testing.assert_array_equal(found.test.x, frame.to_numpy(float)[:6])
+    assert (found.columns, found.classes) == (("b", "a", "c"), ("lo", "mid", "hi"))
+    assert found.points.y.tolist() == [0, 2, 1] * 10
+    assert found.test.y.tolist() == [0, 2, 1] * 2
+    assert (task.test_size, str(tmp_path / "f") in data["path"]) == (5, True)
+
+
+def test_images_and_whole_numbers_that_are_classes():
+    from bfc_bench.tasks.data import Npz
+
+    x, y = np.random.default_rng(0).integers(0, 256, (30, 3, 4, 4)).astype(np.uint8), np.arange(30) % 3 + 5
+    task = bb.TaskEntry.from_arrays("mine", x, y, n=[5], classes=True, divisor=255.0)
+    found = Npz.parse({key: value for key, value in task.data.items() if key != "kind"}, "t").load()
+    assert (found.shape, found.classes, found.divisor) == ((3, 4, 4), ("5", "6", "7"), 255.0)
+    assert found.points.x.dtype == np.uint8
+
+
+X, Y = np.random.default_rng(0).standard_normal((2, 30, 2))
+FRAME = pd.DataFrame({"a": ["1", "x"] * 15, "b": X[:, 0]})
+WRONG = {
+    "text column": ((FRAME, Y[:, 0]), {}, "task 'mine': x: row 1, column 'a' must be a number. Got 'x'"),
+    "objects": (
+        (X.astype(object), Y[:, 0]),
+        {},
+        "task 'mine': x must be an array of numbers or a frame. Got dtype object",
+    ),
+    "shape": ((X, Y), {}, "task 'mine': y must have shape (N,). Got (30, 2)"),
+    "gap": ((X, np.where(Y[:, 0] > 0, np.nan, 1)), {}, "column 'y' is empty"),
+    "half": ((X, Y[:, 0]), {"x_test": X}, "x_test and y_test go together"),
+    "columns": ((FRAME[["b"]], Y[:, 0]), {"x_test": FRAME[["a"]], "y_test": Y[:, 0]}, "there is no 'b'"),
+    "name": ((X, Y[:, 0]), {"name": "my task"}, "task 'my task': name must be valid: String should match pattern"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_arrays_that_cannot_be_learned_from_are_one_line(case):
+    arrays, options, expected = WRONG[case]
+    options = {"name": "mine", "n": [5], **options}
+    with pytest.raises(UsageError) as caught:
+        bb.TaskEntry.from_arrays(options.pop("name"), *arrays, **options)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_option_that_the_kind_does_not_have_is_named_when_it_is_planned(tmp_path):
+    made = own("mine", X, Y[:, 0], scale=True)
+    with pytest.raises(UsageError, match="unknown option 'scale'"):
+        run(made, tmp_path / "store")

@@ -1,0 +1,361 @@
+"""Tasks on data: orders, test parts, scaling, shares of classes, names of contents, errors."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from bfc_bench.config import canonical_json
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.build import build_task
+from bfc_bench.tasks.data import Digits, Wine
+from bfc_bench.tasks.data_task import DataTask, _turns
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.labels.flip import Flip
+
+RNG = np.random.default_rng(0)
+N, D = 400, 3
+
+
+class Held(DataSet):
+    """Whatever the test says; each point knows its row, in column 0."""
+
+    kind: ClassVar[str] = "held"
+    contents: ClassVar[Contents]
+    path: str = ""
+
+    def load(self):
+        return self.contents
+
+
+def rows_as_points(n=N, **fields):
+    x = np.column_stack([np.arange(n), RNG.standard_normal((n, D - 1))])
+    return Contents(Points(x, RNG.standard_normal(n)), **fields)
+
+
+@pytest.fixture(autouse=True)
+def held():
+    Held.contents = rows_as_points()
+    return Held
+
+
+def task(name="t", labels=None, unlabeled=0, test_size=None, digest="", teacher="", **options):
+    return DataTask(name, Held(**options), labels or Clean(), unlabeled, teacher, test_size, digest)
+
+
+def problem(made, replicate=0, test_size=100):
+    return made.problem(0, made.dimension, replicate, test_size)
+
+
+def rows(x):
+    return set(x[:, 0].astype(int).tolist())
+
+
+def test_smaller_samples_are_prefixes_of_larger_ones_bit_for_bit():
+    made = problem(task(unlabeled=20))
+    large, small = made.train(200), problem(task(unlabeled=20)).train(50)
+    np.testing.assert_array_equal(large.x[:50], small.x)
+    np.testing.assert_array_equal(large.y[:50], small.y)
+    assert large.sample == small.sample
+
+
+@pytest.mark.parametrize("unlabeled", [0, 50])
+def test_training_test_and_unlabelled_points_are_disjoint_and_all_that_there_are(unlabeled):
+    made = problem(task(unlabeled=unlabeled))
+    train, test = rows(made.train(300 - unlabeled).x), rows(made.test_inputs(10))
+    offered = rows(made.unlabeled_inputs(10)) if unlabeled else set()
+    assert (len(train), len(test), len(offered)) == (300 - unlabeled, 100, unlabeled)
+    assert train | test | offered == set(range(N))
+
+
+def test_test_points_are_drawn_for_each_replicate_and_are_the_same_at_every_size():
+    first, second = problem(task()), problem(task(), replicate=1)
+    np.testing.assert_array_equal(first.test_inputs(10), first.test_inputs(200))
+    assert rows(first.test_inputs(10)) != rows(second.test_inputs(10))
+    assert rows(first.train(100).x) != rows(second.train(100).x)
+
+
+def test_a_test_part_of_its_own_is_all_that_is_tested_on():
+    x = np.column_stack([np.arange(1000, 1200), RNG.standard_normal((200, D - 1))])
+    own = rows_as_points()
+    Held.contents = Contents(own.points, Points(x, RNG.standard_normal(200)))
+    made = problem(task(), test_size=20_000)
+    assert made.test_size == 200
+    assert rows(made.test_inputs(10)) == set(range(1000, 1200))
+    assert rows(made.train(N).x) == set(range(N))
+    some = task(test_size=30)
+    assert rows(problem(some).test_inputs(10)) <= set(range(1000, 1200))
+    assert rows(problem(some).test_inputs(10)) != rows(problem(some, replicate=1).test_inputs(10))
+
+
+def test_a_tasks_own_number_of_test_points_goes_before_the_suites():
+    made = task(test_size=150)
+    assert problem(made).test_size == 150
+    assert made.check_size(250, 100) is None
+    assert "at most 250" in made.check_size(251, 100)
+
+
+def test_every_point_is_trained_on_in_some_replicate_about_as_often_as_any_other():
+    counts = np.zeros(N)
+    for replicate in range(200):
+        counts[list(rows(problem(task(), replicate).train(100).x))] += 1
+    expected, deviation = 50.0, np.sqrt(200 * 0.25 * 0.75)
+    assert np.abs(counts - expected).max() < 5 * deviation
+
+
+def test_points_beyond_n_change_nothing_where_the_sample_alone_scales():
+    own = Held.contents
+    made = problem(task(standardize=True))
+    n, taken = 60, rows(problem(task()).train(60).x)
+    tested = rows(problem(task()).test_inputs(60))
+    x = own.points.x.copy()
+    others = [row for row in range(N) if row not in taken | tested]
+    x[others] += 1e3 * RNG.standard_normal((len(others), D))
+    first = made.train(n).x, made.test_inputs(n)
+    Held.contents = Contents(Points(x, own.points.y))
+    second = problem(task(standardize=True))
+    np.testing.assert_array_equal(first[0], second.train(n).x)
+    np.testing.assert_array_equal(first[1], second.test_inputs(n))
+    assert not np.array_equal(made.train(n + 10).x, second.train(n + 10).x)
+
+
+def test_the_sample_has_mean_0_and_deviation_1_and_the_test_points_have_its_scale():
+    made = problem(task(standardize=True))
+    raw = problem(task())
+    x = made.train(60).x
+    np.testing.assert_allclose(x.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(x.std(axis=0), 1, rtol=1e-12)
+    sample = raw.train(60).x
+    expected = (raw.test_inputs(60) - sample.mean(axis=0)) / sample.std(axis=0)
+    np.testing.assert_allclose(made.test_inputs(60), expected, rtol=1e-12)
+
+
+def test_scaled_by_the_pool_samples_are_prefixes_and_the_whole_pool_has_deviation_1():
+    made = problem(task(standardize="pool"))
+    np.testing.assert_array_equal(made.train(200).x[:50], made.train(50).x)
+    np.testing.assert_allclose(made.train(300).x.std(axis=0), 1, rtol=1e-12)
+
+
+def test_scaled_by_the_sample_samples_of_two_sizes_are_no_prefixes_and_have_two_names():
+    made = problem(task(standardize=True))
+    assert made.outline(50).sample != made.outline(60).sample
+
+
+def test_images_are_scaled_by_channel():
+    x = RNG.integers(0, 255, (N, 2 * 3 * 3)).astype(np.uint8)
+    Held.contents = Contents(Points(x, RNG.standard_normal(N)), shape=(2, 3, 3), divisor=255.0)
+    made = problem(task(standardize=True)).train(50)
+    by_channel = made.x.reshape(50, 2, 9)
+    np.testing.assert_allclose(by_channel.mean(axis=(0, 2)), 0, atol=1e-12)
+    np.testing.assert_allclose(by_channel.std(axis=(0, 2)), 1, rtol=1e-12)
+    assert not np.allclose(by_channel.std(axis=0), 1)
+    assert made.shape == (2, 3, 3)
+
+
+def test_a_column_that_is_constant_in_the_sample_is_not_blown_up_by_rounding():
+    x = RNG.standard_normal((N, D))
+    x[:, 1] = 0.1
+    Held.contents = Contents(Points(x, RNG.standard_normal(N)))
+    assert np.full(30, 0.1).std() > 0  # what a deviation of 0 is, rounded
+    taken = problem(task())._order[:30]
+    x[np.setdiff1d(np.arange(N), taken), 1] = 0.3
+    made = problem(task(standardize=True))
+    np.testing.assert_allclose(made.train(30).x[:, 1], 0, atol=1e-15)
+    np.testing.assert_allclose(made.test_inputs(30)[:, 1], 0.2)
+
+
+@pytest.mark.parametrize("counts", [[70, 20, 10], [100] * 10, [2, 500, 3, 3], [1] * 30 + [300], [5], [0, 4, 4]])
+def test_every_first_n_points_have_each_classs_share_to_less_than_one_point(counts):
+    counts = np.array(counts)
+    turns = _turns(counts, np.random.default_rng(1))
+    assert np.bincount(turns, minlength=len(counts)).tolist() == counts.tolist()
+    seen = np.cumsum(turns[:, None] == np.arange(len(counts)), axis=0)
+    shares = np.arange(1, len(turns) + 1)[:, None] * counts / counts.sum()
+    assert np.abs(seen - shares).max() < 1
+
+
+def test_stratified_samples_are_random_nested_and_have_the_shares_of_the_pool():
+    made = DataTask("w", Wine(stratify=True), Clean())
+    first = made.problem(0, 13, 0, 40)
+    pool = np.bincount(first.train(138).y.astype(int))
+    for n in (3, 10, 37, 100):
+        assert np.abs(np.bincount(first.train(n).y.astype(int), minlength=3) - n * pool / 138).max() < 1
+    assert np.abs(np.bincount(first.test_y.astype(int)) - 40 * np.array([59, 71, 48]) / 178).max() < 1
+    assert not np.array_equal(first.train(20).x, made.problem(0, 13, 1, 40).train(20).x)
+
+
+def test_a_nearest_neighbour_knows_no_test_point():
+    """Of points that are all different; it would err nowhere if it had seen them."""
+    made = DataTask("d", Digits(), Clean()).problem(0, 64, 0, 400)
+    train, test = made.train(1300), made.test_inputs(1300)
+    distance = ((test[:, None, :] - train.x[None]) ** 2).sum(axis=2)
+    twins = len(Digits().load().points) - len(np.unique(Digits().load().points.x, axis=0))
+    assert (distance.min(axis=1) == 0).sum() <= twins
+    wrong = np.mean(train.y[distance.argmin(axis=1)] != made.test_y)
+    assert 0 < wrong < 0.05
+
+
+@pytest.mark.parametrize(("data", "classes"), [(Digits(), 10), (Wine(), 3)])
+def test_flipped_labels_are_wrong_at_the_rate_asked_for_in_training_alone(data, classes):
+    clean, flipped = (
+        DataTask("t", data, labels).problem(0, 64 if classes == 10 else 13, 0, 40)
+        for labels in (Clean(), Flip(rate=0.3))
+    )
+    n = 1300 if classes == 10 else 130
+    right, made = clean.train(n), flipped.train(n)
+    np.testing.assert_array_equal(right.x, made.x)
+    wrong = made.y != right.y
+    assert abs(wrong.mean() - 0.3) < 5 * np.sqrt(0.21 / n)
+    assert set(made.y.tolist()) <= set(range(classes))
+    np.testing.assert_array_equal(clean.test_y, flipped.test_y)
+    away = (made.y - right.y)[wrong] % classes
+    assert set(away.tolist()) == set(range(1, classes))
+
+
+def test_flipped_labels_of_smaller_samples_are_prefixes():
+    made = DataTask("t", Digits(), Flip(rate=0.5))
+    small, large = (made.problem(0, 64, 0, 100).train(n).y for n in (40, 1200))
+    np.testing.assert_array_equal(small, large[:40])
+
+
+def test_two_classes_are_minus_1_and_1():
+    Held.contents = Contents(Points(RNG.standard_normal((N, D)), np.arange(N) % 2), classes=("no", "yes"))
+    made = task()
+    assert (made.kind, made.classes) == ("binary", 0)
+    assert set(problem(made).train(100).y.tolist()) == {-1.0, 1.0}
+    order = problem(made)._order[:100]
+    np.testing.assert_array_equal(problem(made).train(100).y, np.where(order % 2, 1.0, -1.0))
+
+
+def test_other_contents_are_another_task_and_another_path_is_not():
+    here, there = task(path="/a/x.npz").identity(), task(path="/b/y.npz").identity()
+    assert here == there
+    moved = task(path="/b/y.npz")
+    np.testing.assert_array_equal(problem(task(path="/a/x.npz")).train(50).x, problem(moved).train(50).x)
+    x = Held.contents.points.x.copy()
+    x[-1, -1] += 1e-9
+    Held.contents = Contents(Points(x, Held.contents.points.y))
+    assert task(path="/a/x.npz").identity() != here
+
+
+@pytest.mark.parametrize("change", ["y", "test", "classes", "shape", "divisor", "dtype"])
+def test_whatever_learners_see_is_in_the_name_of_the_contents(change):
+    x, y = RNG.integers(0, 4, (N, 4)).astype(np.uint8), np.arange(N) % 3
+    fields = {"classes": ("a", "b", "c"), "shape": (1, 2, 2), "divisor": 1.0, "test": None}
+    names = set()
+    for changed in (False, True):
+        mine, labels, values = dict(fields), y.copy(), x
+        if changed and change == "y":
+            labels[0] = (labels[0] + 1) % 3
+        elif changed and change == "dtype":
+            values = x.astype(np.uint16)
+        elif changed:
+            mine[change] = {"test": Points(x, y), "classes": ("a", "b", "d"), "shape": (4, 1, 1), "divisor": 2.0}[
+                change
+            ]
+        Held.contents = Contents(Points(values, labels), **mine)
+        names.add(task().contents_digest)
+    assert len(names) == 2
+
+
+def test_a_definition_makes_the_task_again():
+    plugins = load_plugins()
+    made = build_task(
+        "w", data={"kind": "wine", "standardize": True}, labels={"kind": "clean"}, kinds=plugins.kinds, where="s"
+    )
+    again = build_task(**made.definition(), kinds=plugins.kinds, where="s")
+    assert canonical_json(again.definition()) == canonical_json(made.definition())
+    np.testing.assert_array_equal(again.problem(0, 13, 0, 50).train(40).x, made.problem(0, 13, 0, 50).train(40).x)
+
+
+def test_data_that_change_after_planning_are_one_clear_error_and_those_planned_next_are_read(monkeypatch):
+    planned = task()
+    later = DataTask("t", Held(), Clean(), digest=planned.contents_digest)
+    assert len(later.contents.points) == N
+    Held.contents = rows_as_points(N + 1)
+    changed = DataTask("t", Held(), Clean(), digest=task().contents_digest)
+    assert len(changed.contents.points) == N + 1  # not those that this process has read before
+    with pytest.raises(UsageError, match=r"task 't': data 'held': the data have changed since the run was planned"):
+        _ = DataTask("t", Held(standardize=True), Clean(), digest=planned.contents_digest).contents
+
+
+def wrong(x=None, y=None, **fields):
+    return lambda: Contents(
+        Points(RNG.standard_normal((N, D)) if x is None else x, RNG.standard_normal(N) if y is None else y), **fields
+    )
+
+
+def with_nan(shape, at):
+    values = RNG.standard_normal(shape)
+    values[at] = np.nan
+    return values
+
+
+BAD = {
+    "nan": (
+        wrong(x=with_nan((N, D), (5, 2)), columns=("a", "b", "c")),
+        "x must be finite. Got nan in row 5, column 'c'",
+    ),
+    "nan-y": (wrong(y=with_nan(N, 7)), "y must be finite. Got nan in row 7"),
+    "infinite": (wrong(x=np.full((N, D), np.inf)), "Got inf in row 0, column 0"),
+    "objects": (wrong(x=np.full((N, D), "a", dtype=object)), "x must hold numbers. Got dtype object"),
+    "complex": (wrong(x=np.ones((N, D), complex)), "x must hold numbers. Got dtype complex128"),
+    "text-y": (wrong(y=np.full(N, "a")), "y must hold numbers. Got dtype <U1"),
+    "lengths": (wrong(y=np.ones(3)), "Got (400, 3) and (3,)"),
+    "shape": (wrong(x=np.ones((N, D, 1))), "x must have shape (N, d)"),
+    "columnless": (wrong(x=np.ones((N, 0))), "Got (400, 0)"),
+    "empty": (wrong(x=np.ones((0, 2)), y=np.ones(0)), "N >= 2"),
+    "constant": (wrong(y=np.ones(N)), "all values to be learned are 1"),
+    "few": (wrong(y=np.arange(N) == 0, classes=("a", "b")), "each class needs 2 points or more; 'b' has 1"),
+    "unknown": (wrong(y=np.arange(N) % 3, classes=("a", "b")), "y must hold numbers of classes, 0 ... 1"),
+    "half": (wrong(y=np.arange(N) % 2 / 2, classes=("a", "b")), "y must hold numbers of classes"),
+    "one": (wrong(y=np.zeros(N), classes=("a",)), "there must be 2 classes or more"),
+    "image": (wrong(shape=(1, 2, 2)), "shape must be (channels, height, width) of the 3 columns. Got (1, 2, 2)"),
+    "test": (wrong(test=Points(np.ones((9, 2)), np.arange(9.0))), "x has 3 columns and test x has 2"),
+    "test-nan": (wrong(test=Points(with_nan((9, D), 3), np.arange(9.0))), "test x must be finite"),
+    "nothing": (lambda: None, "load must return Contents. Got NoneType"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_learned_from_is_one_line_that_names_task_and_place(name):
+    make, expected = BAD[name]
+    Held.contents = make()
+    with pytest.raises(UsageError) as caught:
+        _ = task("mine").contents
+    assert str(caught.value).startswith("task 'mine': data 'held'")
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+class Raises(Held):
+    def load(self):
+        raise KeyError("a column of theirs")
+
+
+def test_a_data_set_of_others_that_raises_is_named():
+    with pytest.raises(UsageError, match=r"task 'mine': data 'held': load raised KeyError: 'a column of theirs'"):
+        _ = DataTask("mine", Raises(), Clean()).contents
+
+
+def test_sizes_and_test_sizes_beyond_the_data_have_a_reason():
+    made = task(unlabeled=20)
+    assert made.check_size(280, 100) is None
+    assert made.check_size(281, 100) == (
+        "n must be at most 280: there are 300 points to train on beside 100 to test on, "
+        "20 of which are offered without labels"
+    )
+    assert "at most 398" in task(test_size=399).check(D)
+    assert "d must be 3" in made.check(4)
+    with pytest.raises(UsageError, match="n must be at most 280"):
+        problem(made).train(281)
+
+
+def test_tasks_of_one_order_of_points_are_paired():
+    first, second = task("a"), task("b", labels=None, teacher="a")
+    assert second.check_teacher(first) is None
+    np.testing.assert_array_equal(problem(first).train(50).x, problem(second).train(50).x)
+    np.testing.assert_array_equal(problem(first).test_inputs(50), problem(second).test_inputs(50))
+    assert "same data" in task("c", standardize=True).check_teacher(first)
