@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,8 @@ from bfc_bench.testing.outcome import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 N, D, UNLABELED, TEST = 48, 6, 96, 17
+IMAGE = (1, 4, 4)
+"""Channels, height and width of the points for learners of images."""
 INPUTS = ("uniform", "sphere")
 LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "sign", "class": "clean"})
 """How labels of each kind are made."""
@@ -62,23 +65,36 @@ class Trial:
         return "cuda" if torch.cuda.is_available() else skip("runs on cuda only, and there is none")
 
     @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """(D,), or that of an image for a learner that skips such points and takes images."""
+        vector, image = (self.learner.skip(self._facts("uniform", self.labels, UNLABELED, s), N) for s in ((D,), IMAGE))
+        return IMAGE if vector is not None and image is None else (D,)
+
+    @property
+    def d(self) -> int:
+        """Numbers in a point."""
+        return math.prod(self.shape)
+
+    @cached_property
     def inputs(self) -> str:
         """``uniform``, or ``sphere`` for a learner that skips uniform inputs and takes those."""
-        uniform, sphere = (self.learner.skip(self._facts(kind, self.labels, UNLABELED), N) for kind in INPUTS)
+        facts = (self._facts(kind, self.labels, UNLABELED, self.shape) for kind in INPUTS)
+        uniform, sphere = (self.learner.skip(each, N) for each in facts)
         return INPUTS[uniform is not None and sphere is None]
 
     def facts(self, labels: LabelKind | None = None, unlabeled: int = UNLABELED) -> TaskFacts:
         """The task of the trial."""
-        return self._facts(self.inputs, labels or self.labels, unlabeled)
+        return self._facts(self.inputs, labels or self.labels, unlabeled, self.shape)
 
-    def _facts(self, inputs: str, kind: LabelKind, unlabeled: int) -> TaskFacts:
+    def _facts(self, inputs: str, kind: LabelKind, unlabeled: int, shape: tuple[int, ...]) -> TaskFacts:
         classes = CLASSES if kind == "class" else 0
-        return TaskFacts("check", inputs, "quadratic-densenet", LABELS[kind], kind, D, unlabeled, classes=classes)
+        d, target = math.prod(shape), "quadratic-densenet"
+        return TaskFacts("check", inputs, target, LABELS[kind], kind, d, unlabeled, classes=classes, shape=shape)
 
     def data(
         self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
     ) -> Data:
-        """A training set: x (n, D) as in ``points``, y (n,) of a quadratic network with unit variance, or its classes:
+        """A training set: x (n, d) as in ``points``, y (n,) of a quadratic network with unit variance, or its classes:
         the sign, or which third of the values.
 
         Sets of one ``teacher`` are prefixes of one sample; another teacher has other inputs too.
@@ -94,15 +110,16 @@ class Trial:
             y = np.searchsorted(np.quantile(y, np.arange(1, CLASSES) / CLASSES), y).astype(float)
         x, y = self.give(x[:n], arrays), self.give(y[:n], arrays)
         classes = CLASSES if kind == "class" else 0
-        return Data(sample=f"check-{teacher}-{kind}", n=n, d=D, kind=kind, classes=classes, x=x, y=y)
+        sample = f"check-{teacher}-{kind}"
+        return Data(sample=sample, n=n, d=self.d, kind=kind, classes=classes, shape=self.shape, x=x, y=y)
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
-        """Inputs (m, D), uniform on [-sqrt 3, sqrt 3]^D, or those of norm 1 in the same directions."""
-        x = stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, D))
+        """Inputs (m, d), uniform on [-sqrt 3, sqrt 3]^d, or those of norm 1 in the same directions."""
+        x = stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, self.d))
         return x / np.linalg.norm(x, axis=1, keepdims=True) if self.inputs == "sphere" else x
 
     def test_points(self, m: int = TEST) -> Array:
-        """Fresh inputs (m, D) of the array kind that the learner prefers."""
+        """Fresh inputs (m, d) of the array kind that the learner prefers."""
         return self.give(self.points(m, "test"))
 
     def give(self, x: np.ndarray, arrays: ArrayKind | None = None) -> Array:
@@ -118,7 +135,7 @@ class Trial:
         if bare:
             return Context(seed=seed, device=self.device, oracle=told)
         unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)
-        square_mean = np.full(D, 1 / D if self.inputs == "sphere" else 1.0)
+        square_mean = np.full(self.d, 1 / self.d if self.inputs == "sphere" else 1.0)
         return Context(seed=seed, device=self.device, oracle=told, square_mean=square_mean, unlabeled=unlabeled)
 
     def job(self, learner: Learner | None = None, *, n: int = N, teacher: int = 0, seed: int = 0) -> Job:
@@ -174,9 +191,9 @@ def own_classes(cls: type[Learner]) -> list[type]:
 
 
 def _teacher(x: np.ndarray, teacher: int) -> np.ndarray:
-    """A quadratic network on x (n, D): the squares of WIDTH directions of x, and of one direction of those squares."""
+    """A quadratic network on x (n, d): the squares of WIDTH directions of x, and of one direction of those squares."""
     rng = stream("check_learner", "teacher", teacher)
-    second = (x @ rng.normal(size=(D, WIDTH)) / np.sqrt(D)) ** 2 - 1
+    second = (x @ rng.normal(size=(x.shape[1], WIDTH)) / np.sqrt(x.shape[1])) ** 2 - 1
     third = (second @ rng.normal(size=WIDTH)) ** 2
     values: np.ndarray = ALPHAS[0] * second.sum(axis=1) + ALPHAS[1] * third
     return values

@@ -1,0 +1,19 @@
+"""Convolutional networks on images, trained together, layer by layer, and as their tangents."""
+
+from bfc_plugins.convolutional.correction import ConvCorrection
+from bfc_plugins.convolutional.grow import ConvGrow
+from bfc_plugins.convolutional.joint import ConvJoint
+from bfc_plugins.convolutional.kernel import ConvKernel
+from bfc_plugins.convolutional.layerwise import ConvLayerwise
+from bfc_plugins.convolutional.tangent import ConvTangent
+
+from bfc_bench.learner import Learner
+
+LEARNERS: tuple[type[Learner], ...] = (
+    ConvCorrection,
+    ConvGrow,
+    ConvJoint,
+    ConvKernel,
+    ConvLayerwise,
+    ConvTangent,
+)

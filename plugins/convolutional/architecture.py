@@ -1,0 +1,186 @@
+"""Networks of a layout, as torch modules: blocks, and a head that reads them out.
+
+Shapes: m images of c channels, h x w points each. Weights are drawn from a generator of the caller's on the CPU, so
+that they are those of its seed on every device.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import torch
+from bfc_plugins.convolutional.layout import Activation, Block, Layout
+from torch import Generator, Tensor, nn
+from torch.nn.functional import max_pool2d
+
+
+class Quadratic(nn.Module):
+    """z + .1 z^2, the activation of BFC A.3."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Of any shape."""
+        return torch.addcmul(z, z, z, value=0.1)
+
+
+def convolution(
+    inputs: int, outputs: int, kernel: int, stride: int, generator: Generator, *, bias: bool = False
+) -> nn.Conv2d:
+    """A convolution that keeps an image's size up to the stride; weights ~ N(0, 2 / fan-in) (He et al. 2015)."""
+    made: nn.Conv2d = nn.utils.skip_init(
+        nn.Conv2d, inputs, outputs, kernel, stride=stride, padding=(kernel - 1) // 2, bias=bias
+    )
+    with torch.no_grad():
+        weight = torch.randn(made.weight.shape, generator=generator) * math.sqrt(2 / (kernel**2 * inputs))
+        made.weight = nn.Parameter(weight.contiguous(memory_format=torch.channels_last))
+        if made.bias is not None:
+            made.bias.zero_()
+    return made
+
+
+def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True) -> nn.Linear:
+    """Weights ~ N(0, 1 / fan-in), bias 0."""
+    made: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
+    with torch.no_grad():
+        made.weight.copy_(torch.randn(made.weight.shape, generator=generator) / math.sqrt(inputs))
+        if bias:
+            made.bias.zero_()
+    return made
+
+
+def activated(channels: int, activation: Activation, *, norm: bool = True) -> list[nn.Module]:
+    """BatchNorm and ReLU; of quadratic networks the activation comes first (BFC A.3)."""
+    if activation == "quadratic":
+        return [Quadratic(), *([nn.BatchNorm2d(channels)] if norm else [])]
+    return [*([nn.BatchNorm2d(channels)] if norm else []), nn.ReLU()]
+
+
+class PlainBlock(nn.Module):
+    """A convolution, BatchNorm and activation."""
+
+    def __init__(self, block: Block, layout: Layout, generator: Generator, *, last: bool = True) -> None:
+        """Without ``last`` the convolution alone, as at the bottom of a pre-activation ResNet."""
+        super().__init__()
+        made = convolution(
+            block.inputs, block.outputs, block.kernel, block.stride, generator, bias=last and not layout.norm
+        )
+        after = activated(block.outputs, layout.activation, norm=layout.norm) if last else []
+        self.layers = nn.Sequential(made, *after)
+        self.pool = block.pool
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(m, outputs, h', w') of (m, inputs, h, w)."""
+        if self.pool and min(h.shape[2:]) > 1:
+            h = max_pool2d(h, 2)
+        out: Tensor = self.layers(h)
+        return out
+
+
+class ResidualBlock(nn.Module):
+    """The basic block of a pre-activation ResNet (He et al. 2016)."""
+
+    def __init__(self, block: Block, layout: Layout, generator: Generator) -> None:
+        super().__init__()
+        self.before = nn.Sequential(*activated(block.inputs, layout.activation))
+        self.layers = nn.Sequential(
+            convolution(block.inputs, block.outputs, block.kernel, block.stride, generator),
+            *activated(block.outputs, layout.activation),
+            convolution(block.outputs, block.outputs, block.kernel, 1, generator),
+        )
+        self.shortcut = convolution(block.inputs, block.outputs, 1, block.stride, generator) if block.projects else None
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(m, outputs, h', w') of (m, inputs, h, w)."""
+        z = self.before(h)
+        out: Tensor = self.layers(z) + (h if self.shortcut is None else self.shortcut(z))
+        return out
+
+
+class Tap(nn.Module):
+    """A linear function of the averages over an image of a block's outputs."""
+
+    def __init__(self, block: Block, layout: Layout, outputs: int, generator: Generator, *, bias: bool) -> None:
+        super().__init__()
+        residual = any(each.residual for each in layout.blocks)
+        self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if residual else []))
+        self.linear = linear(block.outputs, outputs, generator, bias=bias)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(m, outputs) of (m, channels, h, w)."""
+        out: Tensor = self.linear(self.before(h).mean(dim=(2, 3)))
+        return out
+
+
+class Network(nn.Module):
+    """The blocks of a layout, of which the first ``frozen`` are not trained, and a head."""
+
+    frozen: int = 0
+
+    def __init__(self, layout: Layout, outputs: int, generator: Generator) -> None:
+        super().__init__()
+        self.layout, self.outputs = layout, outputs
+        residual = any(block.residual for block in layout.blocks)
+        self.blocks = nn.ModuleList(
+            ResidualBlock(block, layout, generator)
+            if block.residual
+            else PlainBlock(block, layout, generator, last=not residual)
+            for block in layout.blocks
+        )
+        self.taps = nn.ModuleDict()
+        self.new_head(generator)
+
+    def new_head(self, generator: Generator) -> None:
+        """Put a fresh head in the place of the present one."""
+        depth = len(self.blocks)
+        device = next(self.blocks.parameters()).device
+        read = range(1, depth + 1) if self.layout.readout == "dense" else [depth]
+        self.taps = nn.ModuleDict(
+            {
+                str(place): Tap(
+                    self.layout.blocks[place - 1], self.layout, self.outputs, generator, bias=place == depth
+                )
+                for place in read
+            }
+        ).to(device)
+
+    def forward(self, h: Tensor, start: int = 0) -> Tensor:
+        """Scores (m, outputs) of images (m, c, h, w), or of what block ``start`` takes."""
+        scores: Tensor | None = None
+        for place, block in enumerate(self.blocks[start:], start=start + 1):
+            h = block(h)
+            if str(place) in self.taps:
+                score = self.taps[str(place)](h)
+                scores = score if scores is None else scores + score
+        assert scores is not None  # the last block is always read out
+        return scores
+
+    def below(self, h: Tensor, stop: int) -> Tensor:
+        """What the first ``stop`` blocks make of images (m, c, h, w)."""
+        for block in self.blocks[:stop]:
+            h = block(h)
+        return h
+
+    def freeze(self, blocks: int) -> None:
+        """Leave the first ``blocks`` as they are, the statistics of their BatchNorm included; train the others."""
+        self.frozen = blocks
+        for place, block in enumerate(self.blocks):
+            block.requires_grad_(place >= blocks)
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Self:
+        """As ``torch.nn.Module.train``; frozen blocks stay as they are in evaluation."""
+        super().train(mode)
+        for block in self.blocks[: self.frozen]:
+            block.eval()
+        return self
+
+    def weights(self, blocks: int) -> list[list[Tensor]]:
+        """Weights (outputs, inputs, k, k) of the convolutions of each of the first ``blocks``."""
+        return [
+            [part.weight for part in block.modules() if isinstance(part, nn.Conv2d)] for block in self.blocks[:blocks]
+        ]
+
+    def take(self, other: Network, blocks: int) -> None:
+        """Copy the first ``blocks`` of another network, the statistics of their BatchNorm included."""
+        for mine, theirs in zip(self.blocks[:blocks], other.blocks[:blocks], strict=True):
+            mine.load_state_dict(theirs.state_dict())

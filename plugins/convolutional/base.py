@@ -1,0 +1,28 @@
+"""What the learners share that train a network by stochastic gradients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from bfc_plugins.convolutional.options import SgdOptions
+
+if TYPE_CHECKING:
+    from bfc_plugins.convolutional.fit import Fit
+
+    from bfc_bench.learner import Context, Data, Predictor
+
+
+class SgdLearner(SgdOptions):
+    """A convolutional network that is trained by stochastic gradients."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Train on images x (n, c h w)."""
+        from bfc_plugins.convolutional.fit import Fit, exactly
+
+        with exactly():
+            return self.run(Fit.of(self, train, ctx))
+
+    @abstractmethod
+    def run(self, fit: Fit) -> Predictor:
+        """Train, and predict."""

@@ -1,0 +1,119 @@
+"""The kernel of an infinitely wide convolutional network, tile by tile, and ridge regression with it.
+
+Shapes: n training points, m points, d = c h w inputs, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from bfc_plugins.convolutional.tiles import tile_of
+from torch import Tensor
+
+from bfc_bench.learner import Data, Predictor
+from bfc_bench.toolkit.neural_tangents import neural_tangents
+from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
+from bfc_bench.toolkit.ridge import RidgeCurve
+
+
+@dataclass(frozen=True)
+class ConvolutionalKernel:
+    """The NNGP kernel of 3 x 3 convolutions with ReLU on images of a shape, weights of variance 2 / fan-in."""
+
+    shape: tuple[int, ...]
+    """Channels, height, width."""
+    depth: int
+    readout: str
+    """``pool`` or ``flatten``."""
+    pooling: tuple[int, ...] = ()
+    """Convolutions after which averages over 2 x 2 points are taken."""
+
+    def matrix(self, x: Tensor, z: Tensor, *, lower: bool = False) -> Tensor:
+        """(m, n), float64, of points x (m, d) and z (n, d); with ``lower`` 0 in tiles above the diagonal."""
+        import jax
+
+        device = prepare_jax(x.device.type)
+        size = tile_of(self.shape, self.readout)
+        out = torch.zeros(len(x), len(z), dtype=torch.float64)
+        with jax.enable_x64(True), jax.default_matmul_precision(MATMUL_PRECISION):
+            program = _program(self)
+            left, right = ([jax.device_put(tile, device) for tile in self._tiles(points, size)] for points in (x, z))
+            for i, a in enumerate(left):
+                for j, b in enumerate(right[: i + 1] if lower else right):
+                    here = out[i * size : (i + 1) * size, j * size : (j + 1) * size]
+                    here.copy_(torch.tensor(np.asarray(program(a, b)))[: here.shape[0], : here.shape[1]])
+        return out.to(x.device)
+
+    def _tiles(self, x: Tensor, size: int) -> list[np.ndarray]:
+        """Images (size, h, w, c) at a time, the last ones repeated, so that all tiles share a program."""
+        rows = x.numpy(force=True).astype(np.float64).reshape(-1, *self.shape).transpose(0, 2, 3, 1)
+        return [np.resize(rows[i : i + size], (size, *rows.shape[1:])) for i in range(0, len(rows), size)]
+
+
+@cache
+def _program(kernel: ConvolutionalKernel) -> Any:
+    """A compiled function of two sets of images (t, h, w, c). Called where x64 is enabled."""
+    import jax
+
+    stax = neural_tangents().stax
+    layers = []
+    for place in range(1, kernel.depth + 1):
+        layers += [stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5), stax.Relu()]
+        if place in kernel.pooling:
+            layers.append(stax.AvgPool((2, 2), strides=(2, 2)))
+    layers.append(stax.GlobalAvgPool() if kernel.readout == "pool" else stax.Flatten())
+    function = stax.serial(*layers, stax.Dense(1))[2]
+    return jax.jit(lambda x, z: function(x, z, "nngp"))
+
+
+@dataclass(frozen=True)
+class KernelPredictor(Predictor):
+    """A function of the kernel's space, for each class or of two classes."""
+
+    kernel: ConvolutionalKernel
+    scale: float
+    """What the kernel is divided by."""
+    x: Tensor
+    """Training points (n, d)."""
+    weights: Tensor
+    """(n, C), or (n, 1) of two classes."""
+    offset: Tensor
+    """(C,), or (1,)."""
+    classes: int
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Scores (m, C), or margins (m,), at x (m, d)."""
+        scores = self.kernel.matrix(x, self.x) / self.scale @ self.weights + self.offset
+        return scores if self.classes else scores[:, 0]
+
+
+def solve(
+    kernel: ConvolutionalKernel, train: Data, wanted: Sequence[tuple[int, float]]
+) -> list[KernelPredictor | None]:
+    """Ridge regression on the first n points of a training set, by n and ridge; None where float64 has no solution.
+
+    One kernel matrix for all.
+    """
+    x, y = train.x.to(torch.float64), _columns(train)
+    gram = kernel.matrix(x, x, lower=True)
+    results: list[KernelPredictor | None] = []
+    for n, ridge in wanted:
+        scale = float(gram[:n, :n].diagonal().mean())
+        found = RidgeCurve(gram[:n, :n] / scale).solve(y[:n], [n], ridge, True)
+        jitter = found.jitters[0]
+        info = {"ridge": ridge, "jitter": jitter}
+        fitted = KernelPredictor(kernel, scale, x[:n], found.weights[:n, 0], found.offsets[0], train.classes, info)
+        results.append(None if jitter is None else fitted)
+    return results
+
+
+def _columns(train: Data) -> Tensor:
+    """+1 for a point's class and -1 for the others, (n, C); labels of two classes as they are, (n, 1)."""
+    y: Tensor = train.y.to(torch.float64).unsqueeze(1)
+    return 2 * (y == torch.arange(train.classes, device=y.device)).to(y) - 1 if train.classes else y

@@ -1,0 +1,120 @@
+"""How much and how deep lower layers are corrected once deeper ones are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from bfc_plugins.convolutional.base import SgdLearner
+from bfc_plugins.convolutional.layout import Layout, Shape
+from pydantic import Field, model_validator
+
+if TYPE_CHECKING:
+    from bfc_plugins.convolutional.architecture import Network
+    from bfc_plugins.convolutional.fit import Fit
+
+    from bfc_bench.learner import Predictor
+
+
+class ConvCorrection(SgdLearner):
+    """Backward feature correction, measured (BFC A.5, figures 9, 10 and 14).
+
+    ``only``: the first l = ``train`` blocks alone. ``fix-l-<j>``: the first l - j of them frozen, with their BatchNorm,
+    and the rest of the network trained from fresh weights; ``fix-l`` for j = 0. ``pull-<lambda>``: all trained from
+    fresh weights, those of convolutions in the first l blocks held near the ones of ``only`` by lambda/2 |w - w_a|^2.
+    The last pull is the final predictor.
+    """
+
+    name: ClassVar[str] = "conv-correction"
+    smoke: ClassVar[Mapping[str, Any]] = {
+        "channels": [4, 4, "M", 4],
+        "train": 2,
+        "fix": [0, 1],
+        "pulls": [5e-4],
+        "epochs": 2,
+        "batch_size": 16,
+    }
+
+    train: Annotated[int, Field(ge=1)] = 4
+    """l."""
+    fix: list[Annotated[int, Field(ge=0)]] = [0, 1, 2, 3]
+    """The j: how many of the l blocks are not frozen."""
+    pulls: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [5e-4, 7e-4]
+    """The lambda; 0 trains all without a pull."""
+    weight_decay: Annotated[float, Field(ge=0)] = 5e-4
+
+    @model_validator(mode="after")
+    def _depths(self) -> ConvCorrection:
+        depth = self.layout(1).depth
+        if self.train >= depth:
+            raise ValueError(f"train must be less than the network's depth, {depth}. Got {self.train}")
+        if wrong := [j for j in self.fix if j >= self.train]:
+            raise ValueError(f"fix must hold numbers less than train, {self.train}. Got {wrong}")
+        return self
+
+    def run(self, fit: Fit) -> Predictor:
+        """``only``, then each network that has its blocks."""
+        from bfc_plugins.convolutional.correlation import copied, correlations
+
+        only = fit.network(self.train, "only")
+        initial = copied(only, self.train)
+        losses = {"only": fit.train(only, self.weight_decay, "only")}
+        found = copied(only, self.train)
+        stages = {"only": fit.predictor(only)}
+        moved: dict[str, dict[str, Any]] = {"only": {"initial": correlations(found, initial)}}
+        for j in self.fix:
+            name = f"fix-l-{j}" if j else "fix-l"
+            network = fit.network(fit.layout.depth, "fix", j)
+            losses[name] = self._fix(fit, network, only, self.train - j, "fix", j)
+            stages[name] = fit.predictor(network)
+        for strength in self.pulls:
+            name = f"pull-{strength:g}"
+            network = fit.network(fit.layout.depth, "all")
+            initial = copied(network, self.train)
+            losses[name] = self._pull(fit, network, found, strength)
+            weights = network.weights(self.train)
+            with_only, with_initial = correlations(weights, found), correlations(weights, initial)
+            moved[name] = {
+                "only": with_only,
+                "initial": with_initial,
+                "ratio": with_only["mean"] / max(abs(with_initial["mean"]), 1e-6),
+            }
+            stages[name] = fit.predictor(network)
+        steps = self.steps_at(len(fit.points.images))
+        *_, final = stages.values()
+        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved})
+
+    def _fix(self, fit: Fit, network: Network, only: Network, blocks: int, *purpose: object) -> float:
+        """Train ``network`` above the first ``blocks``, which are taken from another; the last loss."""
+        from bfc_plugins.convolutional.fit import below
+
+        network.take(only, blocks)
+        network.freeze(blocks)
+        if not fit.keeps_features:
+            return fit.train(network, self.weight_decay, *purpose)
+        images = below(network, fit.points.images, blocks)
+        return fit.train(network, self.weight_decay, *purpose, images=images, start=blocks)
+
+    def _pull(self, fit: Fit, network: Network, towards: Any, strength: float) -> float:
+        """Train all of ``network``, held near other weights; the last loss."""
+        from bfc_plugins.convolutional.training import Pull
+
+        weights = network.weights(self.train)
+        pull = Pull(strength, [*chain.from_iterable(weights)], [*chain.from_iterable(towards)])
+        return fit.train(network, self.weight_decay, "all", pull=pull if strength else None)
+
+    def trained(self, n: int, full: Layout, image: Shape) -> float:
+        """``only``; what is above the frozen blocks of each; the whole network with each pull."""
+        seen = self.steps_at(n) * min(n, self.batch_size)
+        whole, kept = full.flops(image), not (self.augments or self.attack != "none" or self.readout == "dense")
+        total = 3 * full.first(self.train).flops(image) * seen + 3 * len(self.pulls) * whole * seen
+        for j in self.fix:
+            lower = full.first(self.train - j).flops(image)
+            total += 3 * (whole - lower) * seen + lower * (n if kept else seen)
+        return total
+
+    def kept(self, n: int, full: Layout, image: Shape) -> float:
+        """A network for each stage, and the features of frozen blocks."""
+        largest = max(shape[0] * shape[1] * shape[2] for shape in full.shapes(image)[: self.train])
+        return (len(self.fix) + len(self.pulls) + 2) * full.weights + 2.0 * n * largest

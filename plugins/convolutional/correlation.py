@@ -1,0 +1,30 @@
+"""How far weights have moved: correlations of neurons before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from bfc_plugins.convolutional.architecture import Network
+from torch import Tensor
+
+
+def correlations(weights: Sequence[Sequence[Tensor]], others: Sequence[Sequence[Tensor]]) -> dict[str, float]:
+    """Mean over neurons of <w/|w|, w'/|w'|>, by block (``block1``, ...), and the mean over blocks (``mean``).
+
+    A neuron is an output channel of a convolution, of weights (outputs, inputs, k, k). BFC, figures 9, 10 and 14.
+    """
+    found = {
+        f"block{place}": sum(_correlation(w, v) for w, v in zip(mine, theirs, strict=True)) / len(mine)
+        for place, (mine, theirs) in enumerate(zip(weights, others, strict=True), start=1)
+    }
+    return {**found, "mean": sum(found.values()) / len(found)}
+
+
+def copied(network: Network, blocks: int) -> list[list[Tensor]]:
+    """The present weights of the convolutions of the first blocks."""
+    return [[weight.detach().clone() for weight in block] for block in network.weights(blocks)]
+
+
+def _correlation(w: Tensor, v: Tensor) -> float:
+    return float(torch.cosine_similarity(w.detach().flatten(1), v.detach().flatten(1), dim=1).mean())

@@ -1,0 +1,179 @@
+"""One fit of a network to images: what all its trainings share.
+
+Shapes: n images of c channels, h x w points each, d = c h w; C classes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from bfc_plugins.convolutional.architecture import Network
+from bfc_plugins.convolutional.attacks import Attack
+from bfc_plugins.convolutional.images import Augmentation, Pixels
+from bfc_plugins.convolutional.layout import Layout
+from bfc_plugins.convolutional.losses import Loss
+from bfc_plugins.convolutional.options import ATTACK_STEPS, NET_RATES, PREDICTED, RADII, ImageOptions, SgdOptions
+from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
+from bfc_plugins.convolutional.training import Pull, Schedule, Sgd
+from torch import Generator, Tensor
+
+from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.learner import Context, Data, Predictor
+from bfc_bench.seeds import seed_of
+from bfc_bench.toolkit.precision import torch_device
+
+VALIDATES = 5
+"""Every fifth training point validates where weight decays are compared."""
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """Convolutions on a GPU that add up in one order, so that a fit can be repeated."""
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+        yield
+
+
+@dataclass(frozen=True)
+class Points:
+    """Training images, as a network takes them, and the numbers of their classes."""
+
+    pixels: Pixels
+    images: Tensor
+    """(n, c, h, w), float32."""
+    numbers: Tensor
+    """(n,), int64."""
+    loss: Loss
+
+    @classmethod
+    def of(cls, train: Data, device: str, *, normalize: bool) -> Points:
+        """Of a training set of images. Raises ``UsageError`` for rows that are none."""
+        if len(train.shape) != 3:
+            raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {train.shape}.")
+        where = torch_device(device)
+        x = torch.as_tensor(train.x, device=where)
+        pixels, loss = Pixels.of(x, train.shape, normalize=normalize), Loss(train.classes)
+        return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=where)), loss)
+
+
+def augmentation_of(learner: ImageOptions) -> Augmentation:
+    """The random changes of images that the options ask for."""
+    return Augmentation(learner.crop, learner.flip, learner.cutout)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A learner, its points, and what it makes of them."""
+
+    learner: SgdOptions
+    points: Points
+    layout: Layout
+    attack: Attack | None
+    seed: int
+
+    @classmethod
+    def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> Fit:
+        """Of a training set."""
+        points = Points.of(train, ctx.device, normalize=learner.normalize and learner.attack == "none")
+        return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
+
+    def generator(self, *purpose: object) -> Generator:
+        """A generator on the CPU for one purpose; learners of one family draw alike."""
+        return Generator().manual_seed(seed_of(self.seed, "convolutional", *purpose))
+
+    def network(self, depth: int, *purpose: object) -> Network:
+        """A fresh network of the first ``depth`` blocks."""
+        made = Network(self.layout.first(depth), self.points.loss.outputs, self.generator(*purpose, "weights"))
+        return made.to(self.points.images.device)
+
+    def train(
+        self,
+        network: Network,
+        weight_decay: float,
+        *purpose: object,
+        images: Tensor | None = None,
+        start: int = 0,
+        rows: Tensor | None = None,
+        pull: Pull | None = None,
+    ) -> float:
+        """Train what is not frozen of a network, in place; the loss of the last minibatch.
+
+        ``images`` are what block ``start`` takes of all points, ``rows`` the points to train on. Raises ``Diverged``.
+        """
+        learner = self.learner
+        inputs, numbers = self.points.images if images is None else images, self.points.numbers
+        if rows is not None:
+            inputs, numbers = inputs[rows], numbers[rows]
+        sgd = Sgd(
+            learner.steps_at(len(inputs)),
+            learner.batch_size,
+            learner.lr or NET_RATES[learner.activation],
+            learner.momentum,
+            weight_decay,
+            Schedule(learner.schedule, tuple(learner.decay_at), learner.decay),
+            augmentation_of(learner),
+            self.attack,
+        )
+        generator = self.generator(*purpose, "order")
+        try:
+            return sgd.train(network, inputs, numbers, self.points.loss, generator, start=start, pull=pull)
+        except Diverged as error:
+            raise Diverged(f"{learner.name}: {error}") from None
+
+    @property
+    def keeps_features(self) -> bool:
+        """Whether what frozen blocks make of the images is the same in every step."""
+        return not self.learner.augments and self.attack is None and self.learner.readout == "last"
+
+    def predictor(self, network: Network) -> ImagePredictor:
+        """A network as it is now."""
+        held = copy.deepcopy(network).eval().requires_grad_(False)
+        return ImagePredictor(held, self.points.pixels, self.points.loss)
+
+    def result(self, final: ImagePredictor, stages: Mapping[str, ImagePredictor], info: Mapping[str, Any]) -> Predictor:
+        """The final predictor with stages; where there was an attack in training, those under attack beside them."""
+        found: dict[str, Predictor] = {}
+        for name, stage in stages.items():
+            found[name] = stage
+            if self.attack is not None:
+                found[f"{name}-attacked"] = self._attacked(stage)
+        if self.attack is not None:
+            found["attacked"] = self._attacked(final)
+        return ImagePredictor(final.network, final.pixels, final.loss, info, found)
+
+    def _attacked(self, predictor: ImagePredictor) -> Predictor:
+        assert self.attack is not None
+        attack = self.attack.with_steps(self.learner.test_steps)
+        return AttackedPredictor(predictor, attack, seed_of(self.seed, "convolutional", "test attack"))
+
+
+def below(network: Network, images: Tensor, stop: int) -> Tensor:
+    """What the first ``stop`` blocks make of images (n, c, h, w), in evaluation."""
+    network.eval()
+    with torch.no_grad():
+        parts = [network.below(part, stop) for part in images.split(PREDICTED)]
+    return torch.cat(parts).contiguous(memory_format=torch.channels_last)
+
+
+def validation_rows(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Rows to train on and rows to validate on."""
+    rows = torch.arange(n, device=device)
+    validates = rows % VALIDATES == VALIDATES - 1
+    return rows[~validates], rows[validates]
+
+
+def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
+    if learner.attack == "none":
+        return None
+    return Attack(
+        learner.attack,
+        learner.radius or RADII[learner.attack],
+        learner.attack_steps or ATTACK_STEPS[learner.attack],
+        learner.noise,
+        pixels.low,
+        pixels.high,
+    )

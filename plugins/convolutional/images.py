@@ -1,0 +1,82 @@
+"""Rows of numbers as a network's images, and random changes of images in training.
+
+Shapes: m images of c channels, h x w points each, d = c h w.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from bfc_plugins.convolutional.layout import Shape
+from torch import Generator, Tensor
+from torch.nn.functional import pad
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """What turns rows into images: float32, channels last in memory, which convolutions on a CPU are fastest with."""
+
+    shape: Shape
+    mean: Tensor
+    """Taken off each channel, (c, 1, 1)."""
+    deviation: Tensor
+    """What each channel is divided by, (c, 1, 1)."""
+    low: float
+    high: float
+    """The range of the training points."""
+
+    @classmethod
+    def of(cls, x: Tensor, shape: Shape, *, normalize: bool) -> Self:
+        """Of training points x (n, d): by mean and deviation of each channel, or as they are."""
+        images = x.reshape(-1, *shape).to(torch.float32)
+        mean, deviation = torch.zeros(shape[0], 1, 1, device=x.device), torch.ones(shape[0], 1, 1, device=x.device)
+        if normalize:
+            mean = images.mean(dim=(0, 2, 3)).reshape(-1, 1, 1)
+            spread = images.std(dim=(0, 2, 3), correction=0).reshape(-1, 1, 1)
+            deviation = torch.where(spread > 0, spread, 1.0)
+        return cls(shape, mean, deviation, float(images.min()), float(images.max()))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Images (m, c, h, w) of rows x (m, d)."""
+        images = (x.reshape(-1, *self.shape).to(self.mean) - self.mean) / self.deviation
+        return images.contiguous(memory_format=torch.channels_last)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Random crops, flips and Cutout (DeVries and Taylor 2017) of training images."""
+
+    crop: int = 0
+    """Points of margin that are put around an image before one of its size is cut out again."""
+    flip: bool = False
+    """Whether half of the images are mirrored."""
+    cutout: int = 0
+    """Side of the square that is made 0."""
+
+    def __bool__(self) -> bool:
+        return bool(self.crop or self.flip or self.cutout)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Images (m, c, h, w), each changed on its own."""
+        m, _, height, width = images.shape
+        device = images.device
+
+        def draw(most: int) -> Tensor:
+            return torch.randint(most, (m, 1), generator=generator).to(device)
+
+        if self.crop:
+            padded = pad(images, (self.crop,) * 4)
+            rows = draw(2 * self.crop + 1) + torch.arange(height, device=device)
+            columns = draw(2 * self.crop + 1) + torch.arange(width, device=device)
+            here = torch.arange(m, device=device)[:, None, None]
+            images = padded[here, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+        if self.flip:
+            images = torch.where(draw(2)[:, :, None, None] > 0, images.flip(3), images)
+        if self.cutout:
+            rows = (torch.arange(height, device=device) - draw(height) + self.cutout // 2) % (height + width)
+            columns = (torch.arange(width, device=device) - draw(width) + self.cutout // 2) % (height + width)
+            cut = (rows < self.cutout)[:, None, :, None] & (columns < self.cutout)[:, None, None, :]
+            images = images.masked_fill(cut, 0.0)
+        return images.contiguous(memory_format=torch.channels_last)

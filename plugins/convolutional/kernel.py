@@ -1,0 +1,84 @@
+"""Ridge regression with the kernel of an infinitely wide convolutional network."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from bfc_plugins.convolutional.options import likely_shape, no_image
+from bfc_plugins.convolutional.tiles import ARRAYS, covariances, tile_of
+from pydantic import Field, model_validator
+
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor, TaskFacts
+
+if TYPE_CHECKING:
+    from bfc_plugins.convolutional.compositional import ConvolutionalKernel
+
+
+class ConvKernel(BatchLearner):
+    """Ridge regression with a compositional kernel of convolutions and pooling, of neural-tangents (BFC figure 12).
+
+    The NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, over its mean at the training points. With ``pool`` the
+    average over the image is taken at the end, which needs the covariances of all pairs of points of two images,
+    h^2 w^2 numbers for each pair of images; ``flatten`` needs h w. Classes are C right-hand sides, +1 for the class and
+    -1 for the others, centred.
+    """
+
+    name: ClassVar[str] = "conv-kernel"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        labels=frozenset({"binary", "class"}), arrays=("torch",), devices=frozenset({"cpu", "cuda"}), max_n=5000
+    )
+    smoke: ClassVar[Mapping[str, Any]] = {"depth": 1, "ridge": 1e-3}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-6, 1)]}
+
+    depth: Annotated[int, Field(ge=1)] = 3
+    """Convolutions."""
+    readout: Literal["pool", "flatten"] = "pool"
+    pooling: list[Annotated[int, Field(ge=1)]] = []
+    """Convolutions after which averages over 2 x 2 points are taken."""
+    ridge: Annotated[float, Field(ge=0)] = 1e-3
+    """Added to the diagonal of the kernel matrix, whatever n is."""
+
+    @model_validator(mode="after")
+    def _within(self) -> ConvKernel:
+        if any(place > self.depth for place in self.pooling):
+            raise ValueError(f"pooling must name convolutions, 1 ... {self.depth}. Got {self.pooling}")
+        return self
+
+    def batch_key(self, train: Outline) -> Hashable:
+        """All sizes and ridges of one sample share the kernel matrix of the largest."""
+        return (train.sample, self.depth, self.readout, tuple(self.pooling))
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit jobs that are prefixes of one sample; one whose system cannot be solved in float64 fails."""
+        from bfc_plugins.convolutional.compositional import solve
+
+        longest = max((job.train for job in jobs), key=lambda train: train.n)
+        kernel = jobs[0].learner.kernel(longest.shape)
+        found = solve(kernel, longest, [(job.train.n, job.learner.ridge) for job in jobs])
+        return [each or Failure("failed", f"{cls.name}: no solution in float64. Use a larger ridge.") for each in found]
+
+    def kernel(self, shape: tuple[int, ...]) -> ConvolutionalKernel:
+        """The kernel on images of a shape."""
+        from bfc_plugins.convolutional.compositional import ConvolutionalKernel
+
+        return ConvolutionalKernel(tuple(shape), self.depth, self.readout, tuple(self.pooling))
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """It needs images, large enough for its pooling, and neural-tangents."""
+        from bfc_bench.toolkit.neural_tangents import unavailable
+
+        if reason := no_image(self.name, task):
+            return reason
+        side = min(task.shape[1:])
+        if side >> len(self.pooling) < 1:
+            return f"{self.name} halves images {len(self.pooling)} times; theirs have {side} points on a side"
+        return unavailable()
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Some 40 operations per layer and pair of points of two images, and a Cholesky factorisation."""
+        image = likely_shape(d)
+        pairs = covariances(image, self.readout)
+        tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs
+        return Cost(flops=n**2 * pairs * 40.0 * self.depth + n**3 / 3, bytes=500e6 + 24.0 * n**2 + 8.0 * tile)

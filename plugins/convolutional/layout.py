@@ -1,0 +1,184 @@
+"""Which blocks a network has: their shapes, parameters and work, without torch.
+
+A block is what a phase of layerwise training adds: a convolution, or in a ResNet its first convolution and then each
+basic block of two (Backward Feature Correction, A.4 and A.5).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+Activation: TypeAlias = Literal["relu", "quadratic"]
+Readout: TypeAlias = Literal["last", "dense"]
+Shape: TypeAlias = tuple[int, int, int]
+"""Channels, height, width."""
+Channels: TypeAlias = Sequence[int | Literal["M"]]
+"""Output channels of convolutions, and M for a 2 x 2 maximum between them."""
+
+PLAIN: dict[str, Channels] = {
+    "vgg-13": (64, 64, "M", 128, 128, "M", 256, 256, "M", 512, 512, "M", 512, 512),
+    "vgg-19": (64, 64, "M", 128, 128, "M", *(256,) * 4, "M", *(512,) * 4, "M", *(512,) * 4),
+    "small-vgg": (8, 8, "M", 16, 16, "M", 32, 32),
+}
+"""Simonyan and Zisserman (2015), without their dense layers: 10 and 16 convolutions."""
+RESIDUAL = {"resnet-22": 22, "resnet-34": 34}
+"""Pre-activation ResNets of 16, 32 and 64 channels by depth: 1 convolution and 9 or 15 basic blocks."""
+WIDE = re.compile(r"wrn-([1-9]\d*)-([1-9]\d*)")
+"""``wrn-<depth>-<k>``, Zagoruyko and Komodakis (2016): the blocks of a ResNet are k times as wide, its first
+convolution is not."""
+KNOWN = (*PLAIN, *RESIDUAL, "wrn-<depth>-<k>", "alexnet")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A convolution, or two with a shortcut around them."""
+
+    inputs: int
+    outputs: int
+    kernel: int = 3
+    stride: int = 1
+    pool: bool = False
+    """Whether a 2 x 2 maximum is taken of its inputs, where they are not of size 1 already."""
+    residual: bool = False
+
+    @property
+    def projects(self) -> bool:
+        """Whether the shortcut is a 1 x 1 convolution of its own."""
+        return self.residual and (self.stride > 1 or self.inputs != self.outputs)
+
+    def entered(self, shape: Shape) -> Shape:
+        """The shape of what is convolved, of inputs of a shape."""
+        channels, *sides = shape
+        if self.pool and min(sides) > 1:
+            sides = [side // 2 for side in sides]
+        return channels, sides[0], sides[1]
+
+    def output(self, shape: Shape) -> Shape:
+        """The shape of its outputs."""
+        _, height, width = self.entered(shape)
+        return self.outputs, math.ceil(height / self.stride), math.ceil(width / self.stride)
+
+    @property
+    def weights(self) -> int:
+        """Weights of its convolutions."""
+        first = self.kernel**2 * self.inputs * self.outputs
+        second = self.kernel**2 * self.outputs**2 + self.projects * self.inputs * self.outputs
+        return first + self.residual * second
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The blocks of a network on images of so many channels."""
+
+    blocks: tuple[Block, ...]
+    activation: Activation = "relu"
+    readout: Readout = "last"
+    norm: bool = True
+    """Whether convolutions have BatchNorm in the place of a bias."""
+
+    @property
+    def depth(self) -> int:
+        """The number of blocks."""
+        return len(self.blocks)
+
+    def first(self, depth: int) -> Layout:
+        """The network without the blocks beyond the first ``depth``."""
+        return replace(self, blocks=self.blocks[:depth])
+
+    def shapes(self, image: Shape) -> list[Shape]:
+        """The shape of each block's outputs."""
+        found = [image]
+        for block in self.blocks:
+            found.append(block.output(found[-1]))
+        return found[1:]
+
+    def flops(self, image: Shape) -> float:
+        """Floating-point operations of a forward pass at one image."""
+        return sum(
+            2.0 * block.weights * shape[1] * shape[2]
+            for block, shape in zip(self.blocks, self.shapes(image), strict=True)
+        )
+
+    def units(self, image: Shape) -> float:
+        """Numbers kept at one image for the gradient: inputs, convolution, BatchNorm and activation of each block."""
+        sizes = [math.prod(shape) for shape in self.shapes(image)]
+        return sum((6 if block.residual else 3) * size for block, size in zip(self.blocks, sizes, strict=True))
+
+    @property
+    def weights(self) -> int:
+        """Weights of all convolutions."""
+        return sum(block.weights for block in self.blocks)
+
+
+def layout(
+    architecture: str,
+    inputs: int,
+    *,
+    channels: Channels | None = None,
+    widen: int = 1,
+    depth: int | None = None,
+    activation: Activation = "relu",
+    readout: Readout = "last",
+) -> Layout:
+    """The network called so, all its layers ``widen`` times as wide, on images of so many channels.
+
+    ``channels`` stand in the place of those of a VGG; ``depth`` leaves out the blocks beyond it. Raises ``ValueError``
+    for an unknown name, and for a depth that it does not have.
+    """
+    blocks = _blocks(architecture, inputs, channels, widen)
+    if depth is not None and depth > len(blocks):
+        raise ValueError(f"depth must be at most {len(blocks)}, the number of blocks of {architecture}. Got {depth}")
+    return Layout(tuple(blocks[:depth]), activation, readout, norm=architecture != "alexnet")
+
+
+def _blocks(architecture: str, inputs: int, channels: Channels | None, widen: int) -> list[Block]:
+    if channels is not None and architecture not in PLAIN:
+        raise ValueError(f"channels stand for those of a VGG; {architecture} has its own")
+    if architecture in PLAIN:
+        return _plain(inputs, channels or PLAIN[architecture], widen)
+    if architecture == "alexnet":
+        return _alexnet(inputs, widen)
+    if architecture in RESIDUAL:
+        return _residual(inputs, RESIDUAL[architecture], 16 * widen, widen)
+    if (wide := WIDE.fullmatch(architecture)) and (int(wide[1]) - 4) % 6 == 0 and int(wide[1]) > 4:
+        return _residual(inputs, int(wide[1]), 16 * widen, int(wide[2]) * widen)
+    raise ValueError(
+        f"architecture must be one of {', '.join(KNOWN)}, the depth of a wrn 6 n + 4 (10, 16, 22, 28, ...). "
+        f"Got {architecture!r}"
+    )
+
+
+def _plain(inputs: int, channels: Channels, widen: int) -> list[Block]:
+    blocks: list[Block] = []
+    pool = False
+    for width in channels:
+        if width == "M":
+            pool = True
+        else:
+            blocks.append(Block(inputs, inputs := width * widen, pool=pool))
+            pool = False
+    if not blocks or pool:
+        raise ValueError(f"channels must be numbers, M between two of them. Got {list(channels)}")
+    return blocks
+
+
+def _residual(inputs: int, depth: int, stem: int, factor: int) -> list[Block]:
+    blocks = [Block(inputs, inputs := stem)]
+    for group, width in enumerate((16, 32, 64)):
+        for place in range((depth - 4) // 6):
+            stride = 2 if group and not place else 1
+            blocks.append(Block(inputs, inputs := width * factor, stride=stride, residual=True))
+    return blocks
+
+
+def _alexnet(inputs: int, widen: int) -> list[Block]:
+    """Five convolutions, as Krizhevsky et al. (2012) have them, on images of 32 x 32."""
+    shapes = ((64, 11, 4, False), (192, 5, 1, True), (384, 3, 1, True), (256, 3, 1, False), (256, 3, 1, False))
+    blocks = []
+    for outputs, kernel, stride, pool in shapes:
+        blocks.append(Block(inputs, inputs := outputs * widen, kernel, stride, pool))
+    return blocks

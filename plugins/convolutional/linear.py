@@ -1,0 +1,126 @@
+"""Training of a network's tangent model: gradients at the initial parameters are features of a linear model.
+
+Shapes: m images (m, c, h, w), D parameters, C outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from bfc_plugins.convolutional.architecture import Network
+from bfc_plugins.convolutional.fit import Points
+from bfc_plugins.convolutional.images import Augmentation, Pixels
+from bfc_plugins.convolutional.layout import Layout
+from bfc_plugins.convolutional.losses import Loss
+from bfc_plugins.convolutional.options import GRADIENTS
+from bfc_plugins.convolutional.training import Schedule, minibatches
+from torch import Generator, Tensor
+from torch.func import functional_call, grad, vmap
+
+from bfc_bench.errors import Diverged
+from bfc_bench.learner import Predictor
+from bfc_bench.seeds import seed_of
+
+
+@dataclass(frozen=True)
+class Tangents:
+    """The gradients of a network with one output, at the parameters that it has."""
+
+    network: Network
+    """In evaluation."""
+
+    @classmethod
+    def at(cls, network: Network, images: Tensor) -> Tangents:
+        """At the present parameters; BatchNorm takes the statistics of images (n, c, h, w)."""
+        norms = [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d)]
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # the mean over all parts
+        network.train()
+        with torch.no_grad():
+            for part in images.split(max(GRADIENTS, 2)):
+                if len(part) > 1:
+                    network(part)
+        return cls(network.eval())
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """grad_w g(x; w_0), (m, D), in the order of the network's parameters."""
+        held = {name: value.detach() for name, value in self.network.named_parameters()}
+        buffers = dict(self.network.named_buffers())
+
+        def output(parameters: Mapping[str, Tensor], image: Tensor) -> Tensor:
+            value: Tensor = functional_call(self.network, (dict(parameters), buffers), (image[None],))
+            return value[0, 0]
+
+        parts = []
+        for part in images.split(GRADIENTS):
+            gradients = vmap(grad(output), in_dims=(None, 0))(held, part)
+            parts.append(torch.cat([gradients[name].flatten(1) for name in held], dim=1))
+        return torch.cat(parts).detach()
+
+
+@dataclass(frozen=True)
+class TangentPredictor(Predictor):
+    """A linear function of a network's gradients."""
+
+    tangents: Tangents
+    weights: Tensor
+    """v, (D, C)."""
+    pixels: Pixels
+    loss: Loss
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Scores (m, C), or margins (m,) of two classes, at x (m, d)."""
+        return self.loss.predictions(self._scores(x)).to(x.dtype)
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """Of each class, (m, C), or of +1, (m,)."""
+        found = self.loss.log_probabilities(self._scores(x).to(x.dtype)).exp()
+        return found if self.loss.classes else found[:, 1]
+
+    def _scores(self, x: Tensor) -> Tensor:
+        return torch.cat([self.tangents(part) @ self.weights for part in self.pixels(x).split(GRADIENTS)])
+
+
+@dataclass(frozen=True)
+class Adam:
+    """How the linear model is trained."""
+
+    steps: int
+    batch_size: int
+    lr: float
+    schedule: Schedule
+    augmentation: Augmentation
+
+    def train(self, layout: Layout, points: Points, seed: int) -> TangentPredictor:
+        """Minimise the cross entropy of the tangent model of a network. Raises ``Diverged`` where it is not finite."""
+        images, numbers, loss = points.images, points.numbers, points.loss
+        network = Network(layout, 1, _generator(seed, "weights")).to(images.device)
+        tangents, draws = Tangents.at(network, images), _generator(seed, "order")
+        features = None if self.augmentation else tangents(images)
+        size = sum(parameter.numel() for parameter in network.parameters())
+        weights = torch.zeros(size, loss.outputs, device=images.device, requires_grad=True)
+        optimizer = torch.optim.Adam([weights], lr=self.lr)
+        value = torch.zeros(())
+        for step, drawn in enumerate(minibatches(len(images), self.batch_size, self.steps, draws)):
+            rows = drawn.to(images.device)
+            batch = tangents(self.augmentation(images[rows], draws)) if features is None else features[rows]
+            optimizer.param_groups[0]["lr"] = self.lr * self.schedule(step / self.steps)
+            optimizer.zero_grad()
+            value = loss(batch @ weights, numbers[rows])
+            value.backward()
+            optimizer.step()
+        final = float(value.detach())
+        if not math.isfinite(final):
+            raise Diverged(f"conv-tangent: the loss was not finite after {self.steps} steps. Use a smaller lr.")
+        info = {"final_loss": final, "steps": self.steps, "features": size}
+        return TangentPredictor(tangents, weights.detach(), points.pixels, loss, info)
+
+
+def _generator(seed: int, purpose: str) -> Generator:
+    return Generator().manual_seed(seed_of(seed, "convolutional", "tangent", purpose))

@@ -1,0 +1,56 @@
+"""The tangent model of a convolutional network: linear in the parameters, around their initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from bfc_plugins.convolutional.layout import Layout, Shape
+from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions
+from pydantic import Field
+
+if TYPE_CHECKING:
+    from bfc_bench.learner import Context, Data, Predictor
+
+
+class ConvTangent(ImageOptions):
+    """The finite-width neural tangent kernel's linear model, trained by Adam (BFC A.3, figure 12).
+
+    Of class c it predicts <grad_w g(x; w_0), v_c>, g the network with a single output and w_0 its initial parameters;
+    the v_c, one set of parameters for each class, start from 0 and minimise the cross entropy. BatchNorm has the
+    statistics of the training images at w_0. No weight decay.
+    """
+
+    name: ClassVar[str] = "conv-tangent"
+    smoke: ClassVar[Mapping[str, Any]] = {"channels": [4, "M", 4], "epochs": 2, "batch_size": 16}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [3e-4, 1e-3, 3e-3]}
+
+    lr: Annotated[float, Field(gt=0)] = 1e-3
+    """Of Adam; it follows ``decay_at``."""
+    batch_size: Annotated[int, Field(ge=2)] = 50
+    decay_at: list[Annotated[float, Field(ge=0, le=1)]] = [0.7, 0.85]
+    """Shares of training at which the rate falls; of 200 epochs those after 140 and 170."""
+    decay: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """The factor of each fall."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Train on images x (n, c h w)."""
+        from bfc_plugins.convolutional.fit import Points, augmentation_of, exactly
+        from bfc_plugins.convolutional.linear import Adam
+        from bfc_plugins.convolutional.training import Schedule
+
+        with exactly():
+            points = Points.of(train, ctx.device, normalize=self.normalize)
+            schedule = Schedule("steps", tuple(self.decay_at), self.decay)
+            adam = Adam(self.steps_at(train.n), self.batch_size, self.lr, schedule, augmentation_of(self))
+            return adam.train(self.layout(train.shape[0]), points, ctx.seed)
+
+    def trained(self, n: int, full: Layout, image: Shape) -> float:
+        """Gradients of all points, once or with each step, and their products with ten sets of parameters."""
+        seen = float(self.steps_at(n) * min(n, self.batch_size))
+        gradients = seen if self.augments else n
+        return 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
+
+    def kept(self, n: int, full: Layout, image: Shape) -> float:
+        """The gradients of all points, or of a minibatch, and of what is predicted together; ten sets with Adam's."""
+        return float(full.weights) * ((self.batch_size if self.augments else n) + GRADIENTS + 40)

@@ -1,0 +1,136 @@
+"""Training by stochastic gradients: Nesterov momentum, minibatches, a learning rate that follows a schedule.
+
+Shapes: n images (n, c, h, w), minibatches of B.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import torch
+from bfc_plugins.convolutional.architecture import Network
+from bfc_plugins.convolutional.attacks import Attack
+from bfc_plugins.convolutional.images import Augmentation
+from bfc_plugins.convolutional.losses import Loss
+from torch import Generator, Tensor
+
+from bfc_bench.errors import Diverged
+
+ScheduleKind: TypeAlias = Literal["one-cycle", "steps"]
+RISE, FIRST = 0.3, 1 / 25
+"""Of one-cycle: the share of training in which the rate rises, and the share of the peak that it starts from."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The learning rate along training, over its largest value."""
+
+    kind: ScheduleKind = "one-cycle"
+    """``one-cycle``: up and down on cosines (Smith and Topin 2019); ``steps``: constant between falls."""
+    at: tuple[float, ...] = ()
+    """Of ``steps``: the shares of training after which the rate falls."""
+    decay: float = 0.1
+    """Of ``steps``: the factor of each fall."""
+
+    def __call__(self, progress: float) -> float:
+        """At a share of training in [0, 1]."""
+        if self.kind == "steps":
+            return self.decay ** sum(progress >= share for share in self.at)
+        if progress < RISE:
+            return FIRST + (1 - FIRST) * (1 - math.cos(math.pi * progress / RISE)) / 2
+        return (1 + math.cos(math.pi * (progress - RISE) / (1 - RISE))) / 2
+
+
+@dataclass(frozen=True)
+class Pull:
+    """The penalty lambda/2 |w - w_a|^2 that holds weights near others (BFC A.5)."""
+
+    strength: float
+    """lambda."""
+    weights: Sequence[Tensor]
+    """w, which are trained."""
+    towards: Sequence[Tensor]
+    """w_a."""
+
+    def add_gradient(self) -> None:
+        """Add lambda (w - w_a) to the gradient of w."""
+        for weight, target in zip(self.weights, self.towards, strict=True):
+            assert weight.grad is not None  # the loss depends on every convolution
+            weight.grad.add_(weight.detach() - target, alpha=self.strength)
+
+
+@dataclass(frozen=True)
+class Sgd:
+    """How a network is trained."""
+
+    steps: int
+    batch_size: int
+    lr: float
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    """lambda of lambda/2 |w|^2, over all parameters."""
+    schedule: Schedule = field(default_factory=Schedule)
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    attack: Attack | None = None
+
+    def train(
+        self,
+        network: Network,
+        images: Tensor,
+        labels: Tensor,
+        loss: Loss,
+        generator: Generator,
+        *,
+        start: int = 0,
+        pull: Pull | None = None,
+    ) -> float:
+        """Train what is not frozen, in place, and give the loss of the last minibatch.
+
+        ``images`` are images, or what block ``start`` takes. Raises ``Diverged`` where the loss is no longer finite.
+        """
+        trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        optimizer = torch.optim.SGD(
+            trained,
+            lr=self.lr,
+            momentum=self.momentum,
+            nesterov=self.momentum > 0,
+            weight_decay=self.weight_decay,
+            fused=True,
+        )
+        network.train()
+        value = torch.zeros(())
+        for step, drawn in enumerate(minibatches(len(images), self.batch_size, self.steps, generator)):
+            rows = drawn.to(images.device)
+            batch, wanted = images[rows], labels[rows]
+            if self.augmentation:
+                batch = self.augmentation(batch, generator)
+            if self.attack is not None:
+                batch, wanted = self.attack.examples(network, batch, wanted, loss, generator)
+            optimizer.param_groups[0]["lr"] = self.lr * self.schedule(step / self.steps)
+            optimizer.zero_grad()
+            value = loss(network(batch, start), wanted)
+            value.backward()
+            if pull is not None:
+                pull.add_gradient()
+            optimizer.step()
+        network.eval()
+        final = float(value.detach())
+        if not math.isfinite(final) or not all(bool(p.isfinite().all()) for p in network.state_dict().values()):
+            raise Diverged(
+                f"the loss or a weight was not finite after {self.steps} steps (loss {final:.3g}). Use a smaller lr."
+            )
+        return final
+
+
+def minibatches(n: int, size: int, steps: int, generator: Generator) -> Iterator[Tensor]:
+    """So many sets of rows, each row once an epoch; those that do not fill a minibatch wait for another epoch."""
+    size = min(size, n)
+    done = 0
+    while done < steps:
+        order = torch.randperm(n, generator=generator)
+        for part in order.split(size)[: min(n // size, steps - done)]:
+            yield part
+            done += 1

@@ -1,0 +1,131 @@
+"""The tangent model is the linear one that it is said to be; the kernel is that of neural-tangents."""
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.convolutional import ConvKernel, ConvTangent
+from bfc_plugins.convolutional.architecture import Network
+from bfc_plugins.convolutional.layout import layout
+from bfc_plugins.convolutional.linear import Tangents
+from striped_images import error, stripes
+from torch.func import functional_call
+
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import Context, Job, TaskFacts
+from bfc_bench.testing import check_learner
+from bfc_bench.toolkit.neural_tangents import neural_tangents
+
+
+@pytest.mark.parametrize("learner", [ConvTangent, ConvKernel])
+def test_keeps_the_contract(learner):
+    report = check_learner(learner)
+    assert not {check.name for check in report.checks if check.outcome == "skipped"} & {"fit returns a predictor"}
+
+
+def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_parameters():
+    """<grad_w g(x; w_0), v> is the derivative of g along v, and the sum of two models is that of their parameters."""
+    made = Network(layout("wrn-10-1", 1), 1, torch.Generator().manual_seed(0)).double()
+    images = torch.randn(6, 1, 6, 6, dtype=torch.float64)
+    tangents = Tangents.at(made, torch.randn(30, 1, 6, 6, dtype=torch.float64))
+    features = tangents(images)
+    held = {name: value.detach() for name, value in made.named_parameters()}
+    buffers = dict(made.named_buffers())
+    along = {name: torch.randn(value.shape, dtype=torch.float64) for name, value in held.items()}
+    v = torch.cat([value.flatten() for value in along.values()])
+
+    def moved(h: float) -> torch.Tensor:
+        parameters = {name: value + h * along[name] for name, value in held.items()}
+        return functional_call(made, (parameters, buffers), (images,))[:, 0]
+
+    slope = (moved(1e-6) - moved(-1e-6)) / 2e-6
+    torch.testing.assert_close(features @ v, slope, rtol=1e-4, atol=1e-4)
+
+
+def test_the_fitted_model_predicts_its_products_and_knows_nothing_before_training():
+    train, x = stripes(60), stripes(20, 1).x
+    fitted = ConvTangent(**ConvTangent.smoke).fit(train, Context())
+    expected = fitted.tangents(fitted.pixels(x)) @ fitted.weights
+    torch.testing.assert_close(fitted.predict(x), expected.double())
+    assert fitted.weights.shape == (fitted.info["features"], 3)
+    slow = ConvTangent(**ConvTangent.smoke, lr=1e-12).fit(train, Context())
+    assert float(slow.predict(x).abs().max()) < 1e-6
+
+
+def test_gradients_that_are_kept_are_those_of_each_minibatch():
+    """A crop of no margin changes nothing; it only makes them be computed with each step."""
+    train, x = stripes(60), stripes(20, 1).x
+    kept = ConvTangent(**ConvTangent.smoke).fit(train, Context())
+    full = kept.tangents(kept.pixels(train.x))
+    rows = torch.tensor([3, 50, 7])
+    torch.testing.assert_close(full[rows], kept.tangents(kept.pixels(train.x[rows])), rtol=1e-4, atol=1e-5)
+    assert ConvTangent(**ConvTangent.smoke, flip=True).fit(train, Context()).predict(x).shape == (20, 3)
+
+
+@pytest.mark.parametrize("classes", [3, 0])
+def test_both_learn_stripes(classes):
+    train, test = stripes(200, classes=classes), stripes(300, 1, classes=classes)
+    tangent = ConvTangent(channels=[8, "M", 8], epochs=10, batch_size=20, lr=1e-2).fit(train, Context())
+    assert error(tangent, test) < 0.1
+    kernel = ConvKernel(depth=1, ridge=1e-2).fit(train, Context())
+    assert error(kernel, test) < 0.1
+
+
+@pytest.mark.parametrize("readout", ["pool", "flatten"])
+def test_the_kernel_is_that_of_neural_tangents(readout):
+    """Tile by tile, images of two channels, as on all images at once."""
+    import jax
+
+    stax = neural_tangents().stax
+    rng = np.random.default_rng(0)
+    x, z = rng.standard_normal((5, 2 * 4 * 4)), rng.standard_normal((3, 2 * 4 * 4))
+    end = stax.GlobalAvgPool() if readout == "pool" else stax.Flatten()
+    conv = stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5)
+    function = stax.serial(conv, stax.Relu(), stax.AvgPool((2, 2), strides=(2, 2)), end, stax.Dense(1))[2]
+    with jax.enable_x64(True):
+        images = (each.reshape(-1, 2, 4, 4).transpose(0, 2, 3, 1) for each in (x, z))
+        expected = np.asarray(jax.jit(lambda a, b: function(a, b, "nngp"))(*images))
+    kernel = ConvKernel(depth=1, pooling=[1], readout=readout).kernel((2, 4, 4))
+    np.testing.assert_allclose(kernel.matrix(torch.tensor(x), torch.tensor(z)).numpy(), expected, rtol=1e-10)
+
+
+def test_one_convolution_pooled_has_the_closed_form_of_its_patches():
+    """The mean over pairs of points of the arc-cosine kernel of degree 1 on 3 x 3 patches (Cho and Saul 2009)."""
+    rng = np.random.default_rng(1)
+    images = rng.standard_normal((2, 3, 3))
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
+    patches = [[padded[k, i : i + 3, j : j + 3].ravel() / 3 for i in range(3) for j in range(3)] for k in (0, 1)]
+
+    def arccos(a: np.ndarray, b: np.ndarray) -> float:
+        size = np.linalg.norm(a) * np.linalg.norm(b)
+        angle = np.arccos(np.clip(a @ b / size, -1, 1))
+        return size * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+
+    expected = np.mean([arccos(a, b) for a in patches[0] for b in patches[1]])
+    kernel = ConvKernel(depth=1).kernel((1, 3, 3))
+    x = torch.tensor(images.reshape(2, 9))
+    assert float(kernel.matrix(x[:1], x[1:])) == pytest.approx(expected, rel=1e-10)
+
+
+def test_all_sizes_and_ridges_of_a_sample_come_from_one_matrix():
+    train = stripes(40)
+    part = type(train)(**{**vars(train), "n": 25, "x": train.x[:25], "y": train.y[:25]})
+    jobs = [Job(ConvKernel(depth=1, ridge=r), d, Context()) for r in (1e-3, 1.0) for d in (train, part)]
+    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
+    x = stripes(10, 1).x
+    for job, together in zip(jobs, ConvKernel.fit_batch(jobs), strict=True):
+        torch.testing.assert_close(together.predict(x), job.learner.fit(job.train, job.ctx).predict(x))
+
+
+def test_a_kernel_that_follows_pairs_of_points_costs_more():
+    pooled, flat = (ConvKernel(readout=readout).cost(1000, 196) for readout in ("pool", "flatten"))
+    assert pooled.flops > 50 * flat.flops
+    assert ConvKernel(readout="pool").cost(1000, 3072).bytes < 3e9
+
+
+def test_images_too_small_for_the_pooling_are_skipped():
+    facts = TaskFacts("t", "", "", "clean", "class", 16, 0, classes=3, shape=(1, 4, 4))
+    reason = ConvKernel(depth=3, pooling=[1, 2, 3]).skip(facts, 10)
+    assert reason == "conv-kernel halves images 3 times; theirs have 4 points on a side"
+    assert ConvKernel(depth=3, pooling=[1, 2]).skip(facts, 10) is None
+    with pytest.raises(UsageError, match=r"pooling must name convolutions, 1 \.\.\. 3. Got \[4\]"):
+        ConvKernel.parse({"depth": 3, "pooling": [4]}, "suite: learner")

@@ -1,0 +1,34 @@
+"""Small images for tests: digits in two orientations of stripes, and what a learner makes of them."""
+
+import numpy as np
+import torch
+
+from bfc_bench.learner import Data
+
+
+def stripes(n: int, seed: int = 0, classes: int = 3, noise: float = 0.3) -> Data:
+    """Images of 6 x 6: dark, with stripes along rows, with stripes along columns; two classes are the last two."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(3, size=n) if classes else rng.integers(1, 3, size=n)
+    wave = np.cos(np.pi * np.arange(6)[None, :] + np.pi * rng.integers(2, size=(n, 1)))
+    rows, columns = np.repeat(wave[:, :, None], 6, 2), np.repeat(wave[:, None, :], 6, 1)
+    x = np.select([numbers[:, None, None] == 1, numbers[:, None, None] == 2], [rows, columns], 0.0)
+    x = x + noise * rng.standard_normal(x.shape)
+    y = numbers.astype(float) if classes else 2.0 * numbers - 3
+    return Data(
+        sample=f"stripes-{seed}",
+        n=n,
+        d=36,
+        kind="class" if classes else "binary",
+        classes=classes,
+        shape=(1, 6, 6),
+        x=torch.tensor(x.reshape(n, 36)),
+        y=torch.tensor(y),
+    )
+
+
+def error(predictor, data: Data) -> float:
+    """Share of points whose class is wrong."""
+    found = predictor.predict(data.x)
+    wrong = found.argmax(1) != data.y if data.kind == "class" else found.sign() != data.y
+    return float(wrong.float().mean())
