@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
@@ -39,6 +40,8 @@ def as_sklearn(learner: Learner | str, *, classifier: bool | None = None, **opti
 
     if isinstance(learner, str):
         return as_sklearn(load_learner(learner, **options), classifier=classifier)
+    if isinstance(learner, type):
+        raise UsageError(f"as_sklearn takes a learner, not its class; write as_sklearn({learner.__name__}()).")
     if options:
         raise TypeError(
             f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
@@ -142,6 +145,9 @@ def _grid(
     """What a suite plans, of some of its learners and tasks."""
     from bfc_bench.run.resolve import resolve
 
+    for name, given in (("learners", learners), ("tasks", tasks), ("changes", changes)):
+        if isinstance(given, str):
+            raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
     if isinstance(suite, Suite):
         return resolve(suite, plugins, "suite", learners, tasks)
     path = suite_path(suite, plugins.suites)

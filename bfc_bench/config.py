@@ -6,9 +6,10 @@ import tomllib
 from collections.abc import Mapping
 from math import inf
 from pathlib import Path
-from typing import Any, Self
+from types import UnionType
+from typing import Annotated, Any, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
@@ -26,6 +27,16 @@ class Settings(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,  # of validators, until a class is used: most of those that are imported are not
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_for_numbers(cls, values: Any) -> Any:
+        """``true`` is no number, though Python takes it for 1."""
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field is not None and _is_number(field.annotation):
+                raise ValueError(f"{name} must be a number. Got {str(value).lower()}")
+        return values
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
@@ -46,6 +57,14 @@ class Settings(BaseModel):
         kept = [name for name in plain if name not in fields or not _is_default(fields[name], getattr(self, name))]
         inner = {name: value.changed() for name in kept if isinstance(value := getattr(self, name), Settings)}
         return {name: inner.get(name, plain[name]) for name in kept}
+
+
+def _is_number(annotation: Any) -> bool:
+    """Whether a field takes numbers and no truth values."""
+    parts = get_args(annotation) if get_origin(annotation) in (Annotated, Union, UnionType) else (annotation,)
+    if parts == (annotation,):
+        return annotation in (int, float)
+    return any(map(_is_number, parts)) and not {bool, Any} & set(parts)
 
 
 def plain(value: Any) -> Any:
@@ -145,8 +164,10 @@ def _model_in(annotation: Any) -> Any:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises ``UsageError`` with file and position when it is not one."""
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        wrong = f"byte {error.start + 1} is {error.object[error.start]:#04x}"
+        raise UsageError(f"{path}: must be a text in UTF-8; {wrong}. Save it in that encoding.") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}.") from None
     except OSError as error:

@@ -44,6 +44,14 @@ class SklearnEstimator(Learner):
             raise ValueError("name an estimator: sklearn:module.Class, for example sklearn:linear_model.Ridge")
         return self
 
+    @model_validator(mode="after")
+    def _is_valid(self) -> SklearnEstimator:
+        cls, _ = _load(self.path)
+        estimator = cls(**_parameters(self, self.model_fields_set - {"with_squares"}))
+        if hasattr(estimator, "_validate_params"):  # what its fit begins with
+            estimator._validate_params()
+        return self
+
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data, under scikit-learn's names."""
         return {name: _plain(value) for name, value in _parameters(self, type(self).model_fields).items()}

@@ -109,7 +109,8 @@ def leave(code: int) -> None:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"bfc-bench: {masked(message)}", file=sys.stderr)
+    if message:
+        print(f"bfc-bench: {masked(message)}", file=sys.stderr)
     return code
 
 

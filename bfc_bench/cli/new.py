@@ -24,6 +24,8 @@ LAYOUT = {
 }
 """Where each file of the template goes."""
 
+LONGEST = 60
+"""Characters of a learner's name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 IMPORTED = {"ClassVar", "PositiveInt", *bfc_bench.__all__}
 """Names that the template imports, so that no class of it can have them."""
@@ -61,18 +63,21 @@ def write_learner(name: str, directory: Path) -> list[Path]:
     written = []
     for source, target in LAYOUT.items():
         path = directory / Template(target).substitute(names)
-        path.parent.mkdir(parents=True, exist_ok=True)
         text = files("bfc_bench.cli").joinpath("template", source).read_text(encoding="utf-8")
-        path.write_text(Template(text).substitute(names), encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(Template(text).substitute(names), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}. Choose a folder by --directory.") from None
         written.append(path)
     return written
 
 
 def _names(name: str) -> dict[str, str]:
-    if NAME.fullmatch(name) is None:
+    if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise UsageError(
-            f"A learner's name must be lower-case words of letters and digits joined by hyphens, "
-            f"for example 'nearest-neighbour'. Got {name!r}."
+            f"A learner's name must be lower-case words of letters and digits joined by hyphens, at most {LONGEST} "
+            f"characters, for example 'nearest-neighbour'. Got {name[: LONGEST + 1]!r}."
         )
     module = name.replace("-", "_")
     cls = "".join(word.capitalize() for word in name.split("-"))

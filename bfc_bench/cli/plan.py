@@ -67,6 +67,8 @@ def plan(
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
+    if store.exists() and not store.is_dir():
+        raise UsageError(f"--store must name the folder of a store. {store} is a file.")
     plugins = load_plugins()
     path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
+from bfc_bench.errors import UsageError
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,6 +28,8 @@ def report(
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import open_store
 
+    if output is not None and output.exists() and not output.is_dir():
+        raise UsageError(f"--output must name a folder to write. {output} is a file.")
     with open_store(store) as held:
         stored = held[suite]
         page = stored.report(output, png=png)

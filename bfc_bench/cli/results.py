@@ -67,6 +67,9 @@ def results(
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        wrong = "is a folder" if output.is_dir() else f"lies in {output.parent}, which is no folder"
+        raise UsageError(f"--output must name a file to write. {output} {wrong}.")
     with open_store(store) as held:
         if format == "table" and output is None:
             stored = held[suite]

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from bfc_bench.analysis.curves import by_task, curves, metric_of
+from bfc_bench.analysis.curves import FLOOR, by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.rows import Rows
@@ -137,6 +137,8 @@ def number(value: float | None, digits: int = 2) -> str:
     """Two significant digits: ``0.30``, ``1,342``, ``3.1e-7``; a dash for what is missing."""
     if value is None or math.isnan(value):
         return MISSING
+    if 0 < value <= FLOOR * (1 + 1e-9):
+        return f"≤ {FLOOR:.0e}"
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else ("∞" if value > 0 else "-∞")
     if 1e-3 <= abs(value) < 1e5:

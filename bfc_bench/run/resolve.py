@@ -16,6 +16,9 @@ from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
 
+MOST_CELLS = 10_000_000
+"""More are a slip of the pen: their plan alone would take gigabytes."""
+
 
 @dataclass(frozen=True)  # with slots it would be pickled by Python code, field by field
 class Cell:
@@ -113,6 +116,19 @@ def resolve(
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
+    count = suite.replicates * sum(
+        len(task.d) * sum(n <= entry.max_n for n in task.n)
+        for entry in chosen.values()
+        for task in suite.task
+        if task.name in entry.tasks
+    )
+    if not count and (learners or tasks):
+        raise UsageError(f"{where}: the learners and tasks that were chosen have no cell in common.")
+    if count > MOST_CELLS:
+        raise UsageError(
+            f"{where}: the suite has {count:,} cells, and {MOST_CELLS:,} can be planned. "
+            "Take fewer replicates, sizes or learners."
+        )
     common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
     return Grid(
         suite,

@@ -57,11 +57,11 @@ class SuiteTheories(Mapping[Key, Theory]):
         # Claims may be of kinds that are gone, and say nothing of theory. Data may be gone, and have none.
         drawn = [task for task in self._definition["task"] if not task.get("data")]
         known = {task["name"] for task in drawn}
-        learners = [
-            {**entry, "tasks": [name for name in entry["tasks"] if name in known]} if entry.get("tasks") else entry
-            for entry in self._definition["learner"]
-        ]
-        if not drawn:
+        learners = []
+        for entry in self._definition["learner"]:
+            mine = [name for name in entry.get("tasks") or known if name in known]
+            learners += [{**entry, "tasks": mine}] if mine else []
+        if not drawn or not learners:
             return None
         definition = {**self._definition, "task": drawn, "learner": learners, "claim": []}
         name = str(definition.get("name"))

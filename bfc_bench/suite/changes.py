@@ -45,7 +45,7 @@ def apply(values: dict[str, Any], change: str) -> None:
 
 
 def _called(item: Mapping[str, Any]) -> str:
-    return str(item.get("label") or item.get("name") or item.get("id") or "")
+    return str(item.get("id") or item.get("label") or item.get("name") or "")
 
 
 def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from bfc_bench.config import Settings, read_toml
+from bfc_bench.config import Settings, canonical_json, plain, read_toml
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.changes import apply
 from bfc_bench.tasks.base import DataSet
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=80)]
+LONGEST_NAME = 80
+
+
+def _name(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:@+-]*", value) is None or len(value) > LONGEST_NAME:
+        raise ValueError(
+            f"must begin with a letter or a digit and hold these and . _ : @ + - only, at most {LONGEST_NAME} in all"
+        )
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
 Size = Annotated[int, Field(strict=True, ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1)]
 
@@ -117,7 +129,7 @@ class LearnerEntry(Settings):
     options: dict[str, Any] = {}
     tune: dict[str, Annotated[list[Any], Field(min_length=1)]] | None = None
     """Values per option to choose among on a validation part; None: the learner's own search space; {}: no tuning."""
-    tasks: list[str] | None = None
+    tasks: Annotated[list[str], Field(min_length=1)] | None = None
     """Names of the tasks it runs on; None: all."""
     max_n: Size | None = None
     """The largest of the tasks' n that it runs at; None: all. Cells beyond are not planned."""
@@ -125,9 +137,20 @@ class LearnerEntry(Settings):
     @model_validator(mode="before")
     @classmethod
     def _default_label(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and not values.get("label"):
+        if isinstance(values, Mapping) and "label" not in values:
             return {**values, "label": values.get("name", "")}
         return values
+
+    @model_validator(mode="after")
+    def _tuned(self) -> LearnerEntry:
+        for option, among in (self.tune or {}).items():
+            if option in self.options:
+                raise ValueError(
+                    f"{option} is fixed in options, at {self.options[option]!r}, and tuned; leave out one of the two"
+                )
+            if len({canonical_json(plain(value)) for value in among}) < len(among):
+                raise ValueError(f"tune.{option} must hold different values. Got {among}")
+        return self
 
 
 class ClaimEntry(Settings):
@@ -147,7 +170,7 @@ class Suite(Settings):
     description: str = ""
     replicates: Size = 3
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
-    test_size: Annotated[int, Field(strict=True, ge=100)] = 20_000
+    test_size: Annotated[int, Field(strict=True, ge=100, le=100_000_000)] = 20_000
     """Fresh test points per (task, d, replicate)."""
     levels: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.1, 0.01]
     """Error levels eps for which N*(eps) is estimated."""
@@ -155,6 +178,13 @@ class Suite(Settings):
     task: Annotated[list[TaskEntry], Field(min_length=1)]
     learner: Annotated[list[LearnerEntry], Field(min_length=1)]
     claim: list[ClaimEntry] = []
+
+    @model_validator(mode="after")
+    def _levels(self) -> Suite:
+        steps = {(a < b) - (a > b) for a, b in pairwise(self.levels)}
+        if len(steps) > 1 or 0 in steps:
+            raise ValueError(f"levels must be different and in order, largest first for example. Got {self.levels}")
+        return self
 
     @model_validator(mode="after")
     def _names(self) -> Suite:

@@ -5,10 +5,28 @@ import warnings
 
 import pytest
 
+import bfc_bench
 from bfc_bench.cli import WINDOWS, main
+from bfc_bench.config import read_toml
+from bfc_bench.errors import UsageError
 
 BROKEN = {
     # change to the suite, or the whole command line -> what the message must say
+    ("replicates=10000000",): ["600,000,000 cells", "10,000,000 can be planned"],
+    ("test_size=1000000000000000",): ["test_size", "less than or equal to 100000000"],
+    ("learner.kernel-rbf.tasks=[]",): ["tasks", "at least 1 item"],
+    ("levels=[0.1, 0.1]",): ["levels must be different and in order", "[0.1, 0.1]"],
+    ("levels=[0.1, 0.01, 0.3]",): ["levels must be different and in order"],
+    ("learner.kernel-rbf.tune={ridge=[1.0, 1.0]}",): ["tune.ridge must hold different values"],
+    ("learner.kernel-rbf.tune={ridge=[1.0]}", "learner.kernel-rbf.options.ridge=0.1"): ["ridge is fixed in options"],
+    ('learner.kernel-rbf.label=""',): ["label must begin with a letter or a digit", "Got ''"],
+    ("learner.kernel-rbf.options.degree=true",): ["degree must be a number", "Got true"],
+    ("learner.kernel-rbf.options.ridge=inf",): ["ridge must be a finite number"],
+    ('learner.random-forest.options.n_estimators="many"',): ["n_estimators", "Got 'many'"],
+    ("learner.random-forest.options.max_depth=-5",): ["max_depth", "Got -5"],
+    ("learner.random-forest.options.n_estimatorss=5",): ["Did you mean 'n_estimators'?"],
+    ("claim.thm1.n=801",): ["claim 'thm1'", "n must be one of task 'teacher-L3'", "Got 801"],
+    ("claim.thm1.d=21",): ["claim 'thm1'", "d must be one of task 'teacher-L3'", "Got 21"],
     ("learner.quad-densenet.name=quad-densnet",): ["unknown learner 'quad-densnet'", "Did you mean 'quad-densenet'?"],
     ("learner.quad-densenet.options.lrr=0.1",): ["learner 'quad-densenet': options", "unknown option 'lrr'", "'lr'"],
     ("learner.quad-densenet.options.steps=0",): ["steps", "greater than", "Got 0"],
@@ -42,7 +60,7 @@ BROKEN = {
     ("task.sphere-cubic.target.degree=0",): ["degree", "Got 0"],
     ("task.sphere-cubic.target.rank=9",): ["rank", "d = 8"],
     ("replicates=0",): ["replicates", "greater than or equal to 1"],
-    ("replicates=true",): ["replicates", "valid integer"],
+    ("replicates=true",): ["replicates", "must be a number"],
     ("replicatess=2",): ["unknown option 'replicatess'", "Did you mean 'replicates'?"],
     ("budget.cell_seconds=inf",): ["budget.cell_seconds", "finite number", "Got inf"],
     ("budget.memory_gb=nan",): ["budget.memory_gb", "Got nan"],
@@ -139,3 +157,79 @@ def test_windows_is_told_in_one_line_where_it_can_run(monkeypatch, capsys):
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"bfc-bench: {WINDOWS}\n"
     assert "Windows Subsystem for Linux" in WINDOWS
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(b"\x00\xff\xfe", "byte 2 is 0xff"), ('name = "caf\xe9"'.encode("latin-1"), "byte 12 is 0xe9")],
+)
+def test_a_file_that_is_not_utf8_says_where(content, expected, capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    path = tmp_path / "suite.toml"
+    path.write_bytes(content)
+    assert run(["plan", str(path)]) == 2
+    assert f"suite.toml: must be a text in UTF-8; {expected}." in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_fault(tmp_path):
+    path = tmp_path / "suite.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + b'a = 1\r\nb = """x\r\ny"""\r\n')
+    assert read_toml(path) == {"a": 1, "b": "x\ny"}
+
+
+def test_files_and_folders_are_not_taken_for_one_another(capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for arguments, expected in (
+        (["plan", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
+        (["report", "smoke", "--output", str(file)], f"--output must name a folder to write. {file} is a file."),
+        (["results", "smoke", "--output", str(tmp_path)], f"{tmp_path} is a folder."),
+        (["results", "smoke", "--output", str(tmp_path / "no" / "x.csv")], "which is no folder."),
+    ):
+        assert run(arguments) == 2
+        assert expected in capsys.readouterr().err
+    assert file.read_text() == "kept"
+
+
+def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    assert run(["new", "learner", "a" * 300]) == 2
+    assert "at most 60 characters" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert run(["new", "learner", "abc", "--directory", str(tmp_path / "file" / "inside")]) == 2
+    assert "cannot be written: Not a directory. Choose a folder by --directory." in capsys.readouterr().err
+
+
+def test_without_arguments_help_is_all_there_is(capsys):
+    from bfc_bench.cli.app import run
+
+    assert run([]) == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_learners_and_tasks_without_a_common_cell_are_named(capsys, tmp_path):
+    from bfc_bench.cli.app import run
+
+    suite = tmp_path / "two.toml"
+    suite.write_text(
+        'name = "two"\n'
+        + "".join(
+            f'[[task]]\nname = "{task}"\ninputs = {{ kind = "uniform" }}\ntarget = {{ kind = "toy-rich" }}\n'
+            "d = [8]\nn = [50]\n"
+            for task in "ab"
+        )
+        + '[[learner]]\nname = "kernel-ridge"\ntasks = ["a"]\n'
+    )
+    assert run(["plan", str(suite), "--learner", "kernel-ridge", "--task", "b"]) == 2
+    assert "have no cell in common" in capsys.readouterr().err
+
+
+def test_a_text_in_the_place_of_a_list_of_names_is_told_from_python():
+    with pytest.raises(UsageError, match=r"learners must be a list of texts. Got 'kernel-rbf'; write \['kernel-rbf'\]"):
+        bfc_bench.run_suite("smoke", learners="kernel-rbf")
+    with pytest.raises(UsageError, match=r"takes a learner, not its class; write as_sklearn\(KernelRidge\(\)\)"):
+        bfc_bench.as_sklearn(type(bfc_bench.load_learner("kernel-ridge")))
