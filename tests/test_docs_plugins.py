@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -14,6 +15,8 @@ from bfc_bench import hookspecs, toolkit
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
 from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.run.resolve import resolve
+from bfc_bench.suite.model import read_suite
 from bfc_bench.testing import check_learner
 
 TEXT = (Path(__file__).parent.parent / "docs" / "plugins.md").read_text()
@@ -128,7 +131,7 @@ def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> N
         "inputs": ["laplace"],
         "targets": ["wave"],
         "labels": ["rounded"],
-        "data": ["npz-file"],
+        "data": ["logbook"],
         "metrics": ["largest_error"],
         "claims": ["overfits"],
         "suites": ["first"],
@@ -165,12 +168,31 @@ def test_the_executor_runs_units_and_survives_one_that_raises(plugins: Plugins) 
     assert found[1].reason.startswith("TypeError: bad operand type for abs")
 
 
-def test_the_data_set_loads(shown: dict[str, Any], tmp_path: Path) -> None:
-    import numpy as np
+def test_the_data_set_is_one_that_a_suite_can_name(
+    plugins: Plugins, tmp_path: Path, suite_file: Callable[..., Path]
+) -> None:
+    lines = [f"{'rain' if number % 3 else 'snow'}: {number % 7}, {1000 + number}" for number in range(60)]
+    (tmp_path / "log.txt").write_text("\n".join(lines))
+    task = {"name": "weather", "data": {"kind": "logbook", "path": "log.txt"}, "n": [20]}
+    suite = read_suite(suite_file(task=[task], learner=[{"name": "kernel-ridge"}]))
+    made = resolve(suite, plugins, "mine").tasks["weather"]
+    assert (made.dimension, made.kind) == (2, "binary")
+    assert made.problem(0, 2, 0, 100).train(20).x.shape == (20, 2)
+    (tmp_path / "log.txt").unlink()
+    with pytest.raises(UsageError, match=r"task 'weather': data 'logbook': .*log.txt: there is no such file"):
+        resolve(suite, plugins, "mine")
 
-    np.savez(tmp_path / "points.npz", x=np.zeros((4, 2)), y=np.ones(4))
-    x, y = shown["Npz"](path=str(tmp_path / "points.npz")).load()
-    assert (x.shape, y.shape) == ((4, 2), (4,))
+
+def test_the_page_on_data_makes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    text = (Path(__file__).parent.parent / "docs" / "data.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    grid = resolve(names["suite"], load_plugins(), "suite")
+    assert (grid.tasks["mine"].kind, len(list(grid.cells()))) == ("real", 12)
+    for kind in load_plugins().data:
+        assert f"`{kind}" in text
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`bfc_bench\.([A-Z]\w+)", TEXT))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ BAR = "\N{BROKEN BAR}"
 def main(arguments: Sequence[str] | None = None) -> int:
     """0, or 1 where a line does not hold."""
     options = _parser().parse_args(arguments)
+    # A shell has what it runs in the background ignore Ctrl-C, and so would the runs that are interrupted here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     started, lines = time.monotonic(), []
     show = _show_markdown if options.markdown else _show
     if options.markdown:

@@ -137,6 +137,12 @@ def test_a_claim_adds_no_size_beyond_the_points_that_there_are(suite, tmp_path):
     assert decided.ended
 
 
+def test_the_example_leaves_nothing_out(bench, tmp_path):
+    done = bench("plan", "tabular", "--store", tmp_path / "store", "--format", "json")
+    facts = json.loads(done.stdout)
+    assert (facts["cells"], facts["todo"], facts["skipped"]) == (405, 405, 0)
+
+
 # --- arrays of a session
 
 
