@@ -12,6 +12,7 @@ BENCHMARKS = (
     "learning_curve",
     "kernel_curve",
     "kernel_matrices",
+    "conv",
     "startup",
     "overhead",
     "planning",

@@ -32,7 +32,7 @@ def convolution(
     )
     with torch.no_grad():
         weight = torch.randn(made.weight.shape, generator=generator) * math.sqrt(2 / (kernel**2 * inputs))
-        made.weight = nn.Parameter(weight.contiguous(memory_format=torch.channels_last))
+        made.weight = nn.Parameter(weight.to(memory_format=torch.channels_last))
         if made.bias is not None:
             made.bias.zero_()
     return made

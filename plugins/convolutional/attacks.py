@@ -52,8 +52,8 @@ class Attack:
         attacked = images + self.shift(network, images, numbers, loss, noise, generator)
         network.train(training)
         if self.kind == "linf":
-            return attacked.contiguous(memory_format=torch.channels_last), numbers
-        copies = (attacked + noise).flatten(0, 1).contiguous(memory_format=torch.channels_last)
+            return attacked.to(memory_format=torch.channels_last), numbers
+        copies = (attacked + noise).flatten(0, 1).to(memory_format=torch.channels_last)
         return copies, numbers.repeat(DRAWS)
 
     def shift(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -23,7 +24,7 @@ class ConvCorrection(SgdLearner):
     ``only``: the first l = ``train`` blocks alone. ``fix-l-<j>``: the first l - j of them frozen, with their BatchNorm,
     and the rest of the network trained from fresh weights; ``fix-l`` for j = 0. ``pull-<lambda>``: all trained from
     fresh weights, those of convolutions in the first l blocks held near the ones of ``only`` by lambda/2 |w - w_a|^2.
-    The last pull is the final predictor.
+    The last pull is the final predictor. Its lambda is written without a point, as 5e-4, so that claims can name it.
     """
 
     name: ClassVar[str] = "conv-correction"
@@ -69,7 +70,7 @@ class ConvCorrection(SgdLearner):
             losses[name] = self._fix(fit, network, only, self.train - j, "fix", j)
             stages[name] = fit.predictor(network)
         for strength in self.pulls:
-            name = f"pull-{strength:g}"
+            name = f"pull-{_written(strength)}"
             network = fit.network(fit.layout.depth, "all")
             initial = copied(network, self.train)
             losses[name] = self._pull(fit, network, found, strength)
@@ -118,3 +119,11 @@ class ConvCorrection(SgdLearner):
         """A network for each stage, and the features of frozen blocks."""
         largest = max(shape[0] * shape[1] * shape[2] for shape in full.shapes(image)[: self.train])
         return (len(self.fix) + len(self.pulls) + 2) * full.weights + 2.0 * n * largest
+
+
+def _written(strength: float) -> str:
+    """0, 5e-4, 15e-4, 30."""
+    _, digits, exponent = Decimal(repr(strength)).normalize().as_tuple()
+    number = "".join(map(str, digits))
+    assert isinstance(exponent, int)  # options are finite
+    return f"{number}e{exponent}" if exponent < 0 else number + "0" * exponent

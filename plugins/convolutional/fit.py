@@ -156,7 +156,7 @@ def below(network: Network, images: Tensor, stop: int) -> Tensor:
     network.eval()
     with torch.no_grad():
         parts = [network.below(part, stop) for part in images.split(PREDICTED)]
-    return torch.cat(parts).contiguous(memory_format=torch.channels_last)
+    return torch.cat(parts).to(memory_format=torch.channels_last)
 
 
 def validation_rows(n: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -41,7 +41,7 @@ class Pixels:
     def __call__(self, x: Tensor) -> Tensor:
         """Images (m, c, h, w) of rows x (m, d)."""
         images = (x.reshape(-1, *self.shape).to(self.mean) - self.mean) / self.deviation
-        return images.contiguous(memory_format=torch.channels_last)
+        return images.to(memory_format=torch.channels_last)
 
 
 @dataclass(frozen=True)
@@ -79,4 +79,4 @@ class Augmentation:
             columns = (torch.arange(width, device=device) - draw(width) + self.cutout // 2) % (height + width)
             cut = (rows < self.cutout)[:, None, :, None] & (columns < self.cutout)[:, None, None, :]
             images = images.masked_fill(cut, 0.0)
-        return images.contiguous(memory_format=torch.channels_last)
+        return images.to(memory_format=torch.channels_last)

@@ -108,7 +108,7 @@ def _next(network: Network, inputs: Tensor, depth: int) -> Tensor:
 
     with torch.no_grad():
         parts = [network.blocks[depth - 1](part) for part in inputs.split(PREDICTED)]
-        return torch.cat(parts).contiguous(memory_format=torch.channels_last)
+        return torch.cat(parts).to(memory_format=torch.channels_last)
 
 
 def _error(fit: Fit, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:

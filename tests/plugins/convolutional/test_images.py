@@ -129,3 +129,16 @@ def test_weights_follow_the_plain_gradient_step():
     sgd.train(net, images, numbers, loss, generator())
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_images_and_what_blocks_make_of_them_lie_with_channels_last(channels):
+    """Of one channel too, whose order in memory ``contiguous`` leaves open: convolutions would go back and forth."""
+    x = torch.rand(10, channels * 36, dtype=torch.float64)
+    images = Pixels.of(x, (channels, 6, 6), normalize=True)(x)
+    changed = Augmentation(crop=1, flip=True)(images, generator())
+    net = Network(layout("small-vgg", channels, channels=[4, "M", 5]), 3, generator())
+    for batch in (images, images[torch.arange(4)], changed):
+        assert batch.stride() == (36 * channels, 1, 6 * channels, channels)
+        assert net.below(batch, 1).stride() == (36 * 4, 1, 6 * 4, 4)
+        assert net.below(batch, 2).stride() == (9 * 5, 1, 3 * 5, 5)

@@ -110,6 +110,13 @@ def test_a_strong_pull_holds_weights_and_none_lets_them_go():
     assert found["pull-30"]["ratio"] == found["pull-30"]["only"]["mean"] / abs(found["pull-30"]["initial"]["mean"])
 
 
+def test_pulls_are_named_without_a_point():
+    """Claims read ``chosen.info.correlation.pull-5e-4.ratio``, a path with points between its parts."""
+    fitted = ConvCorrection(**CORRECTION, fix=[], pulls=[5e-4, 1.5e-3, 20.0, 0.0]).fit(stripes(100), Context())
+    assert list(fitted.stages) == ["only", "pull-5e-4", "pull-15e-4", "pull-20", "pull-0"]
+    assert list(fitted.info["correlation"]) == list(fitted.stages)
+
+
 def test_correlation_is_the_mean_cosine_of_neurons():
     a = [[torch.tensor([[[[1.0]], [[0.0]]], [[[0.0]], [[2.0]]]])]]  # neurons (1, 0), (0, 2)
     b = [[torch.tensor([[[[3.0]], [[4.0]]], [[[0.0]], [[-1.0]]]])]]  # (3, 4), (0, -1)
