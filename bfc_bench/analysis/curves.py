@@ -333,11 +333,11 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         statuses=tuple(dict(at_n) for at_n in statuses),
         stage=stage,
         tried=tried,
-        test_points=_least(rows.number("chosen", "data", "test_points")),
-        test_pool=_least(rows.number("chosen", "data", "test_pool")),
+        test_points=least(rows.number("chosen", "data", "test_points")),
+        test_pool=least(rows.number("chosen", "data", "test_pool")),
     )
 
 
-def _least(found: np.ndarray) -> float:
+def least(found: np.ndarray) -> float:
     """The least of numbers of which some are nan; inf where all are."""
     return float(np.fmin.reduce(found, initial=math.inf))

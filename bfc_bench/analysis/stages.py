@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.curves import FLOOR, scale_of
-from bfc_bench.analysis.intervals import Interval, geometric_mean, t_interval
+from bfc_bench.analysis.curves import FLOOR, least, scale_of
+from bfc_bench.analysis.intervals import Interval, geometric_mean, share_interval, t_interval
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import NumberPath, Rows
 
@@ -39,10 +40,18 @@ class StageErrors:
     quantity: Quantity
     values: tuple[float, ...]
     """One per replicate that has it; those that are averaged as logarithms are clipped at ``FLOOR``."""
+    test_points: float = math.inf
+    """Of a task on data, as of a ``Curve``."""
+    test_pool: float = math.inf
 
     @property
     def interval(self) -> Interval:
-        """Mean over replicates with its t-interval: geometric, or arithmetic where values may be negative."""
+        """Mean over replicates with its t-interval: geometric, or arithmetic where values may be negative.
+
+        Error rates on data are averaged as they are, and their interval counts the test points too.
+        """
+        if self.quantity.kind == "error_rate" and math.isfinite(self.test_pool):
+            return share_interval(self.values, self.test_points, self.test_pool)
         return t_interval(self.values) if scale_of(self.quantity.kind) == "linear" else geometric_mean(self.values)
 
     @property
@@ -92,7 +101,8 @@ def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]
             if scale_of(quantity.kind) == "log":
                 measured = np.maximum(measured, FLOOR)
             if len(measured):
-                found.append(StageErrors(task, d, n, label, stage, quantity, tuple(measured.tolist())))
+                tested = [least(rows_shown.number("chosen", "data", name)) for name in ("test_points", "test_pool")]
+                found.append(StageErrors(task, d, n, label, stage, quantity, tuple(measured.tolist()), *tested))
     return found
 
 

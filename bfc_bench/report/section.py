@@ -308,7 +308,7 @@ def _stages(task: _Task) -> Iterable[Table]:
     note = (
         "P: Procrustes distance of the hidden features from the target's, relative; span: what a linear map of them "
         "misses; CKA: centred kernel alignment. Geometric means with t-interval; arithmetic ones of errors in parts of "
-        "the target, unbiased estimates that may be negative."
+        "the target, unbiased estimates that may be negative, and of error rates on data, with the test points counted."
     )
     dims = sorted({found.d for found in task.stages})
     for d in dims:
