@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import PositiveFloat
 
 from bfc_bench import (
+    Contents,
     Context,
     Data,
     DataSet,
@@ -20,6 +21,7 @@ from bfc_bench import (
     Learner,
     Metric,
     PointClaim,
+    Points,
     Predictor,
     Row,
     Rule,
@@ -93,13 +95,15 @@ class Shifted(Labels):
         return values + self.by * rule.deviation
 
 
-class Points(DataSet):
-    """Three points on a line."""
+class Parabola(DataSet):
+    """Points on a parabola."""
 
     kind: ClassVar[str] = "outside-points"
+    count: int = 40
 
-    def load(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.arange(3.0)[:, None], np.arange(3.0)
+    def load(self) -> Contents:
+        x = np.linspace(-1, 2, self.count)
+        return Contents(Points(x[:, None], x**2))
 
 
 def largest(prediction: np.ndarray, truth: Truth) -> float:
@@ -186,7 +190,7 @@ def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
 
 @hookimpl
 def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
-    register(Points)
+    register(Parabola)
 
 
 @hookimpl
