@@ -58,7 +58,10 @@ class Plain(Learner):
 
 
 class Layered(Linear):
-    """Shows its features, and a stage that is half as large."""
+    """Shows its features, a stage that is half as large, and how sure it is of the class +1."""
+
+    def probabilities(self, x):
+        return 1 / (1 + np.exp(-to_numpy(self.predict(x))))
 
     def hidden(self, x):
         return {"S2": np.tanh(to_numpy(x) @ self.projection)}
@@ -686,6 +689,30 @@ class MoreDigitsThanARowTakes(Plain):
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
         predictor.info = {"digits": 10**400}
+        return predictor
+
+
+@fault("probabilities are probabilities", "must lie in [0, 1]")
+class Overconfident(Plain):
+    """Takes its margins for probabilities."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.probabilities = lambda x: 3 * predictor.predict(x)
+        return predictor
+
+
+@fault("probabilities are probabilities", "must have shape (17,). Got (17, 2)")
+class ProbabilityTable(Plain):
+    """Gives a column for each of two classes."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+
+    def fit(self, train, ctx):
+        predictor = super().fit(train, ctx)
+        predictor.probabilities = lambda x: np.full((len(x), 2), 0.5)
         return predictor
 
 
