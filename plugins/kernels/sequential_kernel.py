@@ -10,7 +10,7 @@ import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from pydantic import Field
 
-from bfc_bench.learner import Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
+from bfc_bench.learner import Capabilities, Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class SequentialKernel(KernelRidge):
     """
 
     name: ClassVar[str] = "sequential-kernel"
+    capabilities: ClassVar[Capabilities] = replace(KernelRidge.capabilities, labels=frozenset({"real", "binary"}))
     smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "degree": 2, "directions": 2, "features": "both"}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
 

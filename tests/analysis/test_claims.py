@@ -825,7 +825,7 @@ def test_every_kind_is_documented_by_an_example_that_parses():
 @pytest.mark.parametrize("path", sorted((ROOT / "suites").glob("*.toml")), ids=lambda path: path.stem)
 def test_the_claims_of_the_suites_fit_them_and_name_their_sources(path):
     for claim in parse_claims(read_suite(path), path.name):
-        assert claim.source, claim.id
+        assert claim.source or path.stem == "tabular", claim.id  # it is about no paper
 
 
 def test_short_numbers():

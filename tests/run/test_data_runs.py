@@ -232,7 +232,7 @@ WRONG = {
     "gap": ((X, np.where(Y[:, 0] > 0, np.nan, 1)), {}, "column 'y' is empty"),
     "half": ((X, Y[:, 0]), {"x_test": X}, "x_test and y_test go together"),
     "columns": ((FRAME[["b"]], Y[:, 0]), {"x_test": FRAME[["a"]], "y_test": Y[:, 0]}, "there is no 'b'"),
-    "name": ((X, Y[:, 0]), {"name": "my task"}, "task 'my task': name must be valid: String should match pattern"),
+    "name": ((X, Y[:, 0]), {"name": "my task"}, "task 'my task': name must begin with a letter or a digit"),
 }
 
 
