@@ -60,7 +60,7 @@ def show(
 ) -> None:
     """Print counts, shape, classes and columns of a data set, and write examples of images as a PNG."""
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.tasks.data_task import read
+    from bfc_bench.tasks.contents import read
 
     found = read(_data_set(load_plugins(), name, set_ or []), f"data {name!r}")
     for line in _facts(found):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from heapq import heappop, heappush
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from bfc_bench.config import canonical_json
-from bfc_bench.errors import UsageError, words
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import LabelKind, Outline, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Contents, DataSet, Float, Labels, Points, Rule
+from bfc_bench.tasks.contents import digest_of, frozen, read, read_expected
+from bfc_bench.tasks.stratified import turns
 from bfc_bench.tasks.task import Problem, Rows, Task
 
 TEST_SHARE = 4
@@ -55,7 +54,7 @@ class DataTask(Task):
         """The points. Raises ``UsageError`` that says what is wrong with them, or that they are no longer the same."""
         if not self.digest:
             return read(self.data, self.where)
-        found, digest = _read(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
+        found, digest = read_expected(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
         if digest != self.digest:
             raise UsageError(
                 f"{self.where}: the data have changed since the run was planned. Start the run again: "
@@ -66,7 +65,7 @@ class DataTask(Task):
     @cached_property
     def contents_digest(self) -> str:
         """The name of the contents: 32 hexadecimal digits."""
-        return self.digest or _digest(self.contents)
+        return self.digest or digest_of(self.contents)
 
     @property
     def values_kind(self) -> LabelKind:
@@ -223,7 +222,7 @@ class DataProblem(Problem):
         """Values at the test points; their labels where real values are made classes; (test_size,)."""
         if self.task.kind != self.task.values_kind:
             return self.test_labels
-        return _frozen(self._values(self.task.contents.tested.y[self._tested]))
+        return frozen(self._values(self.task.contents.tested.y[self._tested]))
 
     @property
     def test_labels(self) -> Float:
@@ -256,9 +255,9 @@ class DataProblem(Problem):
         if not (self.task.data.stratify and self.task.contents.classes):
             return order
         place = np.empty(len(y), int)
-        turns = _turns(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
+        whose = turns(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
         for number in range(len(self.task.contents.classes)):
-            place[order[y[order] == number]] = np.flatnonzero(turns == number)
+            place[order[y[order] == number]] = np.flatnonzero(whose == number)
         return np.argsort(place)
 
     def _block(self, purpose: str, block: int, part: Points, order: np.ndarray) -> tuple[Float]:
@@ -280,7 +279,7 @@ class DataProblem(Problem):
         if self.task.data.standardize:
             mean, deviation = self._pool_scaling if self.task.data.standardize == "pool" else self._scaling(n)
             x = (x - mean) / deviation
-        return _frozen(x)
+        return frozen(x)
 
     @cached_property
     def _pool_scaling(self) -> Scaling:
@@ -295,114 +294,3 @@ class DataProblem(Problem):
         constant = np.ptp(by_channel, axis=(0, 2)) == 0  # the deviation of equal numbers is not 0 when it is rounded
         repeats = by_channel.shape[2]
         return np.repeat(mean, repeats), np.repeat(np.where(constant, 1.0, deviation), repeats)
-
-
-def _turns(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Whose turn it is: an order of classes, each as often as ``counts`` says, whose first n have each class's share of
-    n to less than one point, for every n.
-
-    The k-th point of a class with share s may come when n s > k - 1 and must come before n s >= k; of those that may,
-    the one comes that must come first. Steiner and Yeomans, *Level schedules for mixed-model, just-in-time processes*
-    (1993).
-    """
-    total, turns = int(counts.sum()), np.empty(int(counts.sum()), int)
-    every = [np.arange(count) for count in counts]
-    first = np.concatenate([k * total // count for k, count in zip(every, counts, strict=True) if count])
-    last = np.concatenate([-(-(k + 1) * total // count) for k, count in zip(every, counts, strict=True) if count])
-    whose, tie = np.repeat(np.arange(len(counts)), counts), rng.random(total)
-    waiting = np.argsort(first, kind="stable")
-    ready: list[tuple[int, float, int]] = []
-    taken = 0
-    for turn in range(total):
-        while taken < total and first[waiting[taken]] <= turn:
-            point = waiting[taken]
-            heappush(ready, (int(last[point]), float(tie[point]), int(whose[point])))
-            taken += 1
-        turns[turn] = heappop(ready)[2]
-    return turns
-
-
-def read(data: DataSet, where: str) -> Contents:
-    """A data set's contents, arrays read-only. Raises ``UsageError`` that starts with ``where``."""
-    try:
-        found = data.load()
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
-    except Exception as error:
-        raise UsageError(f"{where}: load raised {words(error)}.") from error
-    path = getattr(data, "path", None)
-    return _checked(found, f"{where} ({path})" if path else where)
-
-
-@lru_cache(maxsize=4)
-def _read(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[Contents, str]:
-    """A data set's contents and their name, read once by a process that fits many cells.
-
-    Once for each name that is expected: data that have changed are read again.
-    """
-    found = read(kind.parse(json.loads(options), where), where)
-    return found, _digest(found)
-
-
-def _checked(found: Contents, where: str) -> Contents:
-    """What a data set gave, arrays read-only. Raises ``UsageError`` where it is not what learners can be given."""
-    if not isinstance(found, Contents):
-        raise UsageError(f"{where}: load must return Contents. Got {type(found).__name__}.")
-    points = _checked_points(found.points, "", found, where)
-    test = found.test and _checked_points(found.test, "test ", found, where)
-    width = points.x.shape[1]
-    if test and test.x.shape[1] != width:
-        raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
-    if found.shape and (len(found.shape) != 3 or np.prod(found.shape) != width):
-        raise UsageError(f"{where}: shape must be (channels, height, width) of the {width} columns. Got {found.shape}.")
-    if not found.classes and np.ptp(points.y.astype(float)) == 0:
-        raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
-    return replace(found, points=points, test=test)
-
-
-def _checked_points(points: Points, prefix: str, found: Contents, where: str) -> Points:
-    """Points, read-only. Raises ``UsageError`` for numbers that are not finite, too few, or of unknown classes."""
-    x, y = np.asarray(points.x), np.asarray(points.y)
-    if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2 or not x.shape[1]:
-        raise UsageError(
-            f"{where}: {prefix}x must have shape (N, d) and {prefix}y shape (N,), N >= 2. Got {x.shape} and {y.shape}."
-        )
-    for name, array in ((f"{prefix}x", x), (f"{prefix}y", y)):
-        if array.dtype.kind not in "fiub":
-            raise UsageError(f"{where}: {name} must hold numbers. Got dtype {array.dtype}.")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            row, *column = np.argwhere(~np.isfinite(array))[0].tolist()
-            named = f", column {found.columns[column[0]]!r}" if column and found.columns else ""
-            at = f"row {row}{named or (f', column {column[0]}' if column else '')}"
-            raise UsageError(
-                f"{where}: {name} must be finite. Got {array[(row, *column)]} in {at}. "
-                "Leave such points out, or fill them in before."
-            )
-    if found.classes:
-        counts = np.bincount(y.astype(int).clip(0), minlength=len(found.classes))
-        if np.any((y < 0) | (y >= len(found.classes)) | (y != y.astype(int))):
-            raise UsageError(f"{where}: {prefix}y must hold numbers of classes, 0 ... {len(found.classes) - 1}.")
-        if not prefix and len(found.classes) < 2:
-            raise UsageError(f"{where}: there must be 2 classes or more. Got {len(found.classes)}.")
-        few = [f"{name!r} has {count}" for name, count in zip(found.classes, counts, strict=True) if count < 2]
-        if few and not prefix:
-            raise UsageError(f"{where}: each class needs 2 points or more; {', '.join(few[:5])}.")
-    return Points(_frozen(x), _frozen(y))
-
-
-def _digest(found: Contents) -> str:
-    """A name of the contents that depends on nothing else."""
-    hashed = hashlib.blake2b(digest_size=16)
-    hashed.update(canonical_json([list(found.classes), list(found.shape), found.divisor]).encode())
-    for part in filter(None, (found.points, found.test)):
-        for array in (part.x, part.y):
-            hashed.update(canonical_json([array.dtype.str, list(array.shape)]).encode())
-            hashed.update(np.ascontiguousarray(array).data)
-    return hashed.hexdigest()
-
-
-def _frozen(array: Float) -> Float:
-    """A read-only view."""
-    view = np.asarray(array).view()
-    view.setflags(write=False)
-    return view

@@ -15,9 +15,9 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.build import build_data
+from bfc_bench.tasks.contents import read
 from bfc_bench.tasks.data import DATA_SETS, cifar, public
 from bfc_bench.tasks.data.images import pooled
-from bfc_bench.tasks.data_task import read
 
 RNG = np.random.default_rng(0)
 
@@ -172,13 +172,14 @@ def test_categories_keep_their_order_and_those_that_do_not_occur_are_left_out(tm
 
 
 def test_csv_and_parquet_of_one_table_are_the_same_contents(tmp_path):
-    from bfc_bench.tasks.data_task import _digest
+    from bfc_bench.tasks.contents import digest_of
 
     frame = pd.DataFrame({"a": RNG.standard_normal(50), "b": RNG.integers(0, 9, 50), "y": RNG.standard_normal(50)})
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     assert (
-        len({_digest(load("table", path=str(tmp_path / f"t.{kind}"), target="y")) for kind in ("csv", "parquet")}) == 1
+        len({digest_of(load("table", path=str(tmp_path / f"t.{kind}"), target="y")) for kind in ("csv", "parquet")})
+        == 1
     )
 
 

@@ -11,9 +11,10 @@ from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.base import Contents, DataSet, Points
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.data import Digits, Wine
-from bfc_bench.tasks.data_task import DataTask, _turns
+from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.labels.flip import Flip
+from bfc_bench.tasks.stratified import turns
 
 RNG = np.random.default_rng(0)
 N, D = 400, 3
@@ -169,10 +170,10 @@ def test_a_column_that_is_constant_in_the_sample_is_not_blown_up_by_rounding():
 @pytest.mark.parametrize("counts", [[70, 20, 10], [100] * 10, [2, 500, 3, 3], [1] * 30 + [300], [5], [0, 4, 4]])
 def test_every_first_n_points_have_each_classs_share_to_less_than_one_point(counts):
     counts = np.array(counts)
-    turns = _turns(counts, np.random.default_rng(1))
-    assert np.bincount(turns, minlength=len(counts)).tolist() == counts.tolist()
-    seen = np.cumsum(turns[:, None] == np.arange(len(counts)), axis=0)
-    shares = np.arange(1, len(turns) + 1)[:, None] * counts / counts.sum()
+    whose = turns(counts, np.random.default_rng(1))
+    assert np.bincount(whose, minlength=len(counts)).tolist() == counts.tolist()
+    seen = np.cumsum(whose[:, None] == np.arange(len(counts)), axis=0)
+    shares = np.arange(1, len(whose) + 1)[:, None] * counts / counts.sum()
     assert np.abs(seen - shares).max() < 1
 
 
