@@ -37,6 +37,11 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
     assert options("wkr-densenet")["depth"].values == "integer >= 2, <= 8"
 
 
+def test_every_option_says_what_it_means():
+    silent = [(entry.name, option.name) for entry in entries(PLUGINS) for option in entry.options if not option.text]
+    assert silent == []
+
+
 def test_a_variant_has_the_options_of_its_constructor():
     assert options("sklearn:ensemble.RandomForestRegressor")["n_estimators"].default == "100"
 

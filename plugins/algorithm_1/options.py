@@ -104,7 +104,9 @@ class Algorithm1Options(BatchLearner):
     lr_growth: Positive = 2.0
     """eta_l is ``lr`` times this to the power of l - 2."""
     batch_size: Count = 32
+    """Points of a minibatch."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    """The share of the last step that is made again."""
     clip: Positive = 0.5
     """Bound on the global gradient norm."""
     clip_eps: Positive = 4.0

@@ -44,6 +44,7 @@ class ConvCorrection(SgdLearner):
     pulls: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [5e-4, 7e-4]
     """The lambda; 0 trains all without a pull."""
     weight_decay: Annotated[float, Field(ge=0)] = 5e-4
+    """Of all parameters."""
 
     @model_validator(mode="after")
     def _depths(self) -> ConvCorrection:

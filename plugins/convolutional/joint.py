@@ -23,6 +23,7 @@ class ConvJoint(SgdLearner):
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"weight_decay": [5e-4, 5e-3]}
 
     weight_decay: Annotated[float, Field(ge=0)] = 5e-4
+    """Of all parameters."""
     depths: list[Annotated[int, Field(ge=1)]] = []
     """Depths at which networks of their own are trained too: stages ``depth<l>``."""
 

@@ -34,6 +34,7 @@ class ConvKernel(BatchLearner):
     depth: Annotated[int, Field(ge=1)] = 3
     """Convolutions."""
     readout: Literal["pool", "flatten"] = "pool"
+    """The mean over the image's points, or all of them side by side."""
     pooling: list[Annotated[int, Field(ge=1)]] = []
     """Convolutions after which averages over 2 x 2 points are taken."""
     ridge: Annotated[float, Field(ge=0)] = 1e-3

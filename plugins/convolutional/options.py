@@ -54,9 +54,11 @@ class ImageOptions(Learner):
     readout: Readout = "last"
     """What the linear head sees of the averages over the image: those of the last block, or of all (``dense``)."""
     epochs: Annotated[int, Field(ge=1)] = 25
+    """How often each training point is seen in one training, of each phase too."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Steps at n = 2000 in the place of epochs; at other n sqrt(n / 2000) times as many, but 3/4 of them or more."""
     batch_size: Annotated[int, Field(ge=2)] = 125
+    """Images of a minibatch."""
     normalize: bool = True
     """Whether channels are brought to mean 0 and deviation 1; never where there is an attack."""
     crop: Annotated[int, Field(ge=0)] = 0

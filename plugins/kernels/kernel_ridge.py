@@ -35,6 +35,7 @@ class KernelRidge(RidgeLearner):
     }
 
     kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "rbf"
+    """The kernel's family."""
     depth: Annotated[int, Field(ge=1)] = 1
     """Hidden layers, of ``ntk``, ``nngp`` and ``compositional``."""
     activation: Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"] = "relu"

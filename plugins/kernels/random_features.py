@@ -38,6 +38,7 @@ class RandomFeatures(RidgeLearner):
     }
 
     map: Literal["fourier", "relu", "polynomial"] = "fourier"
+    """What the features are: cosines, ReLU units, or products of projections."""
     features: Annotated[int, Field(ge=1)] = 1000
     """D."""
     degree: Annotated[int, Field(ge=1)] = 2

@@ -41,10 +41,13 @@ class SequentialKernel(KernelRidge):
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
 
     kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "poly"
+    """The kernel's family, the same in every round."""
     degree: Annotated[int, Field(ge=1)] = 3
     """Of ``poly``. At 3 a round can correct the direction u of an earlier one by du: (u.z)^2 (u.z)(du.z) is in it."""
     rounds: Annotated[int, Field(ge=1)] = 2
+    """How many regressions follow one another."""
     features: Literal["predictions", "spectral", "both"] = "spectral"
+    """What a round adds to the inputs of the next."""
     directions: Annotated[int, Field(ge=1)] = 4
     """Spectral directions per round, at most as many as inputs."""
     scale: Annotated[float, Field(gt=0)] = 2.0

@@ -65,7 +65,9 @@ class NetworkLearner(BatchLearner):
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) or x."""
     steps: Annotated[int, Field(ge=1)] = 4000
+    """Of Adam."""
     batch_size: Annotated[int, Field(ge=1)] = 256
+    """Points of a minibatch, drawn with replacement."""
     lr: Annotated[float, Field(gt=0)] = 3e-3
     """Peak learning rate."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0

@@ -100,6 +100,7 @@ class QuadraticLearner(BatchLearner):
     lr_layers: tuple[Annotated[float, Field(ge=0)], ...] | None = None
     """Factors of ``lr`` for W_2..W_L."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    """Of SGD: the share of the last step that is made again."""
     clip: Positive | None = None
     """Bound on the global gradient norm."""
     warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05

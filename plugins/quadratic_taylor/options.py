@@ -58,6 +58,7 @@ class QuadraticTaylorOptions(BatchLearner):
     steps: Annotated[int, Field(ge=1)] = 3000
     """Of Adam and noisy SGD, with linear warm-up, then a cosine to 0."""
     batch_size: Annotated[int, Field(ge=1)] = 256
+    """Points of a minibatch, of Adam and noisy SGD."""
     lr: Annotated[float, Field(gt=0)] | None = None
     """Peak learning rate; None is .01 for Adam and .3 for noisy SGD."""
     noise: Annotated[float, Field(ge=0)] = 1e-4

@@ -43,6 +43,7 @@ class QuadNeural(QuadraticTaylorLearner):
     """h = Sigma^(-1/2) g (exact); (Sigma + ``whitening_ridge`` tr(Sigma)/D I)^(-1/2) g (ridge); a multiple of g (none);
     a multiple of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
     whitening_ridge: Annotated[float, Field(gt=0)] = 0.3
+    """Added to the covariance of the features before its inverse root is taken, over its mean eigenvalue."""
 
     def dimension(self, d: int) -> int:
         """D at input dimension d."""

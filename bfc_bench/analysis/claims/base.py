@@ -62,7 +62,9 @@ class Claim(Settings):
 
     kind: ClassVar[str]
     id: str
+    """Its name in tables and links."""
     source: str = ""
+    """The theorem, figure or section that it is about."""
     sanity: bool = False
     """Whether the claim could fail only if the program were wrong, so that it says nothing about the theory."""
     _look: LookAt | None = PrivateAttr(None)
@@ -149,11 +151,14 @@ class PointClaim(Claim):
     """A claim about one metric at one (task, d, n)."""
 
     task: str
+    """Name of the task."""
     d: Size | None = None
     """The largest by default."""
     n: Size | None = None
     """The largest by default."""
     metric: MetricName = "nmse"
+    """What is judged: a column of the rows, or a path such as ``feature_errors.S2``; where it is left out and the
+    task's labels are classes, their error rate."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -191,7 +196,9 @@ class Bounded(Claim):
     """A claim that a quantity is ``at_most`` one number, ``at_least`` another, or both."""
 
     at_most: Finite | None = None
+    """The upper bound."""
     at_least: Finite | None = None
+    """The lower bound."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Bounded:

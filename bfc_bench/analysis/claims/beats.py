@@ -26,9 +26,13 @@ class Beats(PointClaim):
 
     kind: ClassVar[str] = "beats"
     label: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
     against: Names
+    """Labels of the others, each of which is to be beaten."""
     factor: Positive = 1.0
+    """How many times as large the error, or the sample size, of the others is at least."""
     level: Positive | None = None
+    """Compares the sizes N*(level) in the place of the errors at one n."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Beats:

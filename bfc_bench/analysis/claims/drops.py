@@ -20,8 +20,11 @@ class Drops(PointClaim):
 
     kind: ClassVar[str] = "drops"
     before: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
     after: str
+    """The label, or stage, whose value is the lower one."""
     factor: Positive = 1.0
+    """By how many times it falls at least."""
 
     @property
     def predictors(self) -> tuple[str, ...]:

@@ -31,18 +31,25 @@ class ExponentClaim(Bounded):
 
     kind: ClassVar[str] = "exponent"
     label: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
     task: str
+    """Name of the task, measured at two d or more."""
     level: Positive = 0.1
+    """Of the error, to which the sample sizes N*(level) belong."""
     metric: MetricName = "nmse"
+    """The error."""
     harmonics: Size | None = None
     """p: the bounds are the slope of log B(d, p) over the fitted d, less and plus ``tolerance``."""
     theory: bool = False
     """The bounds are the slope of the theory's log N*(level) over the fitted d, less and plus ``tolerance``."""
     tolerance: Positive | None = None
+    """How far from the exponent that it is compared with; required by ``harmonics`` and ``theory``."""
     asymptotic: Finite | None = None
     """The exponent of the theorem as d grows, for the report: it is stated, not judged."""
     below: Names | None = None
+    """Labels of the others, whose exponents are larger."""
     by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """By how much they are larger at least."""
 
     @model_validator(mode="after")
     def _one_form(self) -> ExponentClaim:

@@ -25,8 +25,11 @@ class Follows(PointClaim):
 
     kind: ClassVar[str] = "follows"
     label: str
+    """A learner's label, whose class says what theory expects."""
     factor: Annotated[float, Field(gt=1, allow_inf_nan=False)]
+    """How many times the measured error, or size, may lie above or below the expected one."""
     level: Positive | None = None
+    """Compares the sizes N*(level) in the place of the errors at one n."""
 
     @model_validator(mode="after")
     def _of_a_theory(self) -> Follows:

@@ -27,7 +27,9 @@ class Event(Settings):
     """A metric gets down to a level."""
 
     metric: MetricName = "nmse"
+    """What gets down to the level."""
     level: Positive
+    """Which value counts as there."""
 
     def __str__(self) -> str:
         return f"{in_words(self.metric)} ≤ {short(self.level)}"
@@ -43,14 +45,19 @@ class Precedes(Claim):
 
     kind: ClassVar[str] = "precedes"
     label: str
+    """A learner's label, with stages."""
     task: str
+    """Name of the task."""
     d: Size | None = None
     """The largest by default."""
     n: Size | None = None
     """The largest by default."""
     first: Event
+    """What is to happen first: a metric and its level."""
     then: Event
+    """What is to happen later."""
     factor: Positive = 1.0
+    """How many times as late, in steps of training."""
 
     @property
     def predictors(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ class Reaches(PointClaim, Bounded):
 
     kind: ClassVar[str] = "reaches"
     label: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Reaches:

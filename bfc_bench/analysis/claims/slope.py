@@ -27,6 +27,7 @@ class SweptTask(Settings):
     """A task of the sweep."""
 
     task: str
+    """Name of the task."""
     value: Positive
     """The swept number there."""
 
@@ -42,8 +43,11 @@ class Slope(Bounded):
 
     kind: ClassVar[str] = "slope"
     label: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
     sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
+    """Tasks with the number in which they differ."""
     task: str | None = None
+    """Name of the task."""
     against: str = "the swept number"
     """What is swept, in words."""
     d: Size | None = None
@@ -51,7 +55,9 @@ class Slope(Bounded):
     n: Size | None = None
     """The largest of each task by default."""
     metric: MetricName = "nmse"
+    """What changes with it."""
     level: Positive | None = None
+    """Takes the sizes N*(level) in the place of the metric at one n."""
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:

@@ -25,8 +25,11 @@ class Succeeds(PointClaim):
 
     kind: ClassVar[str] = "succeeds"
     label: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
     level: Positive
+    """Of the metric, at or below which a replicate succeeds."""
     share: Annotated[float, Field(gt=0, lt=1)]
+    """Of replicates, at least."""
 
     @property
     def predictors(self) -> tuple[str, ...]:

@@ -25,8 +25,11 @@ class Unchanged(PointClaim):
 
     kind: ClassVar[str] = "unchanged"
     before: str
+    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
     after: str
+    """The label, or stage, that is compared with it."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """By which share the two may differ."""
 
     @property
     def predictors(self) -> tuple[str, ...]:

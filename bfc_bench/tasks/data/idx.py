@@ -77,8 +77,11 @@ class Idx(ImageSet):
     path: str
     """The images."""
     labels_path: str
+    """The labels of the images."""
     test_path: str = ""
+    """Images of the test part, where there is one."""
     test_labels_path: str = ""
+    """Their labels."""
 
     def images(self) -> Contents:
         """What the files hold."""

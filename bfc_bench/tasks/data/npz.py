@@ -28,6 +28,7 @@ class Npz(DataSet):
 
     kind: ClassVar[str] = "npz"
     path: str
+    """The file, of NumPy arrays x and y, and x_test and y_test where there is a test part."""
     classes: bool | None = None
     """Whether labels are classes; None: where they are no numbers."""
     divisor: Annotated[float, Field(gt=0)] = 1.0

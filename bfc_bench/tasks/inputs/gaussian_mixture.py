@@ -19,7 +19,9 @@ class GaussianMixture(Inputs):
 
     kind: ClassVar[str] = "gaussian-mixture"
     components: PositiveInt = 3
+    """Their number."""
     condition: Condition = 2.0
+    """Largest over smallest singular value of each Sigma_c."""
 
     def law(self, rng: np.random.Generator, d: int) -> Law:
         """One Sigma per component, (components, d, d), under the name ``sigmas``."""

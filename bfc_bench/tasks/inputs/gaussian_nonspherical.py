@@ -23,6 +23,7 @@ class GaussianNonspherical(Inputs):
 
     kind: ClassVar[str] = "gaussian-nonspherical"
     condition: Condition = 2.0
+    """Largest over smallest singular value of Sigma."""
 
     def law(self, rng: np.random.Generator, d: int) -> Law:
         """One Sigma, (d, d), under the name ``sigma``."""

@@ -30,6 +30,7 @@ class Agnostic(Labels):
     opt: Annotated[FiniteFloat, Field(gt=0)]
     """OPT / Var G*."""
     noise: Literal["gaussian", "adversarial"] = "gaussian"
+    """Independent of the inputs, or a function of them."""
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -20,6 +20,7 @@ class Flip(Labels):
     kind: ClassVar[str] = "flip"
     takes: ClassVar[frozenset[LabelKind]] = frozenset({"binary", "class"})
     rate: Annotated[float, Field(ge=0, lt=1)]
+    """Probability that a training label is another class."""
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
         """-1.0 or +1.0, or numbers of classes, (m,)."""

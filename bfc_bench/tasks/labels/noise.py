@@ -16,6 +16,7 @@ class Noise(Labels):
 
     kind: ClassVar[str] = "noise"
     sd: Annotated[FiniteFloat, Field(ge=0)]
+    """Standard deviation of e over that of the target."""
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -30,6 +30,7 @@ class BeyondThreshold(Labels):
     unit_variance: ClassVar[bool] = True
     columns: ClassVar[int] = 1
     form: Literal["coordinate", "direction"] = "coordinate"
+    """Where x_0 lies: in column 0, or along an unknown direction."""
 
     @property
     def margin_column(self) -> int | None:

@@ -39,6 +39,7 @@ class LowrankPoly(Target):
     rank: PositiveInt = 1
     """Number of terms."""
     form: Form = "gegenbauer"
+    """A power of the projection, or a polynomial of pure degree."""
     coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
     """a_s, one per term; without it all equal with sum a_s^2 = 1. On the sphere d equal terms of degree 2 are constant,
     which is an error."""

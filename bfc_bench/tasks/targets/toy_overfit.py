@@ -24,6 +24,7 @@ class ToyOverfit(SquaresToy):
     swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int] = 3
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.1
+    """Weight of the higher layer."""
 
     def network(self, law: Law) -> DensenetTeacher:
         """The network on (x_1, x_2, x_3)."""

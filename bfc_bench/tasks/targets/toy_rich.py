@@ -23,6 +23,7 @@ class ToyRich(SquaresToy):
     swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int] = 4
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.3
+    """Weight of the higher layer."""
 
     def network(self, law: Law) -> DensenetTeacher:
         """The network on (x_1, ..., x_4)."""
