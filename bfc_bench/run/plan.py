@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
@@ -21,6 +21,7 @@ from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin, Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Held
+from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.task import Problem
 
 FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}
@@ -64,7 +65,8 @@ class Plan:
     seconds: dict[str, float] = field(default_factory=dict)
     """Estimated CPU seconds of a cell to do, by cell id."""
     cautions: list[str] = field(default_factory=list)
-    """What learners say of their results on some task, a line each, naming label and tasks."""
+    """What learners say of their results on some task, a line each, naming label and tasks; then claims that nothing
+    planned is about."""
     peak_bytes: float = 0.0
     """Largest memory that one cell to do declares."""
 
@@ -208,7 +210,7 @@ def make_plan(
             (plan.done if made else plan.failed).append(cell)
             if stale:
                 plan.stale[replace(known.origin, learner_version=None)] += 1
-    plan.cautions = _cautions(grid, [*plan.todo, *plan.done], facts)
+    plan.cautions = [*_cautions(grid, [*plan.todo, *plan.done], facts), *_unplanned(grid.suite)]
     return plan
 
 
@@ -232,6 +234,16 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
             if text and task not in (named := tasks.setdefault((label, text), [])):
                 named.append(task)
     return [f"{label} on {', '.join(named)}: {text}" for (label, text), named in tasks.items()]
+
+
+def _unplanned(suite: Suite) -> Iterator[str]:
+    """Claims about a d or an n that their task does not have, a line each."""
+    sizes = {task.name: {"d": task.d, "n": task.n} for task in suite.task}
+    for claim in suite.claim:
+        asked = claim.model_extra or {}
+        for key, known in sizes.get(str(asked.get("task")), {}).items():
+            if isinstance(value := asked.get(key), int) and value not in known:
+                yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
 
 
 class Costs:

@@ -232,3 +232,14 @@ def test_a_text_in_the_place_of_a_list_of_names_is_told_from_python():
         bfc_bench.run_suite("smoke", learners="kernel-rbf")
     with pytest.raises(UsageError, match=r"takes a learner, not its class; write as_sklearn\(KernelRidge\(\)\)"):
         bfc_bench.as_sklearn(type(bfc_bench.load_learner("kernel-ridge")))
+
+
+def test_a_claim_at_a_size_that_its_task_has_not_is_a_caution_of_the_plan(capsys):
+    """No error: a change for one run may have taken the size away."""
+    from bfc_bench.cli.app import run
+
+    assert run(["plan", "smoke", "--set", "task.teacher-L3.n=[100]", "--set", "claim.thm1.n=800"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "caution: claim thm1: n = 800 is not among those of task teacher-L3: [100]." in told
+    assert run(["plan", "smoke"]) == 0
+    assert "is not among those" not in capsys.readouterr().out
