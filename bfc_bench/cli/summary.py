@@ -20,14 +20,16 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
     rows, levels = stored.columns(), stored.levels
     records = summary_table(rows, levels)
     if records:
-        shown = {"task": "task", "d": "d", "label": "learner", "n": "n", "error": "NMSE at n [95 %]"}
+        metrics = {record["metric"] for record in records}
+        title = "error rate" if metrics == {"error_rate"} else "NMSE"
+        shown = {"task": "task", "d": "d", "label": "learner", "n": "n", "error": f"{title} at n [95 %]"}
         shown |= {"worst": "worst"}
         shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels}
         shown |= {status: status for status in ("ok", "failed", "skipped")}
         table = Table(*shown.values(), box=None, header_style="bold")
         for record in records:
             cells = ["" if record[key] is None else str(record[key]) for key in shown]
-            if record["metric"] != "nmse":
+            if record["metric"] != "nmse" and len(metrics) > 1:
                 cells[4] += f" ({record['metric']})"
             table.add_row(*cells)
         console.print(table)

@@ -168,7 +168,11 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
         kinds=plugins.kinds,
         where=where,
     )
-    for d in _with_d(entry, task).d:
+    try:
+        dims = _with_d(entry, task).d
+    except UsageError as error:  # of data, which names the task itself
+        raise UsageError(f"{where.removesuffix(f': task {entry.name!r}')}: {error}") from None
+    for d in dims:
         if problem := task.check(d):
             raise UsageError(f"{where}: d = {d}: {problem}")
     for n in entry.n:
