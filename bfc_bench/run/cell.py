@@ -255,12 +255,13 @@ def _errors(item: Work, predictor: Predictor, x: Any, prediction: np.ndarray) ->
     for name, error in errors.items():
         if not math.isfinite(error):
             raise Diverged(f"predictions up to {np.abs(prediction).max():.3g} are finite, but their {name} is {error}")
+    probabilities = cache(partial(_probabilities, predictor, x))
     others: dict[str, float] = {}
     problems: list[str] = []
     for metric in applying:
         if metric not in METRICS:
             with isolated(partial(_unmeasured, problems, metric)):
-                measured = prediction if metric.of == "predictions" else _probabilities(predictor, x)
+                measured = prediction if metric.of == "predictions" else probabilities()
                 if measured is not None:
                     others[metric.name] = metric.error(measured, truth)
     return errors | ({"metrics": others} if others else {}) | ({"reason": "; ".join(problems)} if problems else {})
