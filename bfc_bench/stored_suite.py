@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from bfc_bench.config import digest
-from bfc_bench.errors import StoreError
+from bfc_bench.errors import StoreError, UsageError, suggest
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
     from bfc_bench.learner import Theory
+    from bfc_bench.report.style import Drawing
     from bfc_bench.tracking.sync import SyncReport
 
 
@@ -202,6 +203,21 @@ class StoredSuite:
         groups = by_task(self.columns() if rows is None else rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
+    def plot(self, task: str = "", metric: str = "nmse") -> Drawing:
+        """The learning curves of a task, by default of all, as a figure that a notebook shows: one panel per task and
+        d, with the levels and N* of each learner. ``savefig`` writes it. Raises ``UsageError`` for an unknown task.
+        """
+        from bfc_bench.report.plots import learning_curves
+        from bfc_bench.report.style import assign
+
+        found = self.curves(metric)
+        known = dict.fromkeys(curve.task for curve in found)
+        if task and task not in known:
+            raise UsageError(f"{self.name} has no curves of a task {task!r}.{suggest(task, known)}")
+        shown = [curve for curve in found if task in ("", curve.task)]
+        styles = assign(entry.get("label") or entry["name"] for entry in self.definition.get("learner", ()))
+        return learning_curves(shown, self.name, styles, reached=self.thresholds())
+
     def thresholds(self, levels: Sequence[float] | None = None, rows: Rows | None = None) -> Records[Reached]:
         """N*(level) of each curve of ``rows``, by default all current ones; the suite's levels by default."""
         from bfc_bench.analysis.thresholds import thresholds
@@ -289,9 +305,11 @@ class StoredSuite:
 
         return Records(compare_labels(self.columns(), a, b, metric))
 
-    def report(self, directory: str | Path | None = None, *, png: bool = True) -> Path:
-        """Write the report page with its figures (SVG, and with ``png`` PNG too) and its rows, by default into the
-        store; the path of the page.
+    def report(
+        self, directory: str | Path | None = None, *, figures: Sequence[str] = ("png", "svg"), pdf: bool = False
+    ) -> Path:
+        """Write the report page and its rows, by default into the store, with files of its figures: any of ``png``,
+        ``svg`` and ``pdf``. With ``pdf`` there is the report as one PDF, too. The path of the page.
 
         Raises ``OutputError`` where it cannot be written; the page that was there before stays.
         """
@@ -313,7 +331,8 @@ class StoredSuite:
             verdicts=self._verdicts(rows),
             theories=self.theories,
             key=key,
-            png=png,
+            suffixes=figures,
+            pdf=pdf,
         )
 
     @property

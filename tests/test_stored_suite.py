@@ -105,6 +105,15 @@ def test_notebooks_show_tables(ran, stored):
         assert "tiny@1" in repr(results)
 
 
+def test_a_figure_shows_the_curves(stored):
+    figure = stored.plot("t")
+    assert [panel.get_title(loc="left") for panel in figure.axes] == ["d = 3", "d = 4"]
+    assert figure.labels == ["mean", "r"]
+    assert figure._repr_svg_().startswith("<?xml")
+    with pytest.raises(UsageError, match=r"no curves of a task 'T'\. "):
+        stored.plot("T")
+
+
 def test_a_report_is_written_where_it_is_asked_for(stored, tmp_path):
     page = stored.report(tmp_path / "out")
     assert page == tmp_path / "out" / "report.html"

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from bfc_bench.report.style import save
+from bfc_bench.report.book import Book
+from bfc_bench.report.style import FAINT, GRID, INK, Drawing, Styles, save
+
+COLOURS = {
+    INK: "var(--ink)",
+    FAINT: "var(--faint)",
+    GRID: "var(--grid)",
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--card)",
+    "white": "var(--card)",
+}
+"""Colours of a drawing that are the page's own, which has a light and a dark face."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in the page: its drawing, and the stem of its files in ``figures/``."""
+    """A figure in the page, and the stem of its files in ``figures/``."""
 
     title: str
-    svg: Markup
+    panels: Sequence[Markup]
+    """Its drawings: one of each panel, or a single one of a figure that is not of panels."""
+    width: float
+    """Of one drawing in pixels, as it was drawn."""
     stem: str
-    png: bool = False
+    suffixes: Sequence[str]
+    """Of its files."""
+    styles: Styles = field(default_factory=dict)
+    """The legend, by label."""
+    notes: Sequence[str] = ()
+
+    @property
+    def svg(self) -> Markup:
+        """All drawings."""
+        return Markup("\n").join(self.panels)
 
 
 @dataclass(frozen=True)
@@ -27,20 +51,60 @@ class Gallery:
     """Writes figures into ``directory/figures``, each under a name of its own."""
 
     directory: Path
-    png: bool = True
-    """Whether each is written as PNG, too."""
+    suffixes: Sequence[str] = ("png", "svg")
+    """The files that are written of each; the page itself needs none."""
+    book: Book | None = None
+    """Where each is a page, too."""
     _taken: set[str] = field(default_factory=set)
 
-    def add(self, figure: Figure, title: str, stem: str) -> Picture:
-        """Write the figure as ``stem``, characters unfit for a file name replaced, and give the drawing."""
+    def add(self, figure: Figure, title: str, stem: str, *, files: bool = True) -> Picture:
+        """Give the drawing, and write the figure as ``files`` called ``stem``, what is unfit for that replaced."""
         plain = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
         count = 1
         while stem.lower() in self._taken:
             count += 1
             stem = f"{plain}-{count}"
         self._taken.add(stem.lower())
-        svg = save(figure, self.directory / "figures", stem, png=self.png).read_text(encoding="utf-8")
-        return Picture(title, inline_svg(svg, f"f{len(self._taken)}", title), stem, self.png)
+        suffixes = self.suffixes if files else ()
+        if self.book is not None and files:
+            self.book.add(figure)
+        svg = save(figure, self.directory / "figures", stem, suffixes)
+        prefix = f"f{len(self._taken)}"
+        if not isinstance(figure, Drawing) or not figure.axes:
+            width = figure.get_figwidth() * 96
+            return Picture(title, [inline_svg(svg, prefix, title)], width, stem, suffixes)
+        panels = inline_panels(svg, prefix, figure.boxes(), [figure.said.get(panel, title) for panel in figure.axes])
+        legend = {label: figure.styles[label] for label in figure.labels}
+        width = figure.boxes()[0][2] * 96 / 72
+        return Picture(title, panels, width, stem, suffixes, legend, figure.notes)
+
+
+_START, _END = "%panel%", "%end%"
+
+
+def inline_panels(
+    text: str, prefix: str, boxes: Sequence[tuple[float, float, float, float]], titles: Sequence[str]
+) -> list[Markup]:
+    """Each panel of a matplotlib SVG file as an element of a page, in the page's colours.
+
+    ``boxes`` are the panels' places in points, ``titles`` what they show in words. What is not in a panel is left out.
+    """
+    pattern = r'^  <g id="axes_\d+">\n(.*?)^  </g>$'
+    marked = re.sub(pattern, rf"{_START}\n\1{_END}", text, flags=re.DOTALL | re.MULTILINE)
+    drawn = inline_svg(marked, prefix, "")
+    for colour, own in COLOURS.items():
+        drawn = Markup(re.sub(rf"(?<=:){colour}(?=[;\"])", own, drawn))
+    font = re.search(r'<svg style="([^"]*)"', drawn)
+    shared = "".join(re.findall(r"<clipPath.*?</clipPath>", drawn, flags=re.DOTALL))
+    elements: list[Markup] = []
+    for body, box, title in zip(
+        re.findall(rf"{_START}(.*?){_END}", drawn, flags=re.DOTALL), boxes, titles, strict=True
+    ):
+        place, style = " ".join(f"{value:.1f}" for value in box), f"fill:var(--ink);{font[1] if font else ''}"
+        defs = f"<defs>{shared}</defs>" if not elements else ""
+        start = f'<svg viewBox="{place}" role="img" aria-label="{escape(title)}" style="{style}">'
+        elements.append(Markup(f"{start}{defs}{body}</svg>"))
+    return elements
 
 
 def inline_svg(text: str, prefix: str, title: str) -> Markup:
@@ -68,7 +132,7 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     text = re.sub(r' style="[^"]*"', lambda style: style[0].replace("; ", ";").replace(": ", ":"), text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
-    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
+    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1) if title else text)
 
 
 def _without_bare_groups(text: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version as release_of
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,19 @@ from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
+from bfc_bench.report.book import Book
+from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
+from bfc_bench.report.headline import headline
 from bfc_bench.report.layout import Table, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
+from bfc_bench.store.export import Records
 from bfc_bench.store.origins import origin_remarks
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
+POINTS = 3000
+"""Points of curves that a page holds as CSV at most: some 400 KB."""
 PROBLEMS = {
     "status": "status",
     "task": "task",
@@ -60,11 +68,12 @@ def write_report(
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
     key: str = "",
-    png: bool = True,
+    suffixes: Sequence[str] = ("png", "svg"),
+    pdf: bool = False,
 ) -> Path:
-    """Write ``report.html``, ``figures/*.svg`` and, where ``png`` is asked for, ``figures/*.png`` into ``directory``.
+    """Write ``report.html`` and the figures, each as the files ``suffixes`` ask for, into ``directory``.
 
-    Returns the path of the page.
+    Returns the path of the page. With ``pdf`` there is a ``report.pdf``, too, of the same figures.
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
@@ -73,7 +82,8 @@ def write_report(
     newer than its figures. Raises ``OutputError``.
     """
     make_folder(directory)
-    gallery = Gallery(directory, png)
+    book = Book() if pdf else None
+    gallery = Gallery(directory, suffixes, book)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     styles = assign([*(label for label in _labels(suite) if label in measured), *measured])
@@ -99,8 +109,14 @@ def write_report(
     ]
     page = _template().render(
         key=key,
-        png=png,
+        suffixes=suffixes,
         suite=suite,
+        release=release_of("bfc-bench"),
+        verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
+        headline=headline(suite, verdicts, sections, gallery, styles),
+        curves_csv=_curves_csv(sections),
+        command=_command(suite, sessions),
+        citation=citation(),
         setup=flat(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
         ),
@@ -120,6 +136,10 @@ def write_report(
         problems=listing("", tables.problem_table(rows), PROBLEMS),
         sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
     )
+    if book is not None:
+        facts = [f"{len(rows):,} cells: {', '.join(f'{count:,} {status}' for status, count in statuses.items())}"]
+        title = f"{suite.get('name', '')}, version {suite.get('version') or tables.MISSING}"
+        write_file(directory / "report.pdf", book.bytes(title, suite.get("description", ""), facts, verdicts))
     path = directory / "report.html"
     write_file(path, page.encode())
     return path
@@ -141,6 +161,21 @@ def as_text(value: Any) -> str:
     if value is None:
         return tables.MISSING
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _curves_csv(sections: Sequence[section.Section]) -> str:
+    """All points of the learning curves as CSV in base 64; empty where they would take too much of the page."""
+    points = [point for part in sections for curve in part.curves for point in curve.points]
+    if not 0 < len(points) <= POINTS:
+        return ""
+    return base64.b64encode(Records(points).frame().to_csv(index=False).encode()).decode()
+
+
+def _command(suite: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> str:
+    """What made the rows, as far as it is known."""
+    commands = [session.get("provenance", {}).get("command", "") for session in sessions]
+    known = [command for command in commands if command.startswith("bfc-bench ")]
+    return known[-1] if known else f"bfc-bench run {suite.get('name', 'SUITE')}"
 
 
 def _labels(suite: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
@@ -20,8 +19,10 @@ from numpy.typing import ArrayLike
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.stages import StageErrors
-from bfc_bench.analysis.thresholds import Threshold
-from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
+from bfc_bench.analysis.thresholds import Reached, Threshold
+from bfc_bench.report.level_plots import mark_levels
+from bfc_bench.report.style import INK, Drawing, Style, Styles, assign, dress, grid, log_axis
+from bfc_bench.report.tables import sample_size
 
 METRIC_NAMES = {
     "nmse": "NMSE",
@@ -37,28 +38,38 @@ ARROW_UP = Path([(0, 0), (0, 1), (-0.3, 0.6), (0, 1), (0.3, 0.6)], [1, 2, 1, 2, 
 ARROW_DOWN = ARROW_UP.transformed(Affine2D().scale(1, -1))
 
 
-def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Figure:
+def learning_curves(
+    curves: Sequence[Curve],
+    title: str = "",
+    styles: Styles | None = None,
+    *,
+    reached: Iterable[Reached] = (),
+    width: float | None = None,
+) -> Drawing:
     """Error against n, both logarithmic, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
     Of more than ``MANY`` replicates a second band shows the range from the 5 % to the 95 % quantile in place of dots.
     Errors that may be negative, those in parts of the target, have a linear axis and arithmetic means.
     The axes span the measured values: an interval that is wider, as at R = 2 or 3, runs out of the panel. A size at
     which a replicate failed has an open marker and, where replicates are dots, a bar from the median to the worst; a
-    size at which every replicate failed has a cross at the top.
+    size at which every replicate failed has a cross at the top. Levels that are ``reached``, or not, are dotted
+    lines, with a bar at each N* on them. ``width`` is that of a panel, in inches.
     """
     panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
     labels = in_order((curve.label for curve in curves), styles)
     styles = styles or assign(labels)
     several = len({task for task, _ in panels}) > 1
-    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))))
+    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
     sizes = sorted({float(n) for curve in curves for n in curve.n})
     log_axis(axes[0].xaxis, sizes, most=6, at=sizes, pad=0.04)
     linear = any(curve.scale == "linear" for curve in curves)
     if not linear:
         log_axis(axes[0].yaxis, [v for curve in curves for v in _shown(curve).ravel()], most=9)
     for panel, (task, d) in zip(axes, panels, strict=False):
-        for curve in (c for c in curves if (c.task, c.d) == (task, d)):
+        shown = [curve for curve in curves if (curve.task, curve.d) == (task, d)]
+        for curve in shown:
             _curve(panel, curve, styles[curve.label])
+        figure.said[panel] = _in_words(task, d, shown)
         panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
@@ -70,10 +81,24 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     drawn = [
         label for label in labels if label in {c.label for c in curves if np.isfinite(c.mean).any() or c.failures.any()}
     ]
+    notes += mark_levels(figure, panels, reached, styles)
     if missing := [label for label in labels if label not in drawn]:
         notes.append(f"No values, see the skips: {', '.join(missing)}.")
     dress(figure, title, drawn, styles, notes)
     return figure
+
+
+def _in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
+    """What a panel of learning curves shows."""
+    found = []
+    for curve in curves:
+        measured = np.flatnonzero(np.isfinite(curve.mean))
+        if measured.size:
+            first, last = measured[0], measured[-1]
+            ends = [f"{curve.mean[i]:.2g} at n = {curve.n[i]:,}" for i in dict.fromkeys((first, last))]
+            found.append(f"{curve.label} {', '.join(ends)}")
+    metric = METRIC_NAMES.get(curves[0].metric, curves[0].metric) if curves else "error"
+    return f"{metric} against training points n on {task}, d = {d}: {'; '.join(found) or 'no values'}."
 
 
 def _bands(curves: Sequence[Curve]) -> str:
@@ -140,7 +165,9 @@ class Markers:
             self.panel.plot(x, y, color=self.colour, marker=marker, **options)
 
 
-def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Figure:
+def thresholds_against_d(
+    scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
+) -> Drawing:
     """N*(eps) against d, both logarithmic, one panel per level.
 
     The marker is the median over replicates, each of which is a dot. An arrow up stands at the largest n of a replicate
@@ -150,7 +177,7 @@ def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: S
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
     panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
-    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))))
+    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
     dims = sorted({float(d) for scaling in scalings for d in scaling.measured_dims})
     log_axis(axes[0].xaxis, dims, most=6, at=dims, pad=0.12)
     sizes = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
@@ -163,6 +190,7 @@ def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: S
             shift = float(np.exp((index - (len(labels) - 1) / 2) * step))
             scaling = by_label[label]
             _thresholds(panel, {d * shift: scaling.thresholds[d] for d in scaling.measured_dims}, styles[label])
+        figure.said[panel] = n_star_in_words(metric, level, by_label)
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
     many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
@@ -173,6 +201,16 @@ def thresholds_against_d(scalings: Sequence[Scaling], title: str = "", styles: S
     drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
     dress(figure, title, [label for label in labels if label in drawn], styles, notes)
     return figure
+
+
+def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) -> str:
+    """What a panel of N* against d shows."""
+    found = []
+    for label, scaling in by_label.items():
+        if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at d = {d}" for d in scaling.measured_dims]:
+            found.append(f"{label} {', '.join(sizes)}")
+    name = METRIC_NAMES.get(metric, metric)
+    return f"Training points N* needed for {name} at most {level:g}: {'; '.join(found) or 'no values'}."
 
 
 def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> None:
@@ -188,7 +226,7 @@ def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> Non
     markers(list(medians), list(medians.values()), style.marker, linestyle=style.line, linewidth=1.5)
 
 
-def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Figure:
+def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Drawing:
     """P_l of the hidden features, logarithmic, by learner and stage, of one n at each d.
 
     One panel per (d, layer), one line per (label, stage) in order of training: the geometric mean as the label's marker
@@ -199,7 +237,7 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
     styles = styles or assign(labels)
     panels = list(dict.fromkeys((found.d, found.quantity.part) for found in errors))
     layers = len({layer for _, layer in panels})
-    figure, axes = grid(max(1, len(panels)), max(1, layers), width=3.9, height=0.5 + 0.24 * max(3, len(lines)))
+    figure, axes = grid(max(1, len(panels)), max(1, layers), width=4.2, height=0.5 + 0.24 * max(3, len(lines)))
     log_axis(axes[0].xaxis, [value for found in errors for value in found.values])
     axes[0].set_ylim(len(lines) - 0.4, -0.6)
     axes[0].set_yticks(range(len(lines)), [f"{label} · {stage}" for label, stage in lines])
@@ -208,6 +246,8 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
         for label in labels:
             own = {i: group[key] for i, key in enumerate(lines) if key[0] == label and key in group}
             _features(panel, own, styles[label])
+        means = [f"{label} {stage} {found.interval.mean:.2g}" for (label, stage), found in group.items()]
+        figure.said[panel] = f"Feature error P of {layer}, d = {d}: {'; '.join(means)}."
         panel.set_title(f"{layer}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "feature error P (relative)", "")
     many = any(len(found.values) > MANY for found in errors)

@@ -69,6 +69,9 @@ class Section:
 
     name: str
     definition: Mapping[str, Any]
+    metric: str = "nmse"
+    curves: Sequence[Curve] = ()
+    scalings: Sequence[Scaling] = ()
     pictures: list[Picture] = field(default_factory=list)
     trimmed: Picture | None = None
     heavy_tailed: bool = False
@@ -131,7 +134,7 @@ def build(
         asymptotic or {},
         {} if theories is None or metric != "nmse" else theories,
     )
-    section = Section(name, definition)
+    section = Section(name, definition, metric, found, task.scalings)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
     _draw(section, task, gallery)
     grids = [
@@ -150,7 +153,9 @@ def build(
 
 def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
     if task.found:
-        figure = plots.learning_curves(task.found, f"{task.name}: {task.metric_name} against n", task.styles)
+        reached = [found for scaling in task.scalings for found in scaling.reached]
+        title = f"{task.name}: {task.metric_name} against n"
+        figure = plots.learning_curves(task.found, title, task.styles, reached=reached)
         theory_plots.add_theory(figure, task.found, task.theories, task.styles)
         section.pictures.append(gallery.add(figure, f"{task.metric_name} against n", f"curves-{task.name}"))
     if task.trimmed:

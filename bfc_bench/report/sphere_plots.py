@@ -6,20 +6,29 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.theory import harmonics_slope
-from bfc_bench.report.plots import MANY, METRIC_NAMES, Markers, in_order, many_bars, most, name_axes, spread
-from bfc_bench.report.style import INK, Style, Styles, assign, dress, grid, log_axis
+from bfc_bench.report.plots import (
+    MANY,
+    METRIC_NAMES,
+    Markers,
+    in_order,
+    many_bars,
+    most,
+    n_star_in_words,
+    name_axes,
+    spread,
+)
+from bfc_bench.report.style import INK, Drawing, Style, Styles, assign, dress, grid, log_axis
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 LEAST = -0.25
 """Where the axis of R^2 begins: far below 0 a learner is only more or less wrong."""
 
 
-def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: str = "") -> Figure:
+def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: str = "") -> Drawing:
     """R^2 of each degree against n, ``{(d, label): {degree: curve of 1 - R^2}}``, with a mark at n = B(d, degree).
 
     One panel per (d, label): the arithmetic mean over replicates with its 95 % t-interval, each replicate as a dot.
@@ -47,6 +56,9 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
             markers(n, mean, style.marker, linestyle=style.line, linewidth=1.5)
             if sizes[0] <= harmonics_dimension(d, degree) <= sizes[-1]:
                 panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
+        last = {degree: 1 - curve.mean[-1] for degree, curve in by_degree.items() if np.isfinite(curve.mean[-1])}
+        ends = "; ".join(f"degree {degree} {r2:.2g}" for degree, r2 in last.items())
+        figure.said[panel] = f"R squared per degree of {label}, d = {d}, at the largest n: {ends or 'no values'}."
         panel.set_title(f"{label}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "training points n", "R² of the degree")
     many = any(len(curve.replicates) > MANY for by_degree in curves.values() for curve in by_degree.values())
@@ -66,7 +78,7 @@ def exponent_lines(
     title: str = "",
     styles: Styles | None = None,
     asymptotic: Mapping[str, float] | None = None,
-) -> Figure:
+) -> Drawing:
     """N* against d with the fitted power laws, beside B(d, ``degree``), one panel per level.
 
     The band is the 95 % interval of the slope, turned about the middle of the fitted d; a dotted
@@ -87,6 +99,8 @@ def exponent_lines(
         panel.plot(dims, sizes, color="#888888", linewidth=1.2, linestyle="--")
         for scaling in (s for s in scalings if (s.metric, s.level) == (metric, level)):
             _line(panel, scaling, styles[scaling.label], (asymptotic or {}).get(scaling.label))
+        shown = {scaling.label: scaling for scaling in scalings if (scaling.metric, scaling.level) == (metric, level)}
+        figure.said[panel] = n_star_in_words(metric, level, shown)
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
     many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())

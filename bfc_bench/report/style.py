@@ -31,7 +31,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#5
 """Okabe and Ito's colours, told apart by colour-blind readers, with grey for the yellow that white paper swallows."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1.5, 1.2)), (0, (10, 2)))
-INK, FAINT = "#333333", "#9a9a9a"
+INK, FAINT, GRID = "#333333", "#9a9a9a", "#e4e4e4"
 TITLE = 11.5
 """Points."""
 DPI = 150
@@ -56,6 +56,11 @@ class Style:
         return Line2D([], [], color=self.colour, marker=self.marker, linestyle=self.line, markersize=5, label=label)
 
     @property
+    def css(self) -> str:
+        """The colour in a page, whose paper may be dark."""
+        return "var(--ink)" if self.colour == "#000000" else self.colour
+
+    @property
     def outline(self) -> str:
         """The marker as an SVG path, in a square from -5 to 5."""
         shape = MarkerStyle(self.marker)
@@ -68,6 +73,40 @@ def assign(labels: Iterable[str]) -> dict[str, Style]:
     """One style per distinct label, in order: 88 pairs of colour and marker before one comes again."""
     cycle = zip(itertools.cycle(PALETTE), itertools.cycle(MARKERS), itertools.cycle(LINES), strict=False)
     return {label: Style(*style) for label, style in zip(dict.fromkeys(labels), cycle, strict=False)}
+
+
+class Drawing(Figure):
+    """A figure of panels that a page lays out by itself: each as a drawing of its own, legend and notes as text."""
+
+    labels: Sequence[str] = ()
+    """In the legend."""
+    styles: Styles = {}
+    notes: Sequence[str] = ()
+    """How to read it."""
+    around: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    """Inches left of, below, right of and above each panel, once it is laid out."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.said: dict[Axes, str] = {}
+        """What each panel shows, in words, for those who do not see it."""
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        lay_out(self)
+        return _drawn(self, "svg").decode()
+
+    def boxes(self) -> list[tuple[float, float, float, float]]:
+        """x, y, width and height of each panel with what is written around it, in points from the top left corner."""
+        left, bottom, right, top = self.around
+        width, height = self.get_size_inches()
+        found = []
+        for panel in self.axes:
+            box = panel.get_position()
+            wide, high = box.width * width + left + right, box.height * height + bottom + top
+            x, y = box.x0 * width - left, (1 - box.y1) * height - top
+            found.append((72 * x, 72 * y, 72 * wide, 72 * high))
+        return found
 
 
 class PanelLayout(LayoutEngine):
@@ -90,6 +129,8 @@ class PanelLayout(LayoutEngine):
         left, bottom, right, top = _around(fig.axes[0])
         inner = _around(fig.axes[1])[0] if columns > 1 and len(fig.axes) > 1 else 0.0
         across, up = inner + right, bottom + top
+        if isinstance(fig, Drawing):
+            fig.around = left, bottom, right, top
         free_width = width - left - right - (columns - 1) * across
         free_height = height - above - below - lines * up
         fig.subplots_adjust(
@@ -111,26 +152,28 @@ def _around(panel: Axes) -> tuple[float, float, float, float]:
     return left, bottom, right, top
 
 
-def grid(count: int, columns: int, *, width: float | None = None, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+def grid(count: int, columns: int, *, width: float | None = None, height: float = 3.4) -> tuple[Drawing, list[Axes]]:
     """A figure of ``count`` panels that share their axes, in rows of ``columns``; sizes of one panel in inches."""
     rows = max(1, math.ceil(count / columns))
-    width = width or {1: 5.6, 2: 4.4}.get(columns, 3.4)
-    figure = Figure(figsize=(width * columns + 0.4, height * rows + 0.3), layout=PanelLayout())
+    width = width or {1: 4.0, 2: 4.0}.get(columns, 3.5)
+    figure = Drawing(figsize=(width * columns + 0.4, height * rows + 0.3), layout=PanelLayout())
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
     for spare in panels[count:]:
         spare.remove()
     for axes in panels[:count]:
-        axes.tick_params(which="both", labelbottom=True, labelsize=9, color=FAINT, labelcolor=INK)
+        # A page may show a panel alone, so that each has the texts of its ticks.
+        axes.tick_params(which="both", labelbottom=True, labelleft=True, labelsize=9, color=FAINT, labelcolor=INK)
         axes.tick_params(which="minor", labelbottom=False, labelleft=False)  # they have no text, which takes its time
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(FAINT)
-        axes.grid(which="major", color="#e4e4e4", linewidth=0.7)
+        axes.grid(which="major", color=GRID, linewidth=0.7)
         axes.set_axisbelow(True)
     return figure, panels[:count]
 
 
-def dress(figure: Figure, title: str, labels: Sequence[str], styles: Styles, notes: Sequence[str]) -> None:
+def dress(figure: Drawing, title: str, labels: Sequence[str], styles: Styles, notes: Sequence[str]) -> None:
     """Title above; below, in added height, ``notes`` on how to read the figure and the legend of ``labels``."""
+    figure.labels, figure.styles, figure.notes = list(labels), styles, list(notes)
     width = figure.get_figwidth()
     columns = _legend_columns(labels, width - 0.2)
     lines = [line for note in notes for line in textwrap.wrap(note, int((width - 0.3) / 0.064))]
@@ -208,7 +251,7 @@ def tick_text(value: float, plain: bool = True) -> str:
     return power if mantissa == 1 else f"{mantissa}·{power}"
 
 
-def _lay_out(figure: Figure) -> None:
+def lay_out(figure: Figure) -> None:
     """Solve the layout once, for text as a PNG has it; with an engine left each file would be drawn twice."""
     engine, dpi = figure.get_layout_engine(), figure.dpi
     if engine is not None:
@@ -218,23 +261,34 @@ def _lay_out(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-def save(figure: Figure, directory: Path, stem: str, *, png: bool = True) -> Path:
-    """Write ``stem.svg`` with text as text, and where ``png`` is asked for ``stem.png`` at 150 dots per inch; the path
-    of the first. Equal figures give equal files, and a PNG of an earlier figure does not stay beside a newer SVG.
+FORMATS = ("svg", "png", "pdf")
+
+
+def save(figure: Figure, directory: Path, stem: str, suffixes: Sequence[str] = ("svg", "png")) -> str:
+    """Write the files of ``FORMATS`` that are asked for and give the drawing as SVG, with text as text.
+
+    PNG has 150 dots per inch, PDF its fonts embedded. Equal figures give equal files, and files of an earlier figure do
+    not stay beside them.
     """
     make_folder(directory)
-    _lay_out(figure)
-    if png:
-        options: dict[str, Any] = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # 5 % larger
-        _write(figure, directory / f"{stem}.png", dpi=DPI, **options)
-    else:
-        (directory / f"{stem}.png").unlink(missing_ok=True)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem}):
-        return _write(figure, directory / f"{stem}.svg", metadata={"Date": None})
+    lay_out(figure)
+    png: dict[str, Any] = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # 5 % larger
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem, "pdf.fonttype": 42}):
+        drawn = {"svg": _drawn(figure, "svg", metadata={"Date": None})}
+        if "png" in suffixes:
+            drawn["png"] = _drawn(figure, "png", dpi=DPI, **png)
+        if "pdf" in suffixes:
+            drawn["pdf"] = _drawn(figure, "pdf", metadata={"CreationDate": None})
+    for suffix in FORMATS:
+        path = directory / f"{stem}.{suffix}"
+        if suffix in suffixes:
+            write_file(path, drawn[suffix])
+        else:
+            path.unlink(missing_ok=True)
+    return drawn["svg"].decode()
 
 
-def _write(figure: Figure, path: Path, **options: Any) -> Path:
-    drawn = BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:], facecolor="white", **options)
-    write_file(path, drawn.getvalue())
-    return path
+def _drawn(figure: Figure, suffix: str, **options: Any) -> bytes:
+    stream = BytesIO()
+    figure.savefig(stream, format=suffix, facecolor="white", **options)
+    return stream.getvalue()

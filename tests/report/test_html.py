@@ -1,16 +1,21 @@
+import base64
+import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from synthetic import INJECTION, LAWS, SESSIONS, SUITE, VERDICTS, row, rows
+from synthetic import DIMS, INJECTION, LAWS, SESSIONS, SUITE, VERDICTS, row, rows
 
 from bfc_bench.analysis.claims.verdict import SIGNS
+from bfc_bench.analysis.curves import curves
+from bfc_bench.report import plots
 from bfc_bench.report.gallery import Gallery, inline_svg
 from bfc_bench.report.html import flat, write_report
-from bfc_bench.report.style import assign
+from bfc_bench.report.style import assign, lay_out
 from bfc_bench.report.tables import MISSING
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -66,7 +71,7 @@ def page(written):
 def test_the_page_is_self_contained(page):
     loads = [value for _, name, value in page.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
     assert loads
-    assert all(re.match(r"#|figures/", value) for value in loads)
+    assert all(re.match(r"#|figures/|rows\.parquet$|data:text/csv;", value) for value in loads)
     assert not page.tags.keys() & {"script", "link", "iframe", "object", "img"}
     assert not re.search(r"@import|url\((?!#)|https?://", "".join(page.text))
     assert not [value for _, _, value in page.attributes if "://" in (value or "")]
@@ -119,7 +124,10 @@ def test_every_figure_is_in_the_page_and_on_disk_as_png_and_svg(written, page):
         for _, name, value in page.attributes
         if name == "href" and "figures/" in value
     }
-    assert len(stems) == drawings(page) == 2 * 4 + 1
+    assert len(stems) == 2 * 4 + 1 + 1  # four of each task, that of the first screen, the plugin's
+    # Curves and trimmed curves have a panel per dimension, N* one per level, features one per dimension and layer; the
+    # first screen has its figure for wide and for narrow screens.
+    assert drawings(page) == 2 * (2 * len(DIMS) + 2 + 2 * len(DIMS)) + 2 + 1
     for stem in stems:
         assert (written.parent / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
         ElementTree.parse(written.parent / f"{stem}.svg")
@@ -133,7 +141,7 @@ def test_a_learner_has_one_mark_in_the_whole_page_that_of_its_curves(written):
     styles = assign([*LAWS, "relu-mlp"])
     marks = re.findall(r'class="mark" style="color: ([^"]+)"[^>]*><use href="#mark-(\d+)"/></svg>([^<]+)<', text)
     assert {(label, colour, int(mark)) for colour, mark, label in marks} == {
-        (label, style.colour, index) for index, (label, style) in enumerate(styles.items())
+        (label, style.css, index) for index, (label, style) in enumerate(styles.items())
     }
     for index, style in enumerate(styles.values()):
         assert f'id="mark-{index}" viewBox="-7 -7 14 14"><path d="{style.outline}"' in text
@@ -164,7 +172,8 @@ def test_poor_results_still_make_a_page(cells, tmp_path):
     path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
     page = Page(path.read_text(encoding="utf-8"))
     files = {value for _, name, value in page.attributes if name == "href" and value.startswith("figures/")}
-    assert len(files) == 2 * drawings(page)
+    assert bool(files) == bool(cells)
+    assert any("headline" in file for file in files) == any(cell.status != "skipped" for cell in cells)
     assert all((tmp_path / file).stat().st_size > 0 for file in files)
 
 
@@ -210,3 +219,58 @@ def test_what_a_task_leaves_out_is_not_listed(tmp_path):
     tasks[0]["teacher"] = "another"
     listed = Page(write_report(tmp_path, suite={**SUITE, "task": tasks}, rows=rows()).read_text()).text
     assert "teacher" in listed
+
+
+def test_the_first_screen_has_the_verdicts_and_the_figure_of_the_first_claim(written):
+    text = written.read_text(encoding="utf-8")
+    header = Page(text[text.index("<header>") : text.index("</header>") + 9])
+    words = " ".join(" ".join(header.text).split())
+    for word, sign in SIGNS.items():
+        assert f"{sum(verdict.verdict == word for verdict in VERDICTS)} {sign} {word}" in words
+    assert drawings(header) == 2
+    shown = {value for tag, name, value in header.attributes if (tag, name) == ("svg", "aria-label")}
+    assert len(shown) == 1
+    assert re.match(r"NMSE against training points n on teacher-L3, d = 40: .*joint 0.7 at n = 100, 4.2e-07", *shown)
+
+
+def test_drawings_take_the_colours_of_the_page(written):
+    text = written.read_text(encoding="utf-8")
+    panels = re.findall(r'<svg viewBox="[^"]*" role="img".*?</svg>', text, flags=re.DOTALL)
+    assert len(panels) == 30
+    for own in ("var(--ink)", "var(--faint)", "var(--grid)", "var(--card)"):
+        assert any(own in panel for panel in panels)
+        assert own[4:-1] + ": #" in text[text.index("prefers-color-scheme: dark") : text.index("</style>")]
+    assert not re.search(r"fill:#ffffff|stroke:#000000|#333333", "".join(panels))
+
+
+def test_every_panel_lies_within_its_drawing_and_no_text_is_cut():
+    """What is written around a panel is inside the box that the page shows of it."""
+    figure = plots.learning_curves(curves([r for r in rows() if r.task == "teacher-L3"]), "a title")
+    lay_out(figure)
+    renderer = figure.canvas.get_renderer() if hasattr(figure.canvas, "get_renderer") else None
+    height = figure.get_figheight() * 72
+    for panel, (x, y, wide, high) in zip(figure.axes, figure.boxes(), strict=True):
+        tight = panel.get_tightbbox(renderer)
+        scale = 72 / figure.dpi
+        assert x - 1 <= tight.x0 * scale
+        assert tight.x1 * scale <= x + wide + 1
+        assert y - 1 <= height - tight.y1 * scale
+        assert height - tight.y0 * scale <= y + high + 1
+
+
+def test_the_numbers_of_the_curves_can_be_taken_from_the_page(page):
+    (link,) = (value for _, name, value in page.attributes if name == "href" and value.startswith("data:text/csv"))
+    frame = pd.read_csv(io.StringIO(base64.b64decode(link.partition("base64,")[2]).decode()))
+    assert set(frame.label) == set(LAWS)
+    point = frame[(frame.task == "teacher-L3") & (frame.d == 40) & (frame.n == 1000) & (frame.label == "joint")]
+    assert point["mean"].item() == pytest.approx(4.2e-7, rel=0.02)
+
+
+def test_the_report_as_pdf_has_its_fonts_and_all_figures(tmp_path):
+    write_report(tmp_path, suite=SUITE, rows=rows(), verdicts=VERDICTS, suffixes=["pdf"], pdf=True)
+    book = (tmp_path / "report.pdf").read_bytes()
+    pages = len(re.findall(rb"/Type /Page\b", book))
+    assert pages >= 1 + 9 + 1
+    assert b"/FontFile2" in book
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".pdf"}
+    assert b"/FontFile2" in (tmp_path / "figures" / "headline.pdf").read_bytes()

@@ -11,7 +11,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
 from bfc_bench.report import plots
-from bfc_bench.report.style import PALETTE, assign, log_ticks, save, tick_text
+from bfc_bench.report.style import FORMATS, PALETTE, assign, log_ticks, save, tick_text
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +140,21 @@ def test_censored_thresholds_are_arrows_at_their_bound(found):
     assert [list(line.get_ydata()) for line in down] == [pytest.approx([100.0])]
 
 
+def test_levels_are_lines_with_a_bar_at_each_n_star_that_is_known():
+    cells = [row(n=n, replicate=r, nmse=10 / n, d=d) for n in (50, 100, 200) for r in range(3) for d in (10, 20)]
+    cells += [row(n=n, replicate=r, nmse=0.5, d=10, label="flat") for n in (50, 100, 200) for r in range(3)]
+    found = curves(cells)
+    reached = [each for scaling in scalings(found, [0.1, 1e-9]) for each in scaling.reached]
+    figure = plots.learning_curves(found, reached=reached)
+    assert any(note.startswith("Dotted line: a level of error. Bar on it: N*") for note in figure.notes)
+    for panel in figure.axes:
+        bars = [line for line in panel.get_lines() if line.get_marker() == "|"]
+        levels = [line.get_ydata()[0] for line in panel.get_lines() if line.get_linestyle() == ":"]
+        assert levels == [0.1]  # the other lies beyond the axis
+        assert [(bar.get_xdata()[0], bar.get_ydata()[0]) for bar in bars] == [(pytest.approx(100), 0.1)]
+    assert not any("N*" in note for note in plots.learning_curves(found).notes)
+
+
 def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():
     errors = (0.010, 0.020, -0.001, 0.015, 0.012)
     cells = [row(n=n, replicate=r, part_errors={"degree2": e}) for n in (100, 200) for r, e in enumerate(errors)]
@@ -158,7 +173,7 @@ def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them(tmp_pa
     def drawing(replicates):
         cells = [row(n=n, replicate=r, nmse=errors[r, k]) for r in range(replicates) for k, n in enumerate(DIMS)]
         figure = plots.learning_curves(curves(cells))
-        return figure, len(save(figure, tmp_path, f"curves-{replicates}").read_bytes())
+        return figure, len(save(figure, tmp_path, f"curves-{replicates}"))
 
     few, _ = drawing(plots.MANY)
     assert any(len(line.get_xdata()) == 3 * plots.MANY for line in few.axes[0].get_lines())
@@ -192,25 +207,27 @@ def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
 
 @pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against_d, plots.feature_errors])
 def test_nothing_to_draw_is_an_empty_figure(draw, tmp_path):
-    svg = save(draw([]), tmp_path, "empty")
-    png = tmp_path / "empty.png"
-    assert png.stat().st_size > 0
-    assert svg.stat().st_size > 0
+    save(draw([]), tmp_path, "empty", FORMATS)
+    for suffix in FORMATS:
+        assert (tmp_path / f"empty.{suffix}").stat().st_size > 0
 
 
 def test_a_png_of_an_earlier_figure_does_not_stay_beside_a_newer_svg(tmp_path):
     save(plots.learning_curves([]), tmp_path, "drawn")
     assert (tmp_path / "drawn.png").exists()
-    save(plots.learning_curves([]), tmp_path, "drawn", png=False)
+    save(plots.learning_curves([]), tmp_path, "drawn", ["svg"])
     assert [path.name for path in tmp_path.iterdir()] == ["drawn.svg"]
 
 
 def test_saving_keeps_text_as_text_and_is_repeatable(found, tmp_path):
     few = [curve for curve in found if curve.d == 10]
-    first = save(plots.learning_curves(few, "a title"), tmp_path / "a", "curves")
-    second = save(plots.learning_curves(few, "a title"), tmp_path / "b", "curves")
-    assert first.read_bytes() == second.read_bytes()
-    assert ">a title</text>" in first.read_text(encoding="utf-8")
+    for folder in ("a", "b"):
+        text = save(plots.learning_curves(few, "a title"), tmp_path / folder, "curves", FORMATS)
+    for suffix in FORMATS:
+        first, second = ((tmp_path / folder / f"curves.{suffix}").read_bytes() for folder in ("a", "b"))
+        assert first == second
+    assert ">a title</text>" in text
+    assert text == (tmp_path / "a" / "curves.svg").read_text(encoding="utf-8")
 
 
 def test_a_report_leaves_the_process_as_it_was(tmp_path):
