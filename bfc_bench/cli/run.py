@@ -77,6 +77,7 @@ def run(
     from bfc_bench.analysis.looks import LAST
     from bfc_bench.api import run_suite, run_until_decided
     from bfc_bench.cli.display import Display
+    from bfc_bench.cli.warming import Warming
     from bfc_bench.deciding import Decided
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
@@ -97,7 +98,7 @@ def run(
             "jobs": jobs,
             "redo": redo_of(redo, retry_failed),
             "plugins": plugins,
-            "listeners": [display, tracker] if tracker else [display],
+            "listeners": [display, *([tracker] if tracker else []), *([Warming()] if executor != "serial" else [])],
         }
         if not until_decided:
             done = Decided([run_suite(suite, **options)])

@@ -6,12 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from bfc_bench.report.book import Book
 from bfc_bench.report.style import FAINT, GRID, INK, Drawing, Styles, save
+
+if TYPE_CHECKING:
+    from bfc_bench.report.book import Book
 
 COLOURS = {
     INK: "var(--ink)",

@@ -21,7 +21,6 @@ from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
-from bfc_bench.report.book import Book
 from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
@@ -82,7 +81,11 @@ def write_report(
     newer than its figures. Raises ``OutputError``.
     """
     make_folder(directory)
-    book = Book() if pdf else None
+    book = None
+    if pdf:
+        from bfc_bench.report.book import Book  # takes its time
+
+        book = Book()
     gallery = Gallery(directory, suffixes, book)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
