@@ -19,6 +19,7 @@ from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
+from bfc_bench.report.artifacts import CellFiles, show
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.layout import Table, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
@@ -59,6 +60,7 @@ def write_report(
     extra_figures: Mapping[str, Figure] | None = None,
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
+    artifacts: Sequence[CellFiles] = (),
     key: str = "",
     png: bool = True,
 ) -> Path:
@@ -68,9 +70,9 @@ def write_report(
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
-    are those on the suite's claims; ``theories`` are what its learners offer; ``key`` is what ``report.key.key_of``
-    finds in it. The page loads nothing: drawings and style are inside. It is written last, so that a page is never
-    newer than its figures. Raises ``OutputError``.
+    are those on the suite's claims; ``theories`` are what its learners offer; ``artifacts`` are files of some of the
+    cells; ``key`` is what ``report.key.key_of`` finds in it. The page loads nothing: drawings and style are inside. It
+    is written last, so that a page is never newer than its figures. Raises ``OutputError``.
     """
     make_folder(directory)
     gallery = Gallery(directory, png)
@@ -97,6 +99,9 @@ def write_report(
         )
         for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]
+    shown = show(directory, artifacts)
+    for part in sections:
+        part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
     page = _template().render(
         key=key,
         png=png,
