@@ -7,12 +7,21 @@ that they are those of its seed on every device.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import torch
 from bfc_plugins.convolutional.layout import Activation, Block, Layout
 from torch import Generator, Tensor, nn
 from torch.nn.functional import max_pool2d
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """Convolutions on a GPU that add up in one order, so that what is computed can be repeated."""
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+        yield
 
 
 class Quadratic(nn.Module):

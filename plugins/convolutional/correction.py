@@ -35,6 +35,8 @@ class ConvCorrection(SgdLearner):
         "pulls": [5e-4],
         "epochs": 2,
         "batch_size": 16,
+        "pictures": 2,
+        "picture_steps": 3,
     }
 
     train: Annotated[int, Field(ge=1)] = 4
@@ -85,7 +87,9 @@ class ConvCorrection(SgdLearner):
             stages[name] = fit.predictor(network)
         steps = self.steps_at(len(fit.points.images))
         *_, final = stages.values()
-        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved})
+        before, after = f"blocks 1 to {self.train} alone", "all blocks"
+        pictured = {place: {before: stages["only"], after: final} for place in range(1, self.train + 1)}
+        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved}, pictured)
 
     def _fix(self, fit: Fit, network: Network, only: Network, blocks: int, *purpose: object) -> float:
         """Train ``network`` above the first ``blocks``, which are taken from another; the last loss."""

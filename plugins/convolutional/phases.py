@@ -57,7 +57,13 @@ class PhasedLearner(SgdLearner):
             "weight_decays": chosen,
         }
         *_, final = stages.values()
-        return fit.result(final, stages, info)
+        pictured = {}
+        for place, stage in enumerate(stages.values(), start=1):
+            earlier = (
+                {} if self.frozen or stage is final else {f"after phase {place}": stage}
+            )  # frozen ones do not change
+            pictured[place] = {**earlier, "after all phases": final}
+        return fit.result(final, stages, info, pictured)
 
     def _choose(self, fit: Fit, network: Network, depth: int, images: Tensor, start: int) -> float:
         """The weight decay of the least validation error, the smallest of equals; ``network`` is left as it is."""
