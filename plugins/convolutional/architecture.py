@@ -110,8 +110,7 @@ class Tap(nn.Module):
 
     def __init__(self, block: Block, layout: Layout, outputs: int, generator: Generator, *, bias: bool) -> None:
         super().__init__()
-        residual = any(each.residual for each in layout.blocks)
-        self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if residual else []))
+        self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if layout.residual else []))
         self.linear = linear(block.outputs, outputs, generator, bias=bias)
 
     def forward(self, h: Tensor) -> Tensor:
@@ -128,11 +127,10 @@ class Network(nn.Module):
     def __init__(self, layout: Layout, outputs: int, generator: Generator) -> None:
         super().__init__()
         self.layout, self.outputs = layout, outputs
-        residual = any(block.residual for block in layout.blocks)
         self.blocks = nn.ModuleList(
             ResidualBlock(block, layout, generator)
             if block.residual
-            else PlainBlock(block, layout, generator, last=not residual)
+            else PlainBlock(block, layout, generator, last=not layout.residual)
             for block in layout.blocks
         )
         self.taps = nn.ModuleDict()

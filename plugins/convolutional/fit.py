@@ -117,11 +117,6 @@ class Fit:
         except Diverged as error:
             raise Diverged(f"{learner.name}: {error}") from None
 
-    @property
-    def keeps_features(self) -> bool:
-        """Whether what frozen blocks make of the images is the same in every step."""
-        return not self.learner.augments and self.attack is None and self.learner.readout == "last"
-
     def predictor(self, network: Network) -> ImagePredictor:
         """A network as it is now."""
         held = copy.deepcopy(network).eval().requires_grad_(False)

@@ -177,6 +177,11 @@ class SgdOptions(ImageOptions):
         return Cost(training.flops + 6.0 * self.picture_steps * self.pictures * passes, training.bytes)
 
     @property
+    def keeps_features(self) -> bool:
+        """Whether what frozen blocks make of the images is the same in every step, and so is kept."""
+        return not self.augments and self.attack == "none" and self.readout == "last"
+
+    @property
     def work(self) -> float:
         """Those of the attack, of which ``l2-gauss`` has two copies of an image."""
         if self.attack == "none":

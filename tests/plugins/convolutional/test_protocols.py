@@ -68,6 +68,16 @@ def test_the_first_phase_is_the_same_whether_layers_are_frozen_later_or_not():
     assert not torch.equal(grown["depth2"].predict(x), layered["depth2"].predict(x))
 
 
+@pytest.mark.parametrize("learner", [ConvLayerwise, ConvGrow])
+def test_phases_of_a_resnet_begin_with_its_first_convolution(learner):
+    """Which has its BatchNorm and activation in what follows: in the next block, or in a head."""
+    fitted = learner(architecture="resnet-22", depth=3, epochs=1, batch_size=20).fit(stripes(60), Context())
+    stages = [stage.network for stage in fitted.stages.values()]
+    assert [len(network.blocks) for network in stages] == [1, 2, 3]
+    assert [len(network.taps) for network in stages] == [1, 1, 1]
+    assert same(stages[2], stages[0], 1) == (learner is ConvLayerwise)
+
+
 def test_features_that_are_kept_are_those_of_the_network():
     """The first phase is the same with a dense head, which keeps none; later blocks see what the network gives them."""
     one = ConvLayerwise(**TINY).fit(stripes(100), Context())
