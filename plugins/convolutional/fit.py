@@ -92,17 +92,19 @@ class Fit:
         start: int = 0,
         rows: Tensor | None = None,
         pull: Pull | None = None,
+        steps: int | None = None,
     ) -> float:
         """Train what is not frozen of a network, in place; the loss of the last minibatch.
 
-        ``images`` are what block ``start`` takes of all points, ``rows`` the points to train on. Raises ``Diverged``.
+        ``images`` are what block ``start`` takes of all points, ``rows`` the points to train on; ``steps`` stand in the
+        place of those of the options. Raises ``Diverged``.
         """
         learner = self.learner
         inputs, numbers = self.points.images if images is None else images, self.points.numbers
         if rows is not None:
             inputs, numbers = inputs[rows], numbers[rows]
         sgd = Sgd(
-            learner.steps_at(len(inputs)),
+            learner.steps_at(len(inputs)) if steps is None else steps,
             learner.batch_size,
             learner.lr or NET_RATES[learner.activation],
             learner.momentum,

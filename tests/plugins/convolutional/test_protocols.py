@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvCorrection, ConvGrow, ConvJoint, ConvLayerwise
+from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise
 from bfc_plugins.convolutional.correlation import correlations
+from bfc_plugins.convolutional.fit import Fit
 from bfc_plugins.convolutional.layout import layout
 from striped_images import error, stripes
 
@@ -15,7 +16,7 @@ from bfc_bench.learner import Context, TaskFacts
 from bfc_bench.testing import check_learner
 
 TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
-LEARNERS = (ConvJoint, ConvLayerwise, ConvGrow, ConvCorrection)
+LEARNERS = (ConvJoint, ConvLayerwise, ConvGrow, ConvCorrection, ConvFixedHead)
 
 
 def state(network, blocks: int) -> list[torch.Tensor]:
@@ -118,6 +119,31 @@ def test_a_strong_pull_holds_weights_and_none_lets_them_go():
     assert found["pull-30"]["only"]["mean"] > 0.99
     assert found["pull-0"]["only"]["mean"] < 0.8
     assert found["pull-30"]["ratio"] == found["pull-30"]["only"]["mean"] / abs(found["pull-30"]["initial"]["mean"])
+
+
+def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
+    options = {"architecture": "alexnet", "batch_size": 20, "lr": 0.01}
+    untrained = ConvFixedHead(**options, steps=1, alone=0.0, weight_decay=0.0, depth=4, train=2)
+    fitted = ConvFixedHead(**options, epochs=5, depth=4, train=2).fit(stripes(100), Context())
+    alone, final = (fitted.stages[name].network for name in ("alone", "all"))
+    assert list(fitted.stages) == ["alone", "all"]
+    assert list(final.taps) == ["1", "2", "3", "4"]
+    drawn = Fit.of(untrained, stripes(100), Context()).network(4, "fixed-head")
+    for network in (alone, final):
+        for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
+            assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
+    for place in range(4):
+        moved = not torch.equal(alone.blocks[place].layers[0].weight, drawn.blocks[place].layers[0].weight)
+        assert moved == (place < 2)
+        assert not torch.equal(final.blocks[place].layers[0].weight, alone.blocks[place].layers[0].weight)
+    assert fitted.info["steps"] == 25
+    correlation = fitted.info["correlation"]
+    assert correlation["alone"]["mean"] > correlation["initial"]["mean"]
+
+
+def test_a_fixed_head_does_not_keep_stripes_from_being_told_apart():
+    learner = ConvFixedHead(channels=[4, "M", 8], epochs=10, batch_size=20, lr=0.2)
+    assert error(learner.fit(stripes(200), Context()), stripes(300, 1)) < 0.02
 
 
 def test_pulls_are_named_without_a_point():
