@@ -176,6 +176,14 @@ class Predictor(ABC):
         """Intermediate predictors in the order of training, by name; each is measured like the final one."""
         return {}
 
+    def artifacts(self) -> Mapping[str, bytes]:
+        """Small files to keep with the cell, by name: ``.png``, ``.npz``, ``.csv`` or ``.json``, at most 4 MB together.
+
+        Asked for once, after errors have been measured, within the cell's limits of time and memory. Where it raises,
+        the row keeps its errors and says so.
+        """
+        return {}
+
 
 class Learner(Settings, ABC):
     """A learning algorithm with its options: the annotated fields are the options, unknown ones are errors.

@@ -194,6 +194,10 @@ class StoredSuite:
         """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
         return rows_frame(self.each(every=every))
 
+    def artifacts(self, cell: str | Row) -> dict[str, Path]:
+        """The files that a cell's predictor gave, by name; a cell is named by its row, or by what its row calls it."""
+        return self.store.artifacts(cell if isinstance(cell, str) else cell.cell)
+
     def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
         """Error against n, one curve per (task, d, label), of ``rows``, by default all current ones; the error rate for
         tasks that have no NMSE.
@@ -313,12 +317,21 @@ class StoredSuite:
 
         Raises ``OutputError`` where it cannot be written; the page that was there before stays.
         """
+        from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
         directory = Path(directory or self.directory)
         key = self._key  # before the rows: those that come meanwhile make the page an old one
         table = ParquetTable()
-        rows = self.store.columns_and_each(self.name, self.version, table.add)
+        artifacts: list[CellFiles] = []
+
+        def take(values: Mapping[str, Any]) -> None:
+            table.add(values)
+            if values.get("artifacts"):
+                point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
+                artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
+
+        rows = self.store.columns_and_each(self.name, self.version, take)
         make_folder(directory, private=directory == self.directory)
         write_file(directory / "rows.parquet", table.bytes())
         return write_report(
@@ -330,6 +343,7 @@ class StoredSuite:
             extra_figures=self.plugins.figures(rows),
             verdicts=self._verdicts(rows),
             theories=self.theories,
+            artifacts=artifacts,
             key=key,
             suffixes=figures,
             pdf=pdf,

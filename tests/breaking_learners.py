@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,48 @@ class Slow(Mean):
     def fit(self, train: Data, ctx: Context) -> Predictor:
         time.sleep(self.seconds)
         return super().fit(train, ctx)
+
+
+class Artist(Mean):
+    """Gives files beside its predictions, or fails at it in the way asked for."""
+
+    name: ClassVar[str] = "artist"
+    how: str = "well"
+    marker: str = ""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        return ArtistPredictor(self.how, train.n, self.marker)
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+FILES: dict[str, Callable[[int], Any]] = {
+    "well": lambda n: {"features.png": PNG + bytes([n]) * n, "facts.json": b'{"n": 1}'},
+    "raises": lambda n: 1 // 0,
+    "exits": lambda n: sys.exit(0),
+    "list": lambda n: [b""],
+    "path": lambda n: {"../../out.png": PNG},
+    "hidden": lambda n: {".png": PNG},
+    "ending": lambda n: {"run.sh": b"true"},
+    "text": lambda n: {"a.csv": "1,2"},
+    "not-png": lambda n: {"a.png": b"GIF89a"},
+    "not-json": lambda n: {"a.json": b"{NaN}"},
+    "not-text": lambda n: {"a.csv": b"\xff"},
+    "case": lambda n: {"a.csv": b"", "A.csv": b""},
+    "large": lambda n: {"a.csv": b"0" * 2_000_001, "b.csv": b"0" * 2_000_000},
+    "many": lambda n: {f"{i}.csv": b"" for i in range(101)},
+}
+"""What is given at n, by how."""
+
+
+class ArtistPredictor(Constant):
+    def __init__(self, how: str, n: int, marker: str) -> None:
+        super().__init__(0.0)
+        self.how, self.n, self.marker = how, n, marker
+
+    def artifacts(self) -> Any:
+        if self.marker and not Path(self.marker).exists():
+            return {"features.png": PNG + b"of the first run", "more.csv": b"x"}
+        return FILES[self.how](self.n)
 
 
 class Faulty(Learner):
@@ -611,7 +653,8 @@ HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, Meddler, OnTensors, I
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    for learner in (Mean, Slow, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, *HOSTILE, *GREEDY):
+    harmless = (Mean, Slow, Artist, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings)
+    for learner in (*harmless, *HOSTILE, *GREEDY):
         register(learner)
 
 

@@ -1,6 +1,7 @@
 """Learners for the tests of the conformance kit: two that are right, and one for each way to be wrong."""
 
 import io
+import json
 import os
 import random
 import signal
@@ -69,6 +70,9 @@ class Layered(Linear):
     @property
     def stages(self):
         return {"half": Linear(self.projection, self.weights / 2)}
+
+    def artifacts(self):
+        return {"weights.json": json.dumps(self.weights.tolist()).encode()}
 
 
 class Complete(Plain):
@@ -749,6 +753,60 @@ class NumberAsStage(Plain):
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
         return Staged(predictor.projection, predictor.weights)
+
+
+ARTIFACTS = "artifacts are small and repeatable"
+
+
+class Drawn(Linear):
+    """Gives the files that it was made with."""
+
+    def __init__(self, linear, files):
+        super().__init__(linear.projection, linear.weights)
+        self.files = files
+
+    def artifacts(self):
+        return self.files(self)
+
+
+class Drawing(Plain):
+    """Its predictor has files."""
+
+    files: ClassVar[Any] = None
+
+    def fit(self, train, ctx):
+        return Drawn(super().fit(train, ctx), type(self).files)
+
+
+@fault(ARTIFACTS, "Got 'weights.pickle'")
+class UnknownFile(Drawing):
+    """Gives a file of a kind that is not kept."""
+
+    files: ClassVar[Any] = lambda predictor: {"weights.pickle": b""}
+
+
+@fault(ARTIFACTS, "at most 4 MB together. Got 5 MB")
+class LargeFile(Drawing):
+    """Gives a file that is too large."""
+
+    files: ClassVar[Any] = lambda predictor: {"all.csv": bytes(5_000_000)}
+
+
+@fault(ARTIFACTS, "an equal fit gives other artifacts: time.json")
+class FileOfTheTime(Drawing):
+    """Writes the time into a file."""
+
+    files: ClassVar[Any] = lambda predictor: {"time.json": str(time.perf_counter_ns()).encode()}
+
+
+@fault(ARTIFACTS, "artifacts() changes what is predicted")
+class FileThatChanges(Drawing):
+    """Scales its weights for a file."""
+
+    @staticmethod
+    def files(predictor):
+        predictor.weights /= 2
+        return {"norm.json": b"1"}
 
 
 @fault(BATCH, "seed 1")

@@ -16,7 +16,7 @@ sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the on
 
 from benchmarks import claims as claims_page  # noqa: E402
 
-OUTSIDE = {"smoke", "representations-smoke", "representations-gpu", "images-smoke", "tabular"}
+OUTSIDE = {"smoke", "representations-smoke", "representations-gpu", "images-smoke", "images-cifar", "tabular"}
 """Suites that repeat the claims of others in a small form, or on a GPU, or that are about no paper."""
 SUITE = """
 name = "tiny"

@@ -21,6 +21,7 @@ from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
+from bfc_bench.report.artifacts import CellFiles, show
 from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
@@ -66,6 +67,7 @@ def write_report(
     extra_figures: Mapping[str, Figure] | None = None,
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
+    artifacts: Sequence[CellFiles] = (),
     key: str = "",
     suffixes: Sequence[str] = ("png", "svg"),
     pdf: bool = False,
@@ -76,9 +78,9 @@ def write_report(
 
     ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
     ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
-    are those on the suite's claims; ``theories`` are what its learners offer; ``key`` is what ``report.key.key_of``
-    finds in it. The page loads nothing: drawings and style are inside. It is written last, so that a page is never
-    newer than its figures. Raises ``OutputError``.
+    are those on the suite's claims; ``theories`` are what its learners offer; ``artifacts`` are files of some of the
+    cells; ``key`` is what ``report.key.key_of`` finds in it. The page loads nothing: drawings and style are inside. It
+    is written last, so that a page is never newer than its figures. Raises ``OutputError``.
     """
     make_folder(directory)
     book = None
@@ -110,6 +112,9 @@ def write_report(
         )
         for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]
+    shown = show(directory, artifacts)
+    for part in sections:
+        part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
     page = _template().render(
         key=key,
         suffixes=suffixes,

@@ -17,6 +17,7 @@ from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
 from bfc_bench.report import plots, sphere_plots, tables, theory_plots
+from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot, worst
 from bfc_bench.report.style import Styles
@@ -79,6 +80,8 @@ class Section:
     grids: list[Table] = field(default_factory=list)
     oracle: Mapping[str, str] = field(default_factory=dict)
     """Facts about the target that learners were told, by label."""
+    artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
+    """Files that predictors gave, by label."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
 from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems, load_libraries
+from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import Row, Status
 from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
@@ -40,7 +41,7 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it takes
     surroundings().remember()
     finished = _run_safely(batch, batch.cells, extra)
-    return send([_pack(batch, cell, *done) for cell, done in finished], precision_state())
+    return send([_pack(batch, cell, done) for cell, done in finished], precision_state())
 
 
 def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple[Cell, Finished]]:
@@ -85,13 +86,15 @@ def _place(groups: dict[Hashable, list[Work]], batch: Batch, cell: Cell, extra: 
     groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
 
 
-def _pack(batch: Batch, cell: Cell, row: Row, traceback: str) -> bytes:
+def _pack(batch: Batch, cell: Cell, done: Finished) -> bytes:
     """A row as it is sent; in the place of one that cannot be, a row that says so."""
-    packed = attempt(lambda: pack(row, traceback))
+    packed = attempt(lambda: pack(*done))
     if not isinstance(packed, Failure):
         return packed
     name = batch.learners[cell.label].name
-    return pack(make_row(batch, cell, "failed", f"{name}: its result cannot be stored. {packed.reason}"), traceback)
+    return pack(
+        make_row(batch, cell, "failed", f"{name}: its result cannot be stored. {packed.reason}"), done.traceback
+    )
 
 
 def _harm(name: str, loans: Loans) -> str:
@@ -155,14 +158,28 @@ def _finish(
     measured = attempt(lambda: _measure(item, outcome, x, test))
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, facts)
-    reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", "")]))
+    artifacts, lost = _artifacts(outcome)
+    reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), lost.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         beside |= _label_errors(item, test)
     if beside:
         facts["chosen"]["measured"] = beside
-    facts |= {**measured, "dtype": _name(test.dtype), "train_nmse": _train_nmse(item, train)}
-    return make_row(item.batch, item.cell, "ok", reason, **facts), ""
+    facts |= {
+        **measured,
+        "dtype": _name(test.dtype),
+        "train_nmse": _train_nmse(item, train),
+        "artifacts": digests(artifacts),
+    }
+    return Finished(make_row(item.batch, item.cell, "ok", reason, **facts), lost.traceback, artifacts)
+
+
+def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
+    """Files by name, and what kept them from being had, its reason empty where nothing did: errors stay as they are."""
+    artifacts = attempt(lambda: checked(predictor.artifacts()))
+    if isinstance(artifacts, Failure):
+        return {}, replace(artifacts, reason=f"no artifacts: {artifacts.reason}")
+    return artifacts, Failure("failed", "")
 
 
 def _caution(item: Work, choice: Choice | Failure) -> str:
@@ -172,7 +189,7 @@ def _caution(item: Work, choice: Choice | Failure) -> str:
 
 
 def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> Finished:
-    return make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback
+    return Finished(make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback)
 
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:

@@ -8,9 +8,11 @@ that a learner's process made.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -19,17 +21,26 @@ from bfc_bench.facts import plain
 from bfc_bench.learner import Failure
 from bfc_bench.run.limits import is_out_of_memory
 from bfc_bench.run.work import Batch
+from bfc_bench.store.artifacts import checked as checked_artifacts
+from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row, checked
 from bfc_bench.text import visible
 
 T = TypeVar("T")
-Finished: TypeAlias = tuple[Row, str]
-"""A row and its traceback."""
 
 TRACEBACK = 50_000
 """Characters that are kept of a traceback."""
 ROW_BYTES = 2_000_000
 """The largest row, as JSON."""
+
+
+class Finished(NamedTuple):
+    """A cell that has ended."""
+
+    row: Row
+    traceback: str = ""
+    artifacts: Mapping[str, bytes] = MappingProxyType({})
+    """Files by name; the row has their digests."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +71,18 @@ def _traceback(error: BaseException) -> str:
         return ""
 
 
-def pack(row: Row, trace: str) -> bytes:
-    """A row and its traceback as a line of JSON. Raises ``ValueError`` for a row that does not fit the schema."""
+def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
+    """A row, its traceback and its artifacts as a line of JSON. Raises ``ValueError`` for a row that does not fit the
+    schema.
+    """
     # Numbers are the schema's to check; most other columns of most rows are empty.
     values = {k: plain(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
     checked(values)
     packed = to_json([values, visible(trace, TRACEBACK)])
     if len(packed) > ROW_BYTES:
         raise ValueError(f"a row must take at most {ROW_BYTES / 1e6:g} MB. Got {len(packed) / 1e6:.3g} MB")
-    return packed
+    files = to_json({name: b64encode(content).decode() for name, content in artifacts.items()})
+    return b"%b,%b]" % (packed[:-1], files)
 
 
 def send(rows: Iterable[bytes], precision: dict[str, Any]) -> bytes:
@@ -81,12 +95,19 @@ def receive(batch: Batch, sent: object) -> Report:
     if not isinstance(sent, bytes):
         raise ValueError(f"a worker must send bytes. Got {type(sent).__name__}")
     first, *lines = sent.split(b"\n")
-    finished = [(Row.checked(values), str(trace)) for values, trace in map(_read, lines)]
+    finished = [_finished(*_read(line)) for line in lines]
     asked = {(cell.id, cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in batch.cells}
-    got = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, _ in finished]
+    got = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, *_ in finished]
     if len(got) != len(asked) or set(got) != asked:
         raise ValueError(f"a batch must end in one row for each of its {len(asked)} cells. Got {len(got)} rows")
     return Report(finished, dict(_read(first)))
+
+
+def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]) -> Finished:
+    row, artifacts = Row.checked(values), checked_artifacts({name: b64decode(text) for name, text in files.items()})
+    if row.artifacts != digests(artifacts):
+        raise ValueError(f"the files sent must be those that the row names. Got {sorted(artifacts)}")
+    return Finished(row, str(trace), artifacts)
 
 
 def _read(line: bytes) -> Any:

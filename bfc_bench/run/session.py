@@ -140,15 +140,16 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra, u
     def commit(finished: Sequence[Finished]) -> None:
         grid = session.plan.grid
         session.store.put(
-            (row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text in finished
+            ((row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished),
+            {row.cell: artifacts for row, _, artifacts in finished if artifacts},
         )
-        for row, _ in finished:
+        for row, *_ in finished:
             session.statuses[row.status] += 1
             _tell(plugins, "bfc_result", result=row)
 
     plan = session.plan
     for start in range(0, len(plan.to_skip), 1000):
-        commit([(_skip(plan, cell), "") for cell in plan.to_skip[start : start + 1000]])
+        commit([Finished(_skip(plan, cell)) for cell in plan.to_skip[start : start + 1000]])
     batches: dict[int, Batch] = {}
     lost: set[str] = set()
     if not plan.todo:
@@ -210,9 +211,8 @@ def _skip(plan: Plan, cell: Cell) -> Row:
 
 
 def _fault(batch: Batch, fault: Fault) -> Finished:
-    return make_row(batch, batch.cells[0], STATUS[fault.kind], visible(fault.reason)), visible(
-        fault.traceback, TRACEBACK
-    )
+    row = make_row(batch, batch.cells[0], STATUS[fault.kind], visible(fault.reason))
+    return Finished(row, visible(fault.traceback, TRACEBACK))
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:

@@ -49,7 +49,7 @@ class Row:
     status: Status
     reason: str = ""
     """Why the cell is not ok; for one that is, its learner's caution about the result, and which plugin's metric could
-    not be measured, where there is any."""
+    not be measured or why there are no artifacts, where there is any."""
     nmse: float | None = None
     nmse_trimmed: float | None = None
     """NMSE without the 1 % of test points whose target value lies farthest from the median."""
@@ -71,6 +71,8 @@ class Row:
     """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. And what
     else was ``measured`` on the test points: ``span_errors`` and ``cka`` by layer where there are hidden features,
     E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G* for noisy labels Y."""
+    artifacts: dict[str, str] = field(default_factory=dict)
+    """Files that the predictor gave, by name, each with a hash of what it holds; ``Store.artifacts`` finds them."""
     fit_cpu_seconds: float | None = None
     """CPU time of the fit, tuning included; the cell's equal share where cells were trained together."""
     fit_wall_seconds: float | None = None

@@ -18,15 +18,16 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import numpy as np
 from pydantic_core import from_json, to_json
 
 from bfc_bench.config import canonical_json
-from bfc_bench.errors import StoreError, StoreFailure
+from bfc_bench.errors import OutputError, StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
+from bfc_bench.store import artifacts
 from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row, is_known, present
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
@@ -178,10 +179,13 @@ class Store:
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise StoreFailure(
-                f"The store in {self.directory} cannot be written: {error}. What is in it stays readable; "
-                "free space or choose another --store, then run the same command again."
-            ) from None
+            raise self._full(error) from None
+
+    def _full(self, error: Exception) -> StoreFailure:
+        return StoreFailure(
+            f"The store in {self.directory} cannot be written: {str(error).rstrip('.')}. What is in it stays readable; "
+            "free space or choose another --store, then run the same command again."
+        )
 
     def close(self) -> None:
         """Close the file, its write-ahead log merged into it, and leave the store to others."""
@@ -260,8 +264,20 @@ class Store:
         query = "SELECT record FROM looks WHERE suite = ? AND version = ? ORDER BY claim, data, replicates"
         return [json.loads(record) for (record,) in self._read(query, (suite, version))]
 
-    def put(self, rows: Iterable[tuple[Row, str, str, str]]) -> None:
-        """Commit rows, each with its task digest, learner digest and traceback; a row of the same cell is replaced."""
+    def put(
+        self, rows: Iterable[tuple[Row, str, str, str]], files: Mapping[str, Mapping[str, bytes]] = MappingProxyType({})
+    ) -> None:
+        """Commit rows, each with its task digest, learner digest and traceback; a row of the same cell is replaced.
+
+        ``files`` are artifacts by cell and name, those that the rows name; they are written first.
+        """
+        rows = list(rows)
+        try:
+            for row, *_ in rows:
+                if row.cell in files:
+                    artifacts.keep(self.directory, row, files[row.cell])
+        except OutputError as error:
+            raise self._full(error) from None
         with self._writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -274,6 +290,7 @@ class Store:
                     for r, task, learner, traceback in rows
                 ],
             )
+        artifacts.tidy(self.directory, (row for row, *_ in rows))
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
@@ -417,6 +434,12 @@ class Store:
         """The traceback of a failed cell, or an empty text."""
         found = self._read("SELECT traceback FROM rows WHERE cell = ?", (cell,))
         return all_visible(found[0][0]) if found else ""
+
+    def artifacts(self, cell: str) -> dict[str, Path]:
+        """The files by name that a cell's row names, and that hold what it says."""
+        found = self._read("SELECT suite, version, row -> '$.artifacts' FROM rows WHERE cell = ?", (cell,))
+        (suite, version, named) = found[0] if found else ("", 0, None)
+        return artifacts.intact(self.directory, suite, version, cell, json.loads(named or "{}"))
 
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of every suite with a run in this store."""

@@ -81,8 +81,9 @@ class TaskEntry(Settings):
 
         Images are x (N, height, width) or (N, channels, height, width). Text, truth values and categories in y
         are classes, numbers where ``classes`` says so. Further options are those of the kind ``npz``:
-        ``standardize``, ``stratify``, ``divisor``. Workers read the arrays from a file in ``folder``, by default in the
-        cache, whose name is a digest of what it holds. Raises ``UsageError`` for what cannot be learned from.
+        ``standardize``, ``whiten``, ``stratify``, ``divisor``. Workers read the arrays from a file in ``folder``, by
+        default in the cache, whose name is a digest of what it holds. Raises ``UsageError`` for what cannot be learned
+        from.
         """
         from bfc_bench.tasks.data.arrays import save_arrays
 

@@ -294,6 +294,9 @@ class DataSet(Settings, ABC):
     standardize: bool | Literal["pool"] = False
     """Whether each column, or each channel of images, is brought to mean 0 and deviation 1: ``true`` by the n training
     points alone, ``"pool"`` by the whole training pool, so that smaller samples stay prefixes of larger ones."""
+    whiten: Literal["none", "zca"] = "none"
+    """``zca``: columns are made uncorrelated, with variance 1, by the map that changes points least, fitted to the n
+    training points alone, after they were standardised where that is asked for."""
     stratify: bool = False
     """Whether the first n points have each class's share of the pool, as far as whole points can."""
 

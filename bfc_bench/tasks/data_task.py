@@ -16,6 +16,7 @@ from bfc_bench.tasks.base import Contents, DataSet, Float, Labels, Points, Rule
 from bfc_bench.tasks.contents import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.stratified import turns
 from bfc_bench.tasks.task import Problem, Rows, Task
+from bfc_bench.tasks.whitening import Whitening
 
 TEST_SHARE = 4
 """Every how many-th point is tested on, of a data set without a test part where the task does not say how many."""
@@ -183,6 +184,7 @@ class DataProblem(Problem):
         self.task = task
         self._train_labels = Rows(lambda block: self._block("train-labels", block, task.contents.points, self._order))
         self._test_labels = Rows(lambda block: self._block("test-labels", block, task.contents.tested, self._tested))
+        self._whitened: tuple[int, Whitening] | None = None
 
     @property
     def square_mean(self) -> None:
@@ -197,7 +199,8 @@ class DataProblem(Problem):
 
     def outline(self, n: int) -> Outline:
         """What is known of the first n training points without drawing them."""
-        task, own_scale = self.task, self.task.data.standardize is True
+        task, data = self.task, self.task.data
+        own_scale = data.standardize is True or data.whiten != "none"
         sample = f"{self.sample}/{n}" if own_scale else self.sample  # then smaller samples are no prefixes
         return Outline(sample, n, self.d, task.kind, task.classes, task.contents.shape)
 
@@ -276,10 +279,22 @@ class DataProblem(Problem):
 
     def _seen(self, x: Float, n: int) -> Float:
         """Points as learners see them, read-only."""
-        if self.task.data.standardize:
-            mean, deviation = self._pool_scaling if self.task.data.standardize == "pool" else self._scaling(n)
-            x = (x - mean) / deviation
-        return frozen(x)
+        x = self._scaled(x, n)
+        return frozen(x if self.task.data.whiten == "none" else self._whitening(n)(x))
+
+    def _scaled(self, x: Float, n: int) -> Float:
+        if not self.task.data.standardize:
+            return x
+        mean, deviation = self._pool_scaling if self.task.data.standardize == "pool" else self._scaling(n)
+        scaled: Float = (x - mean) / deviation
+        return scaled
+
+    def _whitening(self, n: int) -> Whitening:
+        """Of the first n training points; that of the size that was asked for last is kept."""
+        if self._whitened is None or self._whitened[0] != n:
+            x = self._scaled(self._raw(self.task.contents.points, self._order[:n]), n)
+            self._whitened = n, Whitening.of(x)
+        return self._whitened[1]
 
     @cached_property
     def _pool_scaling(self) -> Scaling:

@@ -13,6 +13,7 @@ import numpy as np
 from bfc_bench.config import canonical_json
 from bfc_bench.facts import plain
 from bfc_bench.learner import Array, ArrayKind, Job, LabelKind, Learner, Predictor
+from bfc_bench.store.artifacts import checked
 from bfc_bench.surroundings import Functions, Running
 from bfc_bench.testing.ambient import changes, generators, preserved, settings, snapshot
 from bfc_bench.testing.description import smoke_options_are_valid
@@ -279,6 +280,24 @@ def stages_predict(trial: Trial) -> None:
             isinstance(name, str) and isinstance(stage, Predictor), f"stage {name!r} must be a Predictor, got {stage!r}"
         )
         _require_values(trial, stage, f"stage {name!r}")
+
+
+@law(same_seed_gives_the_same_predictions)
+def artifacts_are_small_and_repeatable(trial: Trial) -> None:
+    """``artifacts()`` is {"NAME.png": bytes, ...} of kinds and sizes that are kept, the same from an equal fit; asking
+    for them changes no prediction.
+    """
+    fitted, other = (trial.fit(trial.job()) for _ in range(2))
+    before = trial.values(fitted)
+    with preserved():
+        first = checked(fitted.artifacts())
+    if not first:
+        skip("artifacts() is not given")
+    require(trial.values(fitted).tobytes() == before.tobytes(), "artifacts() changes what is predicted")
+    with preserved():
+        again = checked(other.artifacts())
+    changed = sorted(name for name in first.keys() | again.keys() if first.get(name) != again.get(name))
+    require(not changed, f"an equal fit gives other artifacts: {', '.join(changed)}. Leave out times and the like")
 
 
 def _files() -> dict[str, int]:

@@ -65,9 +65,11 @@ class ReplicateCurve:
     @cached_property
     def digests(self) -> dict[str, str]:
         """By n, a hash of what is logged there."""
-        return {
-            str(row.n): digest([self.points[row.n], milliseconds(row)], 4) for row in self.rows if row.n in self.points
-        }
+        return {str(row.n): digest(self._logged(row), 4) for row in self.rows if row.n in self.points}
+
+    def _logged(self, row: Row) -> list[Any]:
+        """What MLflow is given of a row; artifacts are left out where there are none, as before there were any."""
+        return [self.points[row.n], milliseconds(row), *([row.artifacts] if row.artifacts else [])]
 
     @property
     def failures(self) -> str:

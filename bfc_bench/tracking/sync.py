@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
@@ -70,9 +71,9 @@ def sync(
     among them, of former options say, is kept and tagged as retired, which takes it out of the saved views.
 
     ``complete`` false leaves out retiring, N*, exponents and saved views, which may still change while cells are
-    running. The artifacts of a local database go to ``store_dir``, which also remembers a complete sync (see
-    ``tracking.synced``); ``git`` is the commit noted on runs that gain points. One writer at a time.
-    Raises ``TrackingError``.
+    running. The artifacts of cells are found in ``store_dir`` and logged to their curve's run, in a folder for each n;
+    a local database puts all artifacts there, and it remembers a complete sync (see ``tracking.synced``). ``git`` is
+    the commit noted on runs that gain points. One writer at a time. Raises ``TrackingError``.
     """
     mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
     curves = replicate_curves(mine)
@@ -89,7 +90,7 @@ def sync(
         for curve in curves:
             row = curve.first
             fit = None if found is None else found.get((row.task, row.d, row.label, row.replicate), Fit())
-            writer = _Writer(client, experiment, curve, fit, newest, git)
+            writer = _Writer(client, experiment, curve, fit, newest, git, store_dir)
             writer.write(runs.get(curve.key), report)
         if complete:
             report.retired = _retire(client, [runs[key] for key in runs.keys() - {curve.key for curve in curves}])
@@ -130,6 +131,8 @@ class _Writer:
     """Metrics at step 0, None to leave them as they are."""
     newest: int
     git: str | None
+    store_dir: Path | None
+    """Where artifacts are; None to log none."""
 
     def write(self, run: Run | None, report: SyncReport) -> None:
         if run is not None and self._contradicts(run):
@@ -148,6 +151,7 @@ class _Writer:
         if ended and not metrics and not params and not tags:
             report.unchanged += 1
             return
+        self._log_artifacts(run.info.run_id, logged)
         self._log(run.info.run_id, metrics, params, tags)
         if not ended:
             self.client.set_terminated(run.info.run_id, self.curve.status, self.curve.ended)
@@ -179,6 +183,16 @@ class _Writer:
             if row.n in self.curve.points and str(row.n) not in logged:
                 for name, value in self.curve.points[row.n].items():
                     yield name, value, milliseconds(row), row.n
+
+    def _log_artifacts(self, run_id: str, logged: Mapping[str, str]) -> None:
+        """Those of new points, before the tag that lists the points."""
+        if self.store_dir is None:
+            return
+        for row in self.curve.rows:
+            if row.artifacts and row.n in self.curve.points and str(row.n) not in logged:
+                files = intact(self.store_dir, row.suite, row.suite_version, row.cell, row.artifacts)
+                for file in files.values():
+                    self.client.log_artifact(run_id, str(file), f"n={row.n}")
 
     def _new_bars(self, run: Run | None) -> Iterator[tuple[str, float, int, int]]:
         for name, value in (self.fit.metrics if self.fit else {}).items():

@@ -1,6 +1,7 @@
 """Convolutional networks on images, trained together, layer by layer, and as their tangents."""
 
 from bfc_plugins.convolutional.correction import ConvCorrection
+from bfc_plugins.convolutional.fixed_head import ConvFixedHead
 from bfc_plugins.convolutional.grow import ConvGrow
 from bfc_plugins.convolutional.joint import ConvJoint
 from bfc_plugins.convolutional.kernel import ConvKernel
@@ -11,6 +12,7 @@ from bfc_bench.learner import Learner
 
 LEARNERS: tuple[type[Learner], ...] = (
     ConvCorrection,
+    ConvFixedHead,
     ConvGrow,
     ConvJoint,
     ConvKernel,

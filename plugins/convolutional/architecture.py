@@ -7,12 +7,21 @@ that they are those of its seed on every device.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import torch
 from bfc_plugins.convolutional.layout import Activation, Block, Layout
 from torch import Generator, Tensor, nn
 from torch.nn.functional import max_pool2d
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """Convolutions on a GPU that add up in one order, so that what is computed can be repeated."""
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+        yield
 
 
 class Quadratic(nn.Module):
@@ -101,8 +110,7 @@ class Tap(nn.Module):
 
     def __init__(self, block: Block, layout: Layout, outputs: int, generator: Generator, *, bias: bool) -> None:
         super().__init__()
-        residual = any(each.residual for each in layout.blocks)
-        self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if residual else []))
+        self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if layout.residual else []))
         self.linear = linear(block.outputs, outputs, generator, bias=bias)
 
     def forward(self, h: Tensor) -> Tensor:
@@ -119,11 +127,10 @@ class Network(nn.Module):
     def __init__(self, layout: Layout, outputs: int, generator: Generator) -> None:
         super().__init__()
         self.layout, self.outputs = layout, outputs
-        residual = any(block.residual for block in layout.blocks)
         self.blocks = nn.ModuleList(
             ResidualBlock(block, layout, generator)
             if block.residual
-            else PlainBlock(block, layout, generator, last=not residual)
+            else PlainBlock(block, layout, generator, last=not layout.residual)
             for block in layout.blocks
         )
         self.taps = nn.ModuleDict()

@@ -18,7 +18,8 @@ class SgdLearner(SgdOptions):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
-        from bfc_plugins.convolutional.fit import Fit, exactly
+        from bfc_plugins.convolutional.architecture import exactly
+        from bfc_plugins.convolutional.fit import Fit
 
         with exactly():
             return self.run(Fit.of(self, train, ctx))

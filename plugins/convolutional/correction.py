@@ -35,6 +35,8 @@ class ConvCorrection(SgdLearner):
         "pulls": [5e-4],
         "epochs": 2,
         "batch_size": 16,
+        "pictures": 2,
+        "picture_steps": 3,
     }
 
     train: Annotated[int, Field(ge=1)] = 4
@@ -85,7 +87,9 @@ class ConvCorrection(SgdLearner):
             stages[name] = fit.predictor(network)
         steps = self.steps_at(len(fit.points.images))
         *_, final = stages.values()
-        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved})
+        before, after = f"blocks 1 to {self.train} alone", "all blocks"
+        pictured = {place: {before: stages["only"], after: final} for place in range(1, self.train + 1)}
+        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved}, pictured)
 
     def _fix(self, fit: Fit, network: Network, only: Network, blocks: int, *purpose: object) -> float:
         """Train ``network`` above the first ``blocks``, which are taken from another; the last loss."""
@@ -93,7 +97,7 @@ class ConvCorrection(SgdLearner):
 
         network.take(only, blocks)
         network.freeze(blocks)
-        if not fit.keeps_features:
+        if not self.keeps_features:
             return fit.train(network, self.weight_decay, *purpose)
         images = below(network, fit.points.images, blocks)
         return fit.train(network, self.weight_decay, *purpose, images=images, start=blocks)
@@ -109,17 +113,19 @@ class ConvCorrection(SgdLearner):
     def trained(self, n: int, full: Layout, image: Shape) -> float:
         """``only``; what is above the frozen blocks of each; the whole network with each pull."""
         seen = self.steps_at(n) * min(n, self.batch_size)
-        whole, kept = full.flops(image), not (self.augments or self.attack != "none" or self.readout == "dense")
+        whole = full.flops(image)
         total = 3 * full.first(self.train).flops(image) * seen + 3 * len(self.pulls) * whole * seen
         for j in self.fix:
             lower = full.first(self.train - j).flops(image)
-            total += 3 * (whole - lower) * seen + lower * (n if kept else seen)
+            total += 3 * (whole - lower) * seen + lower * (n if self.keeps_features else seen)
         return total
 
     def kept(self, n: int, full: Layout, image: Shape) -> float:
         """A network for each stage, and the features of frozen blocks."""
-        largest = max(shape[0] * shape[1] * shape[2] for shape in full.shapes(image)[: self.train])
-        return (len(self.fix) + len(self.pulls) + 2) * full.weights + 2.0 * n * largest
+        networks = (len(self.fix) + len(self.pulls) + 2.0) * full.weights
+        if not self.keeps_features:
+            return networks
+        return networks + 2 * n * max(shape[0] * shape[1] * shape[2] for shape in full.shapes(image)[: self.train])
 
 
 def _written(strength: float) -> str:

@@ -6,8 +6,7 @@ Shapes: n images of c channels, h x w points each, d = c h w; C classes.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from bfc_plugins.convolutional.images import Augmentation, Pixels
 from bfc_plugins.convolutional.layout import Layout
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import ATTACK_STEPS, NET_RATES, PREDICTED, RADII, ImageOptions, SgdOptions
+from bfc_plugins.convolutional.pictures import Pictures
 from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
 from bfc_plugins.convolutional.training import Pull, Schedule, Sgd
 from torch import Generator, Tensor
@@ -29,13 +29,6 @@ from bfc_bench.toolkit.precision import torch_device
 
 VALIDATES = 5
 """Every fifth training point validates where weight decays are compared."""
-
-
-@contextmanager
-def exactly() -> Iterator[None]:
-    """Convolutions on a GPU that add up in one order, so that a fit can be repeated."""
-    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
-        yield
 
 
 @dataclass(frozen=True)
@@ -99,17 +92,19 @@ class Fit:
         start: int = 0,
         rows: Tensor | None = None,
         pull: Pull | None = None,
+        steps: int | None = None,
     ) -> float:
         """Train what is not frozen of a network, in place; the loss of the last minibatch.
 
-        ``images`` are what block ``start`` takes of all points, ``rows`` the points to train on. Raises ``Diverged``.
+        ``images`` are what block ``start`` takes of all points, ``rows`` the points to train on; ``steps`` stand in the
+        place of those of the options. Raises ``Diverged``.
         """
         learner = self.learner
         inputs, numbers = self.points.images if images is None else images, self.points.numbers
         if rows is not None:
             inputs, numbers = inputs[rows], numbers[rows]
         sgd = Sgd(
-            learner.steps_at(len(inputs)),
+            learner.steps_at(len(inputs)) if steps is None else steps,
             learner.batch_size,
             learner.lr or NET_RATES[learner.activation],
             learner.momentum,
@@ -124,18 +119,23 @@ class Fit:
         except Diverged as error:
             raise Diverged(f"{learner.name}: {error}") from None
 
-    @property
-    def keeps_features(self) -> bool:
-        """Whether what frozen blocks make of the images is the same in every step."""
-        return not self.learner.augments and self.attack is None and self.learner.readout == "last"
-
     def predictor(self, network: Network) -> ImagePredictor:
         """A network as it is now."""
         held = copy.deepcopy(network).eval().requires_grad_(False)
         return ImagePredictor(held, self.points.pixels, self.points.loss)
 
-    def result(self, final: ImagePredictor, stages: Mapping[str, ImagePredictor], info: Mapping[str, Any]) -> Predictor:
-        """The final predictor with stages; where there was an attack in training, those under attack beside them."""
+    def result(
+        self,
+        final: ImagePredictor,
+        stages: Mapping[str, ImagePredictor],
+        info: Mapping[str, Any],
+        pictured: Mapping[int, Mapping[str, ImagePredictor]],
+    ) -> Predictor:
+        """The final predictor with stages; where there was an attack in training, those under attack beside them.
+
+        ``pictured`` are those whose features are pictured where pictures are asked for, for each block by what is said
+        of them.
+        """
         found: dict[str, Predictor] = {}
         for name, stage in stages.items():
             found[name] = stage
@@ -143,7 +143,20 @@ class Fit:
                 found[f"{name}-attacked"] = self._attacked(stage)
         if self.attack is not None:
             found["attacked"] = self._attacked(final)
-        return ImagePredictor(final.network, final.pixels, final.loss, info, found)
+        drawn = self._pictures(pictured) if self.learner.pictures else None
+        return ImagePredictor(final.network, final.pixels, final.loss, info, found, drawn)
+
+    def _pictures(self, pictured: Mapping[int, Mapping[str, ImagePredictor]]) -> Pictures:
+        images = self.points.images
+        return Pictures(
+            {place: {label: one.network for label, one in shown.items()} for place, shown in pictured.items()},
+            images.mean(dim=(0, 2, 3))[:, None, None],
+            images.std(dim=(0, 2, 3), correction=0)[:, None, None],
+            self.points.pixels.shape,
+            self.learner.pictures,
+            self.learner.picture_steps,
+            self.seed,
+        )
 
     def _attacked(self, predictor: ImagePredictor) -> Predictor:
         assert self.attack is not None

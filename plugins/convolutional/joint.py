@@ -43,7 +43,8 @@ class ConvJoint(SgdLearner):
                 "correlation": {"initial": correlations(network.weights(depth), initial)},
             }
         *_, final = stages.values()
-        return fit.result(final, stages if self.depths else {}, info)
+        pictured = {place: {"all layers": final} for place in range(1, fit.layout.depth + 1)}
+        return fit.result(final, stages if self.depths else {}, info, pictured)
 
     def trained(self, n: int, full: Layout, image: Shape) -> float:
         """The networks of all depths."""

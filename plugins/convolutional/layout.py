@@ -79,6 +79,8 @@ class Layout:
     readout: Readout = "last"
     norm: bool = True
     """Whether convolutions have BatchNorm in the place of a bias."""
+    residual: bool = False
+    """Whether it is a pre-activation ResNet, however few of its blocks are left."""
 
     @property
     def depth(self) -> int:
@@ -132,7 +134,8 @@ def layout(
     blocks = _blocks(architecture, inputs, channels, widen)
     if depth is not None and depth > len(blocks):
         raise ValueError(f"depth must be at most {len(blocks)}, the number of blocks of {architecture}. Got {depth}")
-    return Layout(tuple(blocks[:depth]), activation, readout, norm=architecture != "alexnet")
+    residual = any(block.residual for block in blocks)
+    return Layout(tuple(blocks[:depth]), activation, readout, norm=architecture != "alexnet", residual=residual)
 
 
 def _blocks(architecture: str, inputs: int, channels: Channels | None, widen: int) -> list[Block]:

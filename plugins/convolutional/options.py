@@ -141,6 +141,8 @@ def likely_shape(d: int) -> Shape:
 class SgdOptions(ImageOptions):
     """A convolutional network that is trained by stochastic gradients."""
 
+    smoke: ClassVar[Mapping[str, Any]] = {**ImageOptions.smoke, "pictures": 2, "picture_steps": 3}
+
     lr: Annotated[float, Field(gt=0)] | None = None
     """The largest learning rate. None: .1, and .02 for quadratic networks."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
@@ -161,6 +163,23 @@ class SgdOptions(ImageOptions):
     """Of the attack on test points."""
     noise: Annotated[float, Field(ge=0)] = 0.12
     """Standard deviation of the noise of ``l2-gauss``, per coordinate."""
+    pictures: Annotated[int, Field(ge=0, le=64)] = 0
+    """Channels of each block whose features are pictured, as artifacts of a cell."""
+    picture_steps: Annotated[int, Field(ge=1)] = 2000
+    """Steps of gradient ascent to a picture."""
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Of training, and of pictures of two networks."""
+        training = super().cost(n, d)
+        image = likely_shape(d)
+        full = self.layout(image[0])
+        passes = sum(full.first(place).flops(image) for place in range(1, full.depth + 1))
+        return Cost(training.flops + 6.0 * self.picture_steps * self.pictures * passes, training.bytes)
+
+    @property
+    def keeps_features(self) -> bool:
+        """Whether what frozen blocks make of the images is the same in every step, and so is kept."""
+        return not self.augments and self.attack == "none" and self.readout == "last"
 
     @property
     def work(self) -> float:

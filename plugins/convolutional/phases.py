@@ -44,7 +44,7 @@ class PhasedLearner(SgdLearner):
                 network.take(last, depth - 1)
                 if self.frozen:
                     network.freeze(depth - 1)
-                    if fit.keeps_features:
+                    if self.keeps_features:
                         images, start = _next(network, images, depth - 1), depth - 1
             weight_decay = self._choose(fit, network, depth, images, start)
             loss = fit.train(network, weight_decay, "phase", depth, images=images, start=start)
@@ -57,7 +57,13 @@ class PhasedLearner(SgdLearner):
             "weight_decays": chosen,
         }
         *_, final = stages.values()
-        return fit.result(final, stages, info)
+        pictured = {}
+        for place, stage in enumerate(stages.values(), start=1):
+            earlier = (
+                {} if self.frozen or stage is final else {f"after phase {place}": stage}
+            )  # frozen ones do not change
+            pictured[place] = {**earlier, "after all phases": final}
+        return fit.result(final, stages, info, pictured)
 
     def _choose(self, fit: Fit, network: Network, depth: int, images: Tensor, start: int) -> float:
         """The weight decay of the least validation error, the smallest of equals; ``network`` is left as it is."""
@@ -87,7 +93,7 @@ class PhasedLearner(SgdLearner):
             here, lower = full.first(depth).flops(image), full.first(depth - 1).flops(image)
             if not self.frozen:
                 total += trials * 3 * here * seen
-            elif self.augments or self.attack != "none" or self.readout == "dense":
+            elif not self.keeps_features:
                 total += trials * (3 * here - 2 * lower) * seen
             else:
                 total += trials * 3 * (here - lower) * seen + lower * n
@@ -96,7 +102,7 @@ class PhasedLearner(SgdLearner):
     def kept(self, n: int, full: Layout, image: Shape) -> float:
         """A copy of the network for each phase, and the features of two frozen blocks."""
         copies = sum(full.first(depth).weights for depth in range(1, full.depth + 1))
-        if not self.frozen or self.augments or self.attack != "none" or self.readout == "dense":
+        if not (self.frozen and self.keeps_features):
             return copies
         largest = max(math.prod(shape) for shape in [image, *full.shapes(image)])
         return copies + 2.0 * n * largest

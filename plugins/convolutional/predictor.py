@@ -15,6 +15,7 @@ from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.images import Pixels
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import PREDICTED
+from bfc_plugins.convolutional.pictures import Pictures
 from torch import Generator, Tensor
 
 from bfc_bench.learner import Predictor
@@ -29,11 +30,16 @@ class ImagePredictor(Predictor):
     loss: Loss
     info: Mapping[str, Any] = field(default_factory=dict)
     held: Mapping[str, Predictor] = field(default_factory=dict)
+    pictures: Pictures | None = None
 
     @property
     def stages(self) -> Mapping[str, Predictor]:
         """What was trained on the way."""
         return self.held
+
+    def artifacts(self) -> Mapping[str, bytes]:
+        """Sheets of pictures of features, where they were asked for."""
+        return {} if self.pictures is None else self.pictures.sheets()
 
     def predict(self, x: Tensor) -> Tensor:
         """Scores (m, C), or margins (m,) of two classes, at x (m, d)."""

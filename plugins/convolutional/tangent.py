@@ -35,7 +35,8 @@ class ConvTangent(ImageOptions):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
-        from bfc_plugins.convolutional.fit import Points, augmentation_of, exactly
+        from bfc_plugins.convolutional.architecture import exactly
+        from bfc_plugins.convolutional.fit import Points, augmentation_of
         from bfc_plugins.convolutional.linear import Adam
         from bfc_plugins.convolutional.training import Schedule
 

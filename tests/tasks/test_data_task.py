@@ -167,6 +167,82 @@ def test_a_column_that_is_constant_in_the_sample_is_not_blown_up_by_rounding():
     np.testing.assert_allclose(made.test_inputs(30)[:, 1], 0.2)
 
 
+def covariance(x):
+    centred = x - x.mean(axis=0)
+    return centred.T @ centred / len(x)
+
+
+def mixed(d, scales, divisor=1.0):
+    """Points whose columns are correlated, with these standard deviations along random directions."""
+    directions, _ = np.linalg.qr(RNG.standard_normal((d, d)))
+    x = 5 + RNG.standard_normal((N, d)) * scales @ directions.T
+    Held.contents = Contents(Points(x * divisor, RNG.standard_normal(N)), divisor=divisor)
+
+
+@pytest.mark.parametrize("options", [{}, {"standardize": True}], ids=["raw", "standardized"])
+def test_the_covariance_of_whitened_points_is_the_identity(options):
+    mixed(6, np.array([3.0, 1.0, 1.0, 0.5, 0.3, 0.2]), divisor=255.0)
+    made = problem(task(whiten="zca", **options))
+    for n in (100, 250, 100):
+        x = made.train(n).x
+        np.testing.assert_allclose(x.mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(covariance(x), np.eye(6), atol=1e-10)
+    test = covariance(made.test_inputs(250))
+    assert 1e-3 < np.abs(test - np.eye(6)).max() < 1  # they were not fitted to
+
+
+def test_whitening_changes_points_as_little_as_can_be():
+    """The map is symmetric with positive eigenvalues, and so stays near the point: no rotation is put on top."""
+    mixed(4, np.array([2.0, 1.0, 0.7, 0.5]))
+    raw, white = problem(task()).train(200).x, problem(task(whiten="zca")).train(200).x
+    matrix, *_ = np.linalg.lstsq(raw - raw.mean(axis=0), white, rcond=None)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-10)
+    assert np.linalg.eigvalsh(matrix).min() > 0
+
+
+def test_what_hardly_varies_is_not_blown_up():
+    """Along a direction of variance v below the floor f the whitened variance is v / f."""
+    scales = np.array([1.0, 1.0, 1.0, 1e-2, 1e-9])
+    mixed(5, scales)
+    raw, white = problem(task()).train(200).x, problem(task(whiten="zca")).train(200).x
+    variances = np.linalg.eigvalsh(covariance(raw))
+    expected = np.minimum(1, variances / (1e-3 * variances.mean()))
+    np.testing.assert_allclose(np.linalg.eigvalsh(covariance(white)), np.sort(expected), rtol=1e-6, atol=1e-9)
+
+
+def test_fewer_points_than_columns_can_be_whitened():
+    mixed(60, np.ones(60))
+    made = problem(task(whiten="zca"))
+    values = np.linalg.eigvalsh(covariance(made.train(20).x))
+    np.testing.assert_allclose(values[-19:], 1, rtol=1e-8)
+    np.testing.assert_allclose(values[:-19], 0, atol=1e-8)
+    assert np.isfinite(made.test_inputs(20)).all()
+    assert np.abs(made.test_inputs(20)).max() < 1e3
+
+
+def test_points_beyond_n_change_nothing_where_the_sample_is_whitened():
+    own, made = Held.contents, problem(task(whiten="zca"))
+    first = made.train(60).x, made.test_inputs(60)
+    x = own.points.x.copy()
+    others = [
+        row for row in range(N) if row not in rows(problem(task()).train(60).x) | rows(problem(task()).test_inputs(60))
+    ]
+    x[others] += 1e3
+    Held.contents = Contents(Points(x, own.points.y))
+    second = problem(task(whiten="zca"))
+    np.testing.assert_array_equal(first[0], second.train(60).x)
+    np.testing.assert_array_equal(first[1], second.test_inputs(60))
+    assert made.outline(50).sample != made.outline(60).sample
+
+
+def test_whitening_tells_cells_apart_and_none_is_as_before():
+    plain, whitened = task(), task(whiten="zca")
+    assert "whiten" not in plain.identity()["data"]
+    assert whitened.identity()["data"]["whiten"] == "zca"
+    with pytest.raises(UsageError, match=r"whiten must be 'none' or 'zca'. Got 'pca'"):
+        Held.parse({"whiten": "pca"}, "suite")
+
+
 @pytest.mark.parametrize("counts", [[70, 20, 10], [100] * 10, [2, 500, 3, 3], [1] * 30 + [300], [5], [0, 4, 4]])
 def test_every_first_n_points_have_each_classs_share_to_less_than_one_point(counts):
     counts = np.array(counts)

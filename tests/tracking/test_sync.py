@@ -6,6 +6,8 @@ import time
 import pytest
 
 from bfc_bench.errors import TrackingError
+from bfc_bench.store.artifacts import digests
+from bfc_bench.store.store import Store
 from bfc_bench.tracking.client import connection, default_uri
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri
@@ -159,6 +161,29 @@ def test_report_is_one_run_per_session_and_is_replaced_only_when_its_content_cha
     held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
     for name in ("report.html", "figures/curves.png", "tables/summary.json"):
         assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
+
+
+def test_artifacts_of_cells_are_in_the_run_of_their_curve(up_to_date, row, store_dir, contents):
+    def cell(n, **files):
+        named = {f"{name}.json": str(content).encode() for name, content in files.items()}
+        made = row("net", n=n, artifacts=digests(named), finished_at=1e9 + n + sum(files.values()))
+        with Store(store_dir, write=True) as store:
+            store.put([(made, "", "", "")], {made.cell: named})
+        return made
+
+    def logged():
+        run = contents(database_uri(store_dir))["runs"]["net · teacher · d=10 · r0"]
+        place = store_dir / "mlflow-artifacts" / run.info.run_id / "artifacts"
+        return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+
+    first, plain = cell(100, a=1, b=2), row("net", n=200)
+    assert up_to_date([first, plain]).created == 1
+    assert logged() == {"n=100/a.json": "1", "n=100/b.json": "2"}
+    assert up_to_date([first, plain]).unchanged == 1
+    assert up_to_date([first, plain, cell(400, a=3)]).created == 0
+    assert logged() == {"n=100/a.json": "1", "n=100/b.json": "2", "n=400/a.json": "3"}
+    assert up_to_date([cell(100, a=5), plain]).created == 1  # made again: MLflow keeps what it was once given
+    assert logged() == {"n=100/a.json": "5"}
 
 
 def test_uri_is_the_argument_then_the_environment_then_the_store(tmp_path, monkeypatch):

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvCorrection, ConvGrow, ConvJoint, ConvLayerwise
+from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise
 from bfc_plugins.convolutional.correlation import correlations
+from bfc_plugins.convolutional.fit import Fit
 from bfc_plugins.convolutional.layout import layout
 from striped_images import error, stripes
 
@@ -15,7 +16,7 @@ from bfc_bench.learner import Context, TaskFacts
 from bfc_bench.testing import check_learner
 
 TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
-LEARNERS = (ConvJoint, ConvLayerwise, ConvGrow, ConvCorrection)
+LEARNERS = (ConvJoint, ConvLayerwise, ConvGrow, ConvCorrection, ConvFixedHead)
 
 
 def state(network, blocks: int) -> list[torch.Tensor]:
@@ -68,6 +69,16 @@ def test_the_first_phase_is_the_same_whether_layers_are_frozen_later_or_not():
     assert not torch.equal(grown["depth2"].predict(x), layered["depth2"].predict(x))
 
 
+@pytest.mark.parametrize("learner", [ConvLayerwise, ConvGrow])
+def test_phases_of_a_resnet_begin_with_its_first_convolution(learner):
+    """Which has its BatchNorm and activation in what follows: in the next block, or in a head."""
+    fitted = learner(architecture="resnet-22", depth=3, epochs=1, batch_size=20).fit(stripes(60), Context())
+    stages = [stage.network for stage in fitted.stages.values()]
+    assert [len(network.blocks) for network in stages] == [1, 2, 3]
+    assert [len(network.taps) for network in stages] == [1, 1, 1]
+    assert same(stages[2], stages[0], 1) == (learner is ConvLayerwise)
+
+
 def test_features_that_are_kept_are_those_of_the_network():
     """The first phase is the same with a dense head, which keeps none; later blocks see what the network gives them."""
     one = ConvLayerwise(**TINY).fit(stripes(100), Context())
@@ -108,6 +119,31 @@ def test_a_strong_pull_holds_weights_and_none_lets_them_go():
     assert found["pull-30"]["only"]["mean"] > 0.99
     assert found["pull-0"]["only"]["mean"] < 0.8
     assert found["pull-30"]["ratio"] == found["pull-30"]["only"]["mean"] / abs(found["pull-30"]["initial"]["mean"])
+
+
+def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
+    options = {"architecture": "alexnet", "batch_size": 20, "lr": 0.01}
+    untrained = ConvFixedHead(**options, steps=1, alone=0.0, weight_decay=0.0, depth=4, train=2)
+    fitted = ConvFixedHead(**options, epochs=5, depth=4, train=2).fit(stripes(100), Context())
+    alone, final = (fitted.stages[name].network for name in ("alone", "all"))
+    assert list(fitted.stages) == ["alone", "all"]
+    assert list(final.taps) == ["1", "2", "3", "4"]
+    drawn = Fit.of(untrained, stripes(100), Context()).network(4, "fixed-head")
+    for network in (alone, final):
+        for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
+            assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
+    for place in range(4):
+        moved = not torch.equal(alone.blocks[place].layers[0].weight, drawn.blocks[place].layers[0].weight)
+        assert moved == (place < 2)
+        assert not torch.equal(final.blocks[place].layers[0].weight, alone.blocks[place].layers[0].weight)
+    assert fitted.info["steps"] == 25
+    correlation = fitted.info["correlation"]
+    assert correlation["alone"]["mean"] > correlation["initial"]["mean"]
+
+
+def test_a_fixed_head_does_not_keep_stripes_from_being_told_apart():
+    learner = ConvFixedHead(channels=[4, "M", 8], epochs=10, batch_size=20, lr=0.2)
+    assert error(learner.fit(stripes(200), Context()), stripes(300, 1)) < 0.02
 
 
 def test_pulls_are_named_without_a_point():

@@ -1,0 +1,74 @@
+"""Files that predictors gave, in the page and beside it."""
+
+from base64 import b64decode
+from urllib.parse import unquote
+
+import pytest
+from synthetic import SUITE, row
+from test_html import Page
+
+from bfc_bench.report import artifacts
+from bfc_bench.report.artifacts import CellFiles
+from bfc_bench.report.html import write_report
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Makes rows with artifacts: ``cells(replicates, bytes)``."""
+
+    def make(replicates, size):
+        rows = [row(n=n, replicate=r, nmse=0.5) for r in range(replicates) for n in (100, 200)]
+        found = []
+        for each in rows:
+            place = tmp_path / "store" / each.cell.replace("/", "-")
+            place.mkdir(parents=True)
+            content = PNG + each.cell.encode() * (size // len(each.cell))
+            (place / "features.png").write_bytes(content)
+            (place / "values & more.csv").write_text("1,2")
+            files = {path.name: path for path in place.iterdir()}
+            found.append(CellFiles(place.name, each.task, each.label, each.d, each.n, each.replicate, files))
+        return rows, found
+
+    return make
+
+
+def page_of(directory, rows, found):
+    path = write_report(directory, suite=SUITE, rows=rows, artifacts=found, png=False)
+    return Page(path.read_text()), path.stat().st_size
+
+
+def test_pictures_are_in_the_page_and_other_files_beside_it(cells, tmp_path):
+    rows, found = cells(1, 1000)
+    page, _ = page_of(tmp_path / "report", rows, found)
+    sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
+    assert [b64decode(source.removeprefix("data:image/png;base64,")) for source in sources] == [
+        found[at].files["features.png"].read_bytes()
+        for at in (1, 0)  # the largest n first
+    ]
+    links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href") and "artifacts/" in value]
+    assert len(links) == 2
+    assert all((tmp_path / "report" / unquote(link)).read_text() == "1,2" for link in links)
+    assert "d = 20, n = 200, replicate 0" in "".join(page.text)
+
+
+def test_a_page_stays_small_whatever_there_is_and_shows_first_replicates_first(cells, tmp_path):
+    rows, found = cells(6, 400_000)
+    page, size = page_of(tmp_path / "report", rows, found)
+    assert size < 3_000_000
+    assert artifacts.ROOM < 3_000_000
+    sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
+    assert [b64decode(source.partition(",")[2]) for source in sources] == [
+        found[at].files["features.png"].read_bytes() for at in (1, 0)
+    ]
+    links = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and "features.png" in value]
+    assert len(links) == 10
+    beside = {(tmp_path / "report" / link).read_bytes() for link in links}
+    assert beside == {each.files["features.png"].read_bytes() for each in found[2:]}
+
+
+def test_a_page_without_any_says_nothing_of_them(tmp_path):
+    page, _ = page_of(tmp_path / "report", [row(nmse=0.5)], [])
+    assert "Artifacts" not in "".join(page.text)
+    assert not (tmp_path / "report" / "artifacts").exists()

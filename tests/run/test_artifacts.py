@@ -1,0 +1,181 @@
+"""Files that predictors give: checked at the door, kept before the row that names them, found by all who read rows."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bfc_bench import open_store, read_results, run_suite
+from bfc_bench.run.door import pack, receive
+from bfc_bench.run.resolve import Cell
+from bfc_bench.run.work import Batch
+from bfc_bench.store.artifacts import digests
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+
+PNG = b"\x89PNG\r\n\x1a\n"
+REFUSED = {
+    "raises": "no artifacts: ZeroDivisionError: ",
+    "exits": "no artifacts: SystemExit: 0",
+    "list": "no artifacts: ValueError: artifacts() must give a mapping of names to bytes. Got list",
+    "path": "end in .png, .npz, .csv, .json. Got '../../out.png'",
+    "hidden": "end in .png, .npz, .csv, .json. Got '.png'",
+    "ending": "end in .png, .npz, .csv, .json. Got 'run.sh'",
+    "text": "artifact 'a.csv' must be bytes. Got str",
+    "not-png": "artifact 'a.png' must hold what its ending says. Got b'GIF89a'",
+    "not-json": "artifact 'a.json' must hold what its ending says",
+    "not-text": "artifact 'a.csv' must hold what its ending says",
+    "case": "names of artifacts must differ in more than case",
+    "large": "artifacts must take at most 4 MB together. Got 4 MB",
+    "many": "artifacts() must give at most 100 files. Got 101",
+}
+
+
+def written(store: Path) -> dict[str, bytes]:
+    """What lies below ``artifacts``, by path."""
+    place = store / "artifacts"
+    return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("executor", ["processes", "serial"])
+def test_files_are_kept_by_cell_and_a_fault_costs_no_error(executor, faulty, suite_file, tmp_path):
+    hows = ["well", *REFUSED]
+    path = suite_file(learner=[{"name": "artist", "label": how, "options": {"how": how}} for how in hows])
+    session = run_suite(path, store=tmp_path / "store", jobs=1, executor=executor)
+    assert dict(session.statuses) == {"ok": 2 * len(hows)}
+    with open_store(tmp_path / "store") as results:
+        suite = results["tiny@1"]
+        rows = {(row.label, row.n): row for row in suite.rows()}
+        for how, reason in REFUSED.items():
+            row = rows[how, 20]
+            assert (row.nmse is not None, row.artifacts, reason in row.reason) == (True, {}, True), row.reason
+            assert suite.artifacts(row) == {}
+        assert "ZeroDivisionError" in results.store.traceback(rows["raises", 20].cell)
+        for n in (10, 20):
+            row = rows["well", n]
+            found = {name: file.read_bytes() for name, file in suite.artifacts(row.cell).items()}
+            assert found == {"features.png": PNG + bytes([n]) * n, "facts.json": b'{"n": 1}'}
+            assert (row.reason, row.artifacts) == ("", digests(found))
+        assert suite.frame()["artifacts.features.png"].notna().sum() == 2
+        cells = {rows["well", n].cell for n in (10, 20)}
+    assert set(written(tmp_path / "store")) == {
+        f"tiny@1/{cell}/{name}" for cell in cells for name in ("features.png", "facts.json")
+    }
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_a_redone_cell_has_the_new_files_only(faulty, suite_file, tmp_path):
+    marker, store = tmp_path / "marker", tmp_path / "store"
+    path = suite_file(learner=[{"name": "artist", "options": {"marker": str(marker)}}])
+    run_suite(path, store=store, executor="serial")
+    first = written(store)
+    assert {name.rpartition("/")[2] for name in first} == {"features.png", "more.csv"}
+    marker.touch()
+    for left in (store / "artifacts").rglob("more.csv"):
+        left.with_name(".features.png.00ab.new").write_bytes(PNG)  # half of one, by a killed run
+    run_suite(path, store=store, executor="serial", redo=["all"])
+    second = written(store)
+    assert {name.rpartition("/")[2] for name in second} == {"features.png", "facts.json"}
+    rows = read_results(path, store=store)
+    assert all(second[f"tiny@1/{row.cell}/features.png"] == PNG + bytes([row.n]) * row.n for row in rows)
+
+
+def test_a_file_that_is_not_what_the_row_says_is_not_shown(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "artist"}])
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    with open_store(tmp_path / "store") as results:
+        row = results["tiny@1"].rows()[0]
+        held = results["tiny@1"].artifacts(row)
+        held["features.png"].write_bytes(PNG + b"another")
+        assert list(results["tiny@1"].artifacts(row)) == ["facts.json"]
+        held["facts.json"].unlink()
+        assert results["tiny@1"].artifacts(row) == {}
+        assert results["tiny@1"].artifacts("no such cell") == {}
+
+
+KILLED = """
+import os, signal, sys
+from bfc_bench import run_suite
+from bfc_bench.store import store
+
+class Killed(store.Store):
+    def _writing(self):
+        if os.path.exists(os.path.join(self.directory, "artifacts")):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._writing()
+
+import bfc_bench.run.session as session
+session.Store = Killed
+run_suite(sys.argv[1], store=sys.argv[2], executor="serial")
+"""
+
+
+def test_what_a_run_wrote_that_was_killed_before_its_row_is_nobodys(faulty, suite_file, tmp_path):
+    path, store = suite_file(learner=[{"name": "artist"}]), tmp_path / "store"
+    ran = subprocess.run([sys.executable, "-c", KILLED, path, store], check=False, timeout=120)
+    assert ran.returncode == -signal.SIGKILL
+    cells = {Path(name).parent.name for name in written(store)}
+    assert cells
+    with Store(store) as opened:
+        assert (opened.rows("tiny", 1), [opened.artifacts(cell) for cell in cells]) == ([], [{}] * len(cells))
+    assert run_suite(path, store=store, executor="serial").exit_code == 0
+    with open_store(store) as results:
+        assert all(len(results["tiny@1"].artifacts(row)) == 2 for row in results["tiny@1"].rows())
+
+
+def test_a_store_without_room_for_them_keeps_no_row_of_them(faulty, suite_file, tmp_path):
+    path, store = suite_file(learner=[{"name": "artist"}]), tmp_path / "store"
+    (store / "artifacts").mkdir(parents=True)
+    (store / "artifacts" / "tiny@1").write_text("a file where a folder should be")
+    with pytest.raises(Exception, match=r"store in .* cannot be written: The folder .*tiny@1.* run the same command"):
+        run_suite(path, store=store, executor="serial")
+    with Store(store) as opened:
+        assert opened.rows("tiny", 1) == []
+
+
+def batch() -> Batch:
+    return Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
+
+
+def row(**changes: object) -> Row:
+    return replace(Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok"), **changes)
+
+
+def test_the_session_takes_the_files_that_the_row_names_and_no_others():
+    files = {"a.png": PNG + bytes(range(256)) * 1000, "b.json": b"[1]"}
+    line = b"{}\n" + pack(row(artifacts=digests(files)), "", files)
+    ((_, _, got),) = receive(batch(), line).finished
+    assert got == files
+    named = row(artifacts=digests(files))
+    others = [{}, {"a.png": files["a.png"]}, {**files, "c.csv": b""}, {**files, "b.json": b"[2]"}]
+    for one, sent in [(row(), files), *((named, wrong) for wrong in others)]:
+        with pytest.raises(ValueError, match="the files sent must be those that the row names"):
+            receive(batch(), b"{}\n" + pack(one, "", sent))
+    with pytest.raises(ValueError, match="names of artifacts"):
+        receive(batch(), b"{}\n" + pack(row(artifacts={"../x.png": "0"}), "", {"../x.png": PNG}))
+
+
+def test_rows_without_files_are_as_before(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "mean"}])
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    assert not (tmp_path / "store" / "artifacts").exists()
+    with Store(tmp_path / "store", write=True) as store:  # as an earlier release has it
+        store._db.execute("UPDATE rows SET row = json_remove(row, '$.artifacts')")
+    rows = read_results(path, store=tmp_path / "store")
+    assert [row.artifacts for row in rows] == [{}, {}]
+    with Store(tmp_path / "store") as store:
+        assert store.artifacts(rows[0].cell) == {}
+
+
+def test_results_name_them(faulty, suite_file, tmp_path, bench):
+    path = suite_file(learner=[{"name": "artist"}])
+    run_suite(path, store=tmp_path / "store", executor="serial")
+    shown = json.loads(bench("results", path, "--store", tmp_path / "store", "--format", "json").stdout)
+    assert [sorted(row["artifacts"]) for row in shown] == [["facts.json", "features.png"]] * 2
+    with open_store(tmp_path / "store") as results:
+        (picture, _) = sorted(results["tiny@1"].artifacts(shown[0]["cell"]).values(), reverse=True)
+    assert [path.stat().st_mode & 0o777 for path in (picture, picture.parent)] == [0o600, 0o700]

@@ -1,0 +1,82 @@
+"""The suite of the paper's size runs as it is written, here on small networks and a few images in CIFAR's format."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bfc_bench import load_learner, load_suite, open_store
+
+SMALL = {
+    "correction-l2": {"architecture": "wrn-10-1", "epochs": 1, "pictures": 3, "picture_steps": 5},
+    "layerwise-resnet-34": {"architecture": "wrn-10-1", "widen": 1, "epochs": 1},
+    "alexnet": {"epochs": 1, "pictures": 4, "picture_steps": 5},
+    "quadratic-16": {"architecture": "wrn-10-1", "epochs": 1},
+    "ntk": {"architecture": "wrn-10-1", "epochs": 1},
+}
+"""What is changed of some learners, by label."""
+
+
+def images(n: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels (n, 1), in turn, and images (n, 3072) whose waves tell them, as bytes."""
+    labels, rng = np.arange(n) % classes, np.random.default_rng(n)
+    waves = np.sin(np.arange(32) * (1 + labels[:, None] % 10) / 5)[:, None, None, :]
+    pixels = 128 + 60 * waves + 20 * rng.standard_normal((n, 3, 32, 32))
+    return labels.astype(np.uint8)[:, None], pixels.clip(0, 255).astype(np.uint8).reshape(n, -1)
+
+
+@pytest.fixture
+def cifar(tmp_path: Path) -> Path:
+    """A folder with a few hundred images in the binary format of CIFAR-10 and of CIFAR-100."""
+    ten, hundred = tmp_path / "data" / "cifar-10-batches-bin", tmp_path / "data" / "cifar-100-binary"
+    for folder in (ten, hundred):
+        folder.mkdir(parents=True)
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        (ten / f"{name}.bin").write_bytes(np.hstack(images(100, 10)).tobytes())
+    for name in ("train", "test"):
+        labels, pixels = images(300, 100)
+        (hundred / f"{name}.bin").write_bytes(np.hstack([labels // 5, labels, pixels]).tobytes())
+    (hundred / "fine_label_names.txt").write_text("\n".join(f"kind{number}" for number in range(100)))
+    return tmp_path / "data"
+
+
+def test_what_it_lacks_is_one_line_that_says_what_to_type(bench: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    asked = bench("plan", "images-cifar", "--data", tmp_path / "empty", "--store", tmp_path / "store")
+    assert asked.returncode == 2
+    assert len(asked.stderr.splitlines()) == 1
+    assert "`bfc-bench data get cifar-10` fetches it; --data DIR" in asked.stderr
+
+
+def test_its_cells_declare_no_more_than_they_may_take() -> None:
+    suite = load_suite("images-cifar")
+    for entry in suite.learner:
+        cost = load_learner(entry.name, **entry.options).cost(50_000, 3 * 32 * 32)
+        assert cost.bytes < suite.budget.memory_gb * 1e9, entry.label
+
+
+@pytest.mark.slow
+def test_its_learners_run_on_images_of_its_format(bench: Callable[..., object], cifar: Path, tmp_path: Path) -> None:
+    changes = [f"learner.{label}.options.{name}={value}" for label, all in SMALL.items() for name, value in all.items()]
+    sizes = [f"task.{task}.n=[200]" for task in ("cifar-10", "cifar-100", "cifar-10-zca", "cifar-10-curve")]
+    options = [part for change in [*changes, *sizes, "replicates=1", "test_size=100"] for part in ("--set", change)]
+    where = ["--data", cifar, "--store", tmp_path / "store", "--no-mlflow", "--device", "cpu", "--jobs", "1"]
+    some = [part for label in SMALL for part in ("--learner", label)]
+    done = bench("run", "images-cifar", *where, *some, *options, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open_store(tmp_path / "store") as results:
+        suite = results["images-cifar@1"]
+        rows = {(row.task, row.label): row for row in suite.rows()}
+        assert {label for _, label in rows} == set(SMALL)
+        assert ("cifar-100", "layerwise-resnet-34") in rows
+        for row in rows.values():
+            assert row.status == "ok", row.reason
+            assert 0 <= row.error_rate <= 1
+        attacked = rows["cifar-10", "correction-l2"]
+        assert {"only-attacked", "fix-l-2-attacked", "pull-5e-4-attacked"} <= set(attacked.stages)
+        assert abs(attacked.chosen["info"]["correlation"]["pull-5e-4"]["ratio"]) > 0
+        assert ("cifar-10-zca", "ntk") in rows
+        assert list(suite.artifacts(attacked)) == [f"features-block0{place}.png" for place in (1, 2, 3)]
+        assert list(suite.artifacts(rows["cifar-10", "alexnet"])) == ["features-block01.png"]
+        assert {verdict.verdict for verdict in suite.claims()} <= {"undecided", "no data", "supported", "contradicted"}

@@ -1,0 +1,49 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bfc_bench.toolkit.pictures import COLUMNS, GAP, sheet
+
+
+def pixels(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+def runs(page: np.ndarray, colour: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    """Top, left, height and width of what has a colour."""
+    rows, columns = np.nonzero((page == colour).all(axis=2))
+    return rows.min(), columns.min(), np.ptp(rows) + 1, np.ptp(columns) + 1
+
+
+def test_images_of_one_place_stand_below_each_other_at_whole_multiples_of_their_size():
+    reds, greens = np.zeros((2, 3, 20, 20)), np.zeros((2, 3, 20, 20))
+    reds[1, 0], greens[1, 1] = 1.0, 1.0
+    page = pixels(sheet("title", {"first": reds, "second row": greens}))
+    red, green = runs(page, (255, 0, 0)), runs(page, (0, 255, 0))
+    assert red[2:] == green[2:] == (60, 60)
+    assert red[1] == green[1]
+    assert green[0] == red[0] + 60 + GAP
+    assert (page[: red[0] - GAP].min(), page[: red[0] - GAP, : red[1]].max()) == (0, 255)  # the title is black on white
+
+
+def test_long_rows_go_on_below_and_grey_is_the_mean_of_other_channels():
+    images = np.full((COLUMNS + 3, 2, 48, 48), 0.25)
+    images[-1, 0], images[-1, 1] = 0.2, 0.6
+    page = pixels(sheet("", {"a": images, "b": images}))
+    _, _, height, width = runs(page[:, 40:], (102, 102, 102))
+    assert (height, width) == (2 * 48 + GAP, 48)
+    assert page.shape[0] > 4 * 48
+
+
+def test_values_beyond_0_and_1_are_cut_and_a_sheet_is_the_same_again():
+    images = np.stack([np.full((1, 8, 8), value) for value in (-3.0, 0.0, 1.0, 9.0)])
+    first = sheet("ends", {"a": images})
+    assert first == sheet("ends", {"a": images})
+    assert first == sheet("ends", {"a": images.clip(0, 1)})
+
+
+def test_rows_of_other_shapes_are_refused():
+    with pytest.raises(ValueError, match=r"must have one shape. Got \[\(1, 1, 8, 8\), \(2, 1, 8, 8\)\]"):
+        sheet("x", {"a": np.zeros((2, 1, 8, 8)), "b": np.zeros((1, 1, 8, 8))})
