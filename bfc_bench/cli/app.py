@@ -22,7 +22,7 @@ from bfc_bench.tracking import THREAD
 
 VERBS = (
     *("list", "show", "plan", "run", "results", "report", "claims"),
-    *("compare", "data", "sync", "ui", "check", "new", "doctor"),
+    *("compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
 )
 """In the order of ``--help``; each is a module beside this one."""
 
