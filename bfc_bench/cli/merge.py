@@ -25,7 +25,7 @@ def merge(
         ),
     ] = "",
 ) -> None:
-    """Put the rows of several stores into one, with their runs, looks and artifacts. All or nothing; twice is as once."""
+    """Put the rows of several stores into one, with runs, looks and artifacts. All or nothing; twice is as once."""
     from bfc_bench.store.merge import merge
 
     done = merge(stores, into, prefer=prefer)

@@ -13,7 +13,7 @@ from pathlib import Path
 from bfc_bench.errors import OutputError, StoreError
 from bfc_bench.store.store import Store
 
-BESIDES = ("artifacts", "shards")
+ARTIFACTS, SHARDS = "artifacts", "shards"
 """Folders of a store that cannot be made again from its rows, as reports and what MLflow shows can."""
 
 
@@ -27,10 +27,10 @@ def backup(directory: Path, to: Path) -> int:
     written.
     """
     with Store(directory) as store, whole_folder(to) as aside:
+        # What is collected from shards meanwhile is in both then, and artifacts lie there before their row does.
+        copy_tree(store.directory / SHARDS, aside / SHARDS)
         rows = copy_database(store, aside / store.path.name)
-        for name in BESIDES:
-            if (store.directory / name).is_dir():
-                copy_tree(store.directory / name, aside / name)
+        copy_tree(store.directory / ARTIFACTS, aside / ARTIFACTS)
     return rows
 
 
@@ -55,6 +55,19 @@ def copy_tree(source: Path, to: Path) -> None:
             if not name.startswith("."):
                 with suppress(FileNotFoundError):
                     shutil.copy2(Path(place, name), here / name)
+
+
+def put_folder(source: Path, to: Path) -> None:
+    """Copy a folder to where there may be another one, which it replaces, aside first. Raises ``OutputError``."""
+    aside = to.with_name(f".{to.name}.new")
+    try:
+        to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.copytree(source, aside)
+        shutil.rmtree(to, ignore_errors=True)
+        aside.rename(to)
+    except OSError as error:
+        raise OutputError(f"{to} cannot be written: {error.strerror or error}.") from None
 
 
 @contextmanager

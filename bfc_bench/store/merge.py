@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,12 +16,11 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.backup import copy_database, whole_folder
+from bfc_bench.store.backup import ARTIFACTS, copy_database, put_folder, whole_folder
 from bfc_bench.store.row import Row, is_known, measured
 from bfc_bench.store.store import SCHEMA, Store
 
 NEWER = "newer"
-ARTIFACTS = "artifacts"
 SHOWN = 10
 """Cells with different rows that an error shows."""
 TABLES = ("rows", "definitions", "sessions", "looks")
@@ -66,7 +64,7 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     of a suite is what its last run defined. A look at a claim that was made replaces one that was planned. Artifacts go
     with their rows.
 
-    Raises ``UsageError`` for a ``prefer`` that is none of these, ``StoreError`` for a store that cannot be used, and for
+    Raises ``UsageError`` for a ``prefer`` that is none of these, ``StoreError`` for a store that cannot be used and for
     cells with different rows, which it shows with both results and machines.
     """
     if len(sources) < 1:
@@ -276,12 +274,7 @@ class _Merging:
             to = self.target.directory / ARTIFACTS / folder.parent.name / folder.name
             if folder.name.startswith(".") or (to.exists() and self.taken.get(folder.name) != name):
                 continue
-            aside = to.with_name(f".{to.name}.new")
-            shutil.rmtree(aside, ignore_errors=True)
-            to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            shutil.copytree(folder, aside)
-            shutil.rmtree(to, ignore_errors=True)
-            aside.rename(to)
+            put_folder(folder, to)
 
 
 def _lines(store: Store, table: str) -> Iterator[Values]:

@@ -424,6 +424,17 @@ class Store:
         found = self._read("SELECT traceback FROM rows WHERE cell = ?", (cell,))
         return all_visible(found[0][0]) if found else ""
 
+    def provenance(self, cell: str) -> str | None:
+        """Identity of the session that made the row of a cell; None for a cell without a row."""
+        session = "CASE WHEN json_valid(row) THEN row -> '$.provenance' END"
+        found = self._read(f"SELECT {session} FROM rows WHERE cell = ?", (cell,))
+        return str(json.loads(found[0][0] or '""')) if found else None
+
+    def facts(self, session: str) -> dict[str, Any] | None:
+        """What is recorded of a run's versions, machine and precision; None for one that is unknown."""
+        found = self._read("SELECT provenance FROM sessions WHERE id = ?", (session,))
+        return json.loads(found[0][0]) if found else None
+
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of every suite with a run in this store."""
         return [(name, version) for name, version in self._read("SELECT DISTINCT suite, version FROM sessions", ())]

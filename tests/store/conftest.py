@@ -1,27 +1,10 @@
 import json
 import sqlite3
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bfc_bench.store.row import Row
-
-
-@pytest.fixture
-def tmpfs(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 600 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.skip(f"cannot mount a small file system here: {made.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=False)
-
 
 ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
