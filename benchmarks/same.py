@@ -6,20 +6,13 @@ machine and session is not compared.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-from bfc_bench.store.row import COLUMNS, Row
+from bfc_bench.store.row import Row, measured
 from bfc_bench.store.store import Store
 
-UNEQUAL = {
-    *("cell", "provenance", "release", "learner_version", "finished_at"),
-    *("fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "trained_together"),
-}
-"""Columns that two runs of one cell need not have in common."""
 SHOWN = 10
 """Differences that are printed, of each suite."""
 
@@ -55,11 +48,9 @@ def _by_point(rows: list[Row]) -> dict[tuple[str, str, int, int, int], Row]:
     return {(row.task, row.label, row.d, row.n, row.replicate): row for row in rows}
 
 
-def _compared(row: Row) -> dict[str, Any]:
-    """The columns that must be equal, as texts that keep every bit of a number; an empty table is as none."""
-    columns = {name: getattr(row, name) for name in COLUMNS if name not in UNEQUAL}
-    columns["stages"] = {name: {k: v for k, v in stage.items() if v != {}} for name, stage in row.stages.items()}
-    return {name: json.dumps(value, sort_keys=True) for name, value in columns.items()}
+def _compared(row: Row) -> dict[str, str]:
+    """The columns that must be equal; identities may be hashed from other things."""
+    return {name: text for name, text in measured(row.as_dict()).items() if name != "cell"}
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ def run_suite(
     plugins: Plugins | None = None,
     listeners: Sequence[object] = (),
 ) -> Session:
-    """Run what is missing of a suite and return the ended session; ``open_store`` reads what it found.
+    """Run what is missing of a suite and return the ended session; ``open_store`` reads what it found. Rows that shards
+    have made are collected before.
 
     ``jobs`` is the number of workers, by default one per core. ``redo`` names cells that have a row and are made again:
     ``failed``, ``killed`` (their worker was ended), ``stale`` (made by another release, or on another device), ``all``.
@@ -91,14 +92,16 @@ def run_suite(
     ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
     from bfc_bench.run.session import run
+    from bfc_bench.shards.collect import collect
     from bfc_bench.toolkit.precision import resolve_device
 
     if retry_failed:
         warnings.warn("run_suite: retry_failed=True is now redo=['failed'].", FutureWarning, stacklevel=2)
         redo = {*redo, "failed"}
     plugins = plugins or load_plugins()
+    collect(Path(store))
     return run(
-        _grid(suite, changes, plugins, learners, tasks),
+        grid_of(suite, changes, plugins, learners, tasks),
         plugins,
         Path(store),
         device=resolve_device(device),
@@ -134,11 +137,13 @@ def run_until_decided(
     are those of ``run_suite``.
     """
     from bfc_bench.deciding import run_until_decided
+    from bfc_bench.shards.collect import collect
     from bfc_bench.toolkit.precision import resolve_device
 
     plugins = plugins or load_plugins()
+    collect(Path(store))
     return run_until_decided(
-        _grid(suite, changes, plugins, learners, tasks),
+        grid_of(suite, changes, plugins, learners, tasks),
         plugins,
         Path(store),
         device=resolve_device(device),
@@ -152,7 +157,7 @@ def run_until_decided(
     )
 
 
-def _grid(
+def grid_of(
     suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
 ) -> Grid:
     """What a suite plans, of some of its learners and tasks."""

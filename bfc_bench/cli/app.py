@@ -21,10 +21,12 @@ from bfc_bench.masking import masked
 from bfc_bench.tracking import THREAD
 
 VERBS = (
-    *("list", "show", "plan", "run", "results", "report", "claims"),
-    *("compare", "data", "sync", "ui", "check", "new", "doctor"),
+    *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "claims"),
+    *("compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
 )
 """In the order of ``--help``; each is a module beside this one."""
+HIDDEN = ("shard",)
+"""Verbs that programs use."""
 
 
 class Verbs(TyperGroup):
@@ -39,7 +41,7 @@ class Verbs(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """One verb; None for an unknown name."""
-        if cmd_name not in VERBS:
+        if cmd_name not in (*VERBS, *HIDDEN):
             return None
         app = typer.Typer()
         app.callback()(lambda: None)

@@ -81,12 +81,15 @@ def run(
     from bfc_bench.deciding import Decided
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
+    from bfc_bench.shards.collect import collect
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
         if value is not None and not until_decided:
             raise UsageError(f"{option} belongs to --until-decided.")
     out, plugins = console(160), load_plugins()
     tracker = None if no_mlflow else _tracker(tracking_uri, out)
+    for found in collect(store):
+        out.print(str(found), markup=False, highlight=False, soft_wrap=True)
     with Display(out) as display:
         options: dict[str, Any] = {
             "store": store,

@@ -110,6 +110,8 @@ class Plan:
 
     def _key(self, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> Hashable:
         """Cells of equal key are handed over together: the learner's own key, else the curve they belong to."""
+        if cell.id in self.grid.alone:
+            return cell.id
         learner = self.grid.entries[cell.label].learner
         where = (cell.task, cell.d, cell.replicate)
         if where not in problems:

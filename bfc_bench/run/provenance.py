@@ -34,6 +34,7 @@ def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
         "command": shlex.join([Path(sys.argv[0]).name, *map(masked, sys.argv[1:])]),
         "packages": package_versions(),
         "python": platform.python_version(),
+        "host": platform.node(),
         "platform": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -68,6 +68,8 @@ class Grid:
     learner_digests: Mapping[str, str]
     only: tuple[Cell, ...] | None = None
     """Cells in the place of those of the suite."""
+    alone: frozenset[str] = frozenset()
+    """Ids of cells that are handed to a worker with no other: what ends it shall name one cell."""
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """Any cell of its tasks and learners, of the suite's sizes and replicates or beyond."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -118,6 +119,18 @@ class Row:
         return {name: getattr(self, name) for name in COLUMNS}
 
 
+def measured(values: Mapping[str, Any]) -> dict[str, str]:
+    """What a row says of its cell, by column: what two runs of the cell must agree on, bit for bit.
+
+    Each as a JSON text, which keeps every bit of a number. What tells of time, machine and session is left out
+    (``OF_THE_RUN``), and a table of a stage that is empty is as none.
+    """
+    columns = {name: values[name] for name in COLUMNS if name in values and name not in OF_THE_RUN}
+    stages = columns.get("stages", {})
+    columns["stages"] = {name: {k: v for k, v in stage.items() if v != {}} for name, stage in stages.items()}
+    return {name: json.dumps(value, sort_keys=True) for name, value in columns.items()}
+
+
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """Columns that ``as_dict`` of this release gave. Raises ``ValueError`` for those that are missing, unknown or not
     of their type, and for numbers that are not finite.
@@ -178,6 +191,13 @@ def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
 
 _STATUSES = frozenset(get_args(Status))
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
+OF_THE_RUN = frozenset(
+    (
+        *("provenance", "release", "learner_version", "finished_at"),
+        *("fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "trained_together"),
+    )
+)
+"""Columns in which two runs of one cell need not agree: when, where, by which release, how fast, beside which cells."""
 _KNOWN = frozenset(COLUMNS)
 _INTEGERS, _TEXTS = ("d", "n", "replicate"), ("cell", "task", "label", "learner")
 TAKEN_FOR_GRANTED = ("status", "reason", *_INTEGERS, *_TEXTS)

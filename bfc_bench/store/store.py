@@ -102,8 +102,8 @@ class Store:
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
-                schema = self._schema(self._db)
-                self._notes_origins, self._keeps_looks = schema >= 2, schema >= 3
+                self.schema = self._schema(self._db)
+                self._notes_origins, self._keeps_looks = self.schema >= 2, self.schema >= 3
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
@@ -166,8 +166,14 @@ class Store:
             raise StoreError(f"{self.path} is not a file that bfc-bench made. Move it away or use another --store.")
         return found
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for those who copy it (``backup``)."""
+        return self._db
+
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all that is written inside is committed together, or none of it."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -201,7 +207,7 @@ class Store:
 
     def begin_session(self, id: str, suite: str, version: int, definition: Any, provenance: Mapping[str, Any]) -> None:
         """Record a run: its suite as resolved, and versions, command line and machine."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(
                 "INSERT INTO sessions VALUES (?, ?, ?, ?, NULL, ?, ?)",
                 (id, suite, version, time.time(), canonical_json(definition), canonical_json(dict(provenance))),
@@ -209,12 +215,12 @@ class Store:
 
     def amend_session(self, id: str, provenance: Mapping[str, Any]) -> None:
         """Replace what is recorded of a run's versions, machine and precision."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute("UPDATE sessions SET provenance = ? WHERE id = ?", (canonical_json(dict(provenance)), id))
 
     def end_session(self, id: str) -> None:
         """Record that a run has ended, and merge the write-ahead log, so that the file alone holds everything."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute("UPDATE sessions SET finished_at = ? WHERE id = ?", (time.time(), id))
         with suppress(sqlite3.Error):  # for want of room: the log holds what the file does not
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -235,7 +241,7 @@ class Store:
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
         """Make these task and learner digests the current ones of their names."""
         items = [("task", *item) for item in tasks.items()] + [("learner", *item) for item in learners.items()]
-        with self._writing() as db:
+        with self.writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?, ?)",
                 [(suite, version, *item) for item in items],
@@ -251,7 +257,7 @@ class Store:
         None while the look is planned. One of the same claim, data and replicates is replaced.
         """
         key = ("claim", "content", "data", "replicates", "verdict")
-        with self._writing() as db:
+        with self.writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [(suite, version, *(look[name] for name in key), canonical_json(dict(look))) for look in looks],
@@ -278,7 +284,7 @@ class Store:
                     artifacts.keep(self.directory, row, files[row.cell])
         except OutputError as error:
             raise self._full(error) from None
-        with self._writing() as db:
+        with self.writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
@@ -299,7 +305,7 @@ class Store:
     def each(self, suite: str, version: int, *, every: bool = False) -> Iterator[Row]:
         """The same rows one by one, all of the moment at which the first was asked for."""
         unreadable = 0
-        with self._snapshot():
+        with self.snapshot():
             for _, text in self._texts(suite, version, every=every):
                 if (values := _values(text)) is None:
                     unreadable += 1
@@ -325,7 +331,7 @@ class Store:
         taken, rowids = Builder(), array("q")
         self._columns = None
         state, unreadable = self._state(), 0
-        with self._snapshot():
+        with self.snapshot():
             for rowid, text in self._texts(suite, version):
                 if (values := _values(text)) is None:
                     unreadable += 1
@@ -344,9 +350,9 @@ class Store:
         Only rowids are sorted, and ``READ_TOGETHER`` texts are there at once.
         """
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
-        found = array("q", (rowid for (rowid,) in self._stream(query, (suite, version))))
+        found = array("q", (rowid for (rowid,) in self.stream(query, (suite, version))))
         for first in range(0, len(found), READ_TOGETHER):
-            yield from self._stream(_TEXTS_OF, (json.dumps(found[first : first + READ_TOGETHER].tolist()),))
+            yield from self.stream(_TEXTS_OF, (json.dumps(found[first : first + READ_TOGETHER].tolist()),))
 
     def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         taken, rowids = Builder(), array("q")
@@ -354,7 +360,7 @@ class Store:
         what = "row" if names == COLUMNS else _members(names)
         query = f"SELECT rowid, {what} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         unreadable = 0
-        for rowid, text in self._stream(query, (suite, version)):
+        for rowid, text in self.stream(query, (suite, version)):
             if (values := _values(text) if names == COLUMNS else _some(text, names)) is None:
                 unreadable += 1
                 continue
@@ -381,7 +387,7 @@ class Store:
             )
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Inside, all that is read is of one moment, whoever writes meanwhile."""
         self._read("BEGIN", ())
         try:
@@ -396,7 +402,7 @@ class Store:
     def digest(self, suite: str, version: int) -> str:
         """A hash of the current rows of a suite, without reading what they say."""
         found = hashlib.blake2b(digest_size=8)
-        with self._snapshot():
+        with self.snapshot():
             for i, (_, text) in enumerate(self._texts(suite, version)):
                 found.update(f"{chr(10) * (i > 0)}{text}".encode())
         return found.hexdigest()
@@ -404,13 +410,13 @@ class Store:
     def made(self, suite: str, version: int) -> list[tuple[str, float | None]]:
         """When each of the current rows of a suite was made, by cell: other rows, other times."""
         query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
-        return sorted((cell, json.loads(text or "null")) for cell, text in self._stream(query, (suite, version)))
+        return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
 
     def held(self, suite: str, version: int) -> dict[str, Held]:
         """Status and origin by cell, without reading the rows."""
         origin = '"release", device, learner_version' if self._notes_origins else "NULL, NULL, NULL"
         query = f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?"
-        found = self._stream(query, (suite, version))
+        found = self.stream(query, (suite, version))
         kinds: dict[tuple[Any, ...], Held] = {}
         return {cell: kinds.setdefault((status, *made), Held(status, Origin(*made))) for cell, status, *made in found}
 
@@ -441,11 +447,23 @@ class Store:
         (suite, version, named) = found[0] if found else ("", 0, None)
         return artifacts.intact(self.directory, suite, version, cell, json.loads(named or "{}"))
 
+    def provenance(self, cell: str) -> str | None:
+        """Identity of the session that made the row of a cell; None for a cell without a row."""
+        session = "CASE WHEN json_valid(row) THEN row -> '$.provenance' END"
+        found = self._read(f"SELECT {session} FROM rows WHERE cell = ?", (cell,))
+        return str(json.loads(found[0][0] or '""')) if found else None
+
+    def facts(self, session: str) -> dict[str, Any] | None:
+        """What is recorded of a run's versions, machine and precision; None for one that is unknown."""
+        found = self._read("SELECT provenance FROM sessions WHERE id = ?", (session,))
+        return json.loads(found[0][0]) if found else None
+
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of every suite with a run in this store."""
         return [(name, version) for name, version in self._read("SELECT DISTINCT suite, version FROM sessions", ())]
 
-    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[Any]:
+    def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Lines of an SQL query, one by one. Raises ``StoreError`` where the file cannot be read."""
         try:
             yield from self._db.execute(query, values)
         except sqlite3.Error as error:

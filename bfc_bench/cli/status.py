@@ -1,0 +1,83 @@
+"""``bfc-bench status``: where the shards of a store stand."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bfc_bench.cli.options import STORE, StoreOption, console, print_json
+
+if TYPE_CHECKING:
+    from bfc_bench.shards.states import State
+
+SHOWN = 40
+"""Shards of a job that are shown one by one, those that are not done first."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("status")(status)
+
+
+def status(
+    store: StoreOption = STORE,
+    format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
+) -> None:
+    """Show the shards of every job: waiting, running, done, stopped, failed or lost, and their rows so far."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bfc_bench.errors import UsageError
+    from bfc_bench.shards.job import jobs
+    from bfc_bench.shards.states import states
+
+    if format not in ("table", "json"):
+        raise UsageError(f"--format must be table or json. Got {format!r}.")
+    known = jobs(store)
+    found = states(known)
+    if format == "json":
+        print_json([_record(state) for state in found])
+        return
+    out = console(160)
+    for job in known:
+        own = [state for state in found if state.job is job]
+        records = [_record(state) for state in own]
+        counts = ", ".join(f"{count} {where}" for where, count in sorted(Counter(s.where for s in own).items()))
+        rows, cells = (sum(record[name] for record in records) for name in ("rows", "cells"))
+        out.print(f"{job.name}: {job.shards} shards: {counts}; {rows} of {cells} rows", highlight=False, soft_wrap=True)
+        table = Table("shard", "", "rows", "cells", "machine", "heard of", "runs", box=None, header_style="bold")
+        shown = sorted(records, key=lambda record: record["state"] == "done")
+        for record in shown[:SHOWN]:
+            texts = [str(record[name]) for name in ("shard", "state", "rows", "cells", "machine")]
+            ago = "" if record["silent"] is None else f"{record['silent']:.0f} s ago"
+            table.add_row(*map(escape, [*texts, ago, record["why"] or record["runs"]]))
+        out.print(table)
+        if len(shown) > SHOWN:
+            out.print(f"and {len(shown) - SHOWN} more", highlight=False)
+    if not known:
+        out.print(f"{store} has no shards; `bfc-bench submit SUITE --shards K` makes some.", highlight=False)
+
+
+def _record(state: State) -> dict[str, Any]:
+    heartbeat = state.heartbeat
+    return {
+        "job": state.job.name,
+        "shard": state.number,
+        "state": state.where,
+        "rows": state.rows,
+        "cells": len(state.part.cells),
+        "machine": heartbeat.host if heartbeat else "",
+        "silent": time.time() - heartbeat.at if heartbeat and state.where == "running" else None,
+        "runs": _words(state, heartbeat.cells) if heartbeat and state.where in ("running", "lost") else "",
+        "why": heartbeat.why if heartbeat and state.where == "failed" else "",
+    }
+
+
+def _words(state: State, cells: Sequence[str]) -> str:
+    """The cells that are running, or were when it was lost, in a few words."""
+    named = {c.id: f"{c.label} on {c.task}, d={c.d}, n={c.n}, r{c.replicate}" for c in state.part.cells}
+    return "; ".join(named[cell] for cell in cells[:2]) + (f" and {len(cells) - 2} more" if len(cells) > 2 else "")

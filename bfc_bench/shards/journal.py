@@ -1,0 +1,74 @@
+"""The rows of a shard: a file that is only appended to, a line of JSON per row, synced before the next is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic_core import from_json, to_json
+
+from bfc_bench.errors import OutputError
+from bfc_bench.store.row import Row, is_known
+
+Entry: TypeAlias = tuple[Row, str, str, str]
+"""A row with its task digest, learner digest and traceback, as a store takes it."""
+
+
+class Journal:
+    """A shard's file, open to append."""
+
+    def __init__(self, path: Path) -> None:
+        """Open, and cut off a line that whoever wrote before did not end. Raises ``OutputError``."""
+        self._path = path
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            content = path.read_bytes()
+            os.ftruncate(self._file, content.rfind(b"\n") + 1)
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
+        self.cells = {row.cell for row, *_ in entries(path)}
+
+    def add(self, entry: Entry) -> None:
+        """Append a row; it is on the disk when this returns. Raises ``OutputError``."""
+        row, task, learner, traceback = entry
+        line = to_json({"row": row.as_dict(), "task": task, "learner": learner, "traceback": traceback}) + b"\n"
+        try:
+            written = os.write(self._file, line)
+            if written < len(line):
+                os.write(self._file, line[written:])  # says why
+            os.fsync(self._file)
+        except OSError as error:
+            raise OutputError(f"{self._path} cannot be written: {error.strerror}.") from None
+        self.cells.add(row.cell)
+
+    def close(self) -> None:
+        """Nothing more is added."""
+        os.close(self._file)
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """The rows of a file, the first one of each cell, which may be written meanwhile; none where there is no file.
+
+    A line that is not ended, or damaged, is as none: its cell is made again.
+    """
+    seen: set[str] = set()
+    for line in lines(path):
+        try:
+            found = from_json(line)
+            values, task, learner, traceback = (found[key] for key in ("row", "task", "learner", "traceback"))
+        except (ValueError, TypeError, KeyError):
+            continue
+        if is_known(values) and values["cell"] not in seen:
+            seen.add(values["cell"])
+            yield Row.read(values), task, learner, traceback
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file that are ended."""
+    try:
+        with path.open("rb") as file:
+            yield from (line for line in file if line.endswith(b"\n"))
+    except FileNotFoundError:
+        return

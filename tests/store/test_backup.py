@@ -1,0 +1,90 @@
+"""A copy of a store is a store, with the rows of one moment, whoever writes meanwhile."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from bfc_bench import open_store, read_results, run_suite
+from bfc_bench.cli.app import run
+from bfc_bench.errors import OutputError, StoreError
+from bfc_bench.store.backup import backup
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+
+ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3,
+          replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
+WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+row = Row(cell="", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3, replicate=0,
+          status="ok", nmse=0.5, reason="x" * 3000)
+with Store(Path(sys.argv[1]), write=True) as store:
+    store.define("s", 1, {"t": "td"}, {"l": "ld"})
+    for turn in range(10**6):  # pairs, each pair in one transaction
+        store.put((replace(row, cell=f"{turn}{half}", n=turn + 1), "td", "ld", "") for half in "ab")
+        print(turn, flush=True)
+"""
+
+
+def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, tmp_path / "store"], stdout=subprocess.PIPE, text=True)
+    try:
+        said = 0
+        for copy in range(5):
+            for _ in range(20):
+                said = int(writer.stdout.readline())
+            rows = backup(tmp_path / "store", tmp_path / f"copy-{copy}")
+            assert rows >= 2 * (said + 1)  # what was said to be committed before
+            with Store(tmp_path / f"copy-{copy}", write=True) as store:
+                cells = {row.cell for row in store.rows("s", 1)}
+            assert cells == {f"{turn}{half}" for turn in range(rows // 2) for half in "ab"}
+        assert writer.poll() is None  # nobody was in its way
+    finally:
+        writer.kill()
+        writer.communicate()
+
+
+def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "mean"}], replicates=2)
+    run_suite(path, store=tmp_path / "a", executor="serial")
+    for name in ("artifacts/tiny@1/c/weights", "shards/0001-tiny/journals/0.jsonl"):
+        (tmp_path / "a" / name).parent.mkdir(parents=True)
+        (tmp_path / "a" / name).write_text("x")
+    with open_store(tmp_path / "a") as results:
+        results["tiny"].report()
+    assert run(["backup", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert read_results(path, store=tmp_path / "b") == read_results(path, store=tmp_path / "a")
+    shutil.rmtree(tmp_path / "a")
+    assert run_suite(path, store=tmp_path / "b", executor="serial").statuses == {}
+    assert {p.name for p in (tmp_path / "b").iterdir()} == {"results.sqlite", "lock", "artifacts", "shards"}
+    assert (tmp_path / "b" / "artifacts/tiny@1/c/weights").read_text() == "x"
+    assert {(tmp_path / "b").stat().st_mode & 0o777, (tmp_path / "b/results.sqlite").stat().st_mode & 0o777} == {
+        0o700,
+        0o600,
+    }
+
+
+def test_what_cannot_be_copied_leaves_nothing(tmp_path, tmpfs):
+    with pytest.raises(StoreError, match="There is no store"):
+        backup(tmp_path / "none", tmp_path / "copy")
+    with Store(tmp_path / "store", write=True) as store:
+        store.put((replace(ROW, cell=f"c{i}", reason="x" * 2000), "td", "ld", "") for i in range(1000))
+    with pytest.raises(StoreError, match="exists"):
+        backup(tmp_path / "store", tmp_path / "store")
+    with pytest.raises(OutputError, match="full"):
+        backup(tmp_path / "store", tmpfs / "copy")
+    assert list(tmpfs.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {"store", "small"}
+
+
+def test_a_store_of_the_first_schema_is_copied_as_it_is(old_store, tmp_path):
+    assert backup(old_store, tmp_path / "copy") == 1
+    for directory in (old_store, tmp_path / "copy"):
+        with Store(directory) as store:
+            assert (store.schema, len(store.rows("s", 1))) == (1, 1)

@@ -1,0 +1,228 @@
+"""Several stores become one: equal rows once, different ones never in silence, all or nothing."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bfc_bench import open_store, run_suite
+from bfc_bench.cli.app import run
+from bfc_bench.errors import StoreError, UsageError
+from bfc_bench.store.merge import TABLES, merge
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+
+ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
+          replicate=0, status="ok", nmse=0.5, provenance="r", finished_at=1.0)  # fmt: skip
+DEFINITIONS = {"t": "td"}, {"l": "ld"}
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Makes a store with one run and some rows: ``made("a", [row, ...], host="h", at=1.0)``."""
+    from bfc_bench.store import store as module
+
+    def make(name, rows, *, id=None, host="", at=1.0, definitions=DEFINITIONS, looks=()):
+        id = id or f"run of {name}"
+        monkeypatch.setattr(module.time, "time", lambda: at)
+        with Store(tmp_path / name, write=True) as store:
+            store.begin_session(id, "s", 1, {"levels": [at]}, {"host": host or f"host-{name}"})
+            store.define("s", 1, *definitions)
+            digests = definitions[0]["t"], definitions[1]["l"]
+            store.put((replace(row, provenance=id), *digests, "") for row in rows)
+            store.note_looks("s", 1, looks)
+            store.end_session(id)
+        return tmp_path / name
+
+    return make
+
+
+def cells(directory):
+    with Store(directory) as store:
+        return {row.cell: row.nmse for row in store.rows("s", 1)}
+
+
+def content(directory):
+    """All that the tables hold, in their order."""
+    with closing(sqlite3.connect(directory / "results.sqlite")) as db:
+        return {table: db.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall() for table in TABLES}
+
+
+def test_a_merge_takes_every_table_of_a_store(made):
+    with closing(sqlite3.connect(made("a", []) / "results.sqlite")) as db:
+        found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert found == set(TABLES)
+
+
+def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "mean"}, {"name": "linear-ridge"}], replicates=2)
+    a, b, c, whole = (tmp_path / name for name in ("a", "b", "c", "whole"))
+    run_suite(path, store=a, executor="serial", learners=["mean"])
+    run_suite(path, store=b, executor="serial")
+    run_suite(path, store=whole, executor="serial")
+    assert run(["merge", str(a), str(b), "--into", str(c)]) == 0
+    same = [sys.executable, "-m", "benchmarks.same", c, whole]
+    compared = subprocess.run(same, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert "8 cells in both, 0 in one only: equal bit for bit" in compared.stdout
+    with open_store(c) as merged, open_store(a) as first, open_store(b) as second:
+        ids = [[session["id"] for session in store["tiny"].sessions] for store in (merged, first, second)]
+        assert ids[0] == ids[1] + ids[2]
+        assert {row.provenance for row in merged["tiny"].rows()} == {*ids[1], *ids[2]}
+        assert merged["tiny"].report().exists()
+    again = run_suite(path, store=c, executor="serial")
+    assert again.statuses == {}
+
+
+def test_equal_rows_are_one_whatever_they_took_and_whoever_made_them(made, tmp_path):
+    quick = replace(ROW, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
+    slow = replace(ROW, fit_cpu_seconds=9.0, finished_at=9.0, release="2")
+    a, b = made("a", [quick]), made("b", [slow, replace(ROW, cell="c1", n=4)])
+    done = merge([a, b], tmp_path / "c")
+    assert (done.new, done.equal, done.replaced, done.sessions) == (2, 1, 0, 2)
+    with Store(tmp_path / "c") as store:
+        assert [row.fit_cpu_seconds for row in store.rows("s", 1)] == [1.0, None]
+
+
+@pytest.mark.parametrize("change", [{"nmse": 0.5 + 2**-53}, {"status": "timeout"}, {"chosen": {"info": {"x": 1}}}])
+def test_a_row_that_says_anything_else_is_another_row(change, made, tmp_path):
+    a, b = made("a", [ROW]), made("b", [replace(ROW, **change)])
+    with pytest.raises(StoreError, match=f"1 cell has different rows.*\n.*they differ in {next(iter(change))}"):
+        merge([a, b], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
+
+
+def test_different_rows_of_a_cell_are_an_error_that_shows_both(made, tmp_path, capsys):
+    a, b = made("a", [ROW]), made("b", [replace(ROW, nmse=0.25)])
+    c = made("c", [replace(ROW, cell="c1", n=4)])
+    before = content(c)
+    assert run(["merge", str(a), str(b), "--into", str(c)]) == 2
+    said = capsys.readouterr().err
+    assert "l on t, d = 2, n = 3, replicate 0" in said
+    assert f"nmse 0.5 in {a} (host-a); nmse 0.25 in {b} (host-b)" in said
+    assert "--prefer" in said
+    assert content(c) == before
+
+
+def test_the_preferred_row_is_kept_and_its_artifacts_with_it(made, tmp_path):
+    old, new = replace(ROW, finished_at=1.0), replace(ROW, nmse=0.25, finished_at=2.0)
+    stores = {"a": made("a", [new]), "b": made("b", [old])}
+    for name, store in stores.items():
+        (store / "artifacts" / "s@1" / "c0").mkdir(parents=True)
+        (store / "artifacts" / "s@1" / "c0" / "weights").write_text(name)
+    for prefer, (nmse, kept) in {"newer": (0.25, "a"), str(stores["b"]): (0.5, "b")}.items():
+        for i, order in enumerate((["a", "b"], ["b", "a"])):
+            into = tmp_path / f"{kept}{i}"
+            merge([stores[name] for name in order], into, prefer=prefer)
+            assert cells(into) == {"c0": nmse}
+            assert (into / "artifacts" / "s@1" / "c0" / "weights").read_text() == kept
+    done = merge([stores["b"]], stores["a"], prefer=str(stores["b"]))
+    assert (done.replaced, cells(stores["a"])) == (1, {"c0": 0.5})
+    assert (stores["a"] / "artifacts" / "s@1" / "c0" / "weights").read_text() == "b"
+    with pytest.raises(UsageError, match="--prefer must be newer or one of"):
+        merge([stores["b"]], stores["a"], prefer="older")
+
+
+def test_a_store_that_is_preferred_settles_what_others_disagree_on(made, tmp_path):
+    a, b, c = (made(name, [replace(ROW, nmse=nmse)]) for name, nmse in (("a", 0.1), ("b", 0.2), ("c", 0.1)))
+    merge([a, b, c], tmp_path / "d", prefer=str(c))
+    assert cells(tmp_path / "d") == {"c0": 0.1}
+
+
+def test_merging_twice_is_as_merging_once(made, tmp_path):
+    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": None}
+    a = made("a", [ROW], at=1.0, looks=[look])
+    b = made("b", [replace(ROW, cell="c1", n=4)], at=2.0, looks=[{**look, "verdict": "supported"}])
+    merge([a, b], tmp_path / "c")
+    first = content(tmp_path / "c")
+    done = merge([b, a], tmp_path / "c")
+    assert (done.new, done.equal, done.sessions) == (0, 2, 0)
+    assert content(tmp_path / "c") == first
+    assert [json.loads(look[-1])["verdict"] for look in first["looks"]] == ["supported"]
+
+
+def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
+    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": "supported"}
+    a, b = made("a", [ROW], looks=[look], at=1.0), made("b", [], looks=[{**look, "verdict": "contradicted"}], at=2.0)
+    with pytest.raises(StoreError, match=r"Claim c of s@1 was looked at.*supported.*contradicted"):
+        merge([a, b], tmp_path / "c")
+    for prefer, verdict in (("newer", "contradicted"), (str(a), "supported")):
+        merge([a, b], tmp_path / verdict, prefer=prefer)
+        with Store(tmp_path / verdict) as store:
+            assert [look["verdict"] for look in store.looks("s", 1)] == [verdict]
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_what_is_current_is_what_the_last_run_defined(order, made, tmp_path):
+    a = made("a", [ROW], at=1.0)
+    b = made("b", [replace(ROW, cell="c9", nmse=0.1)], at=2.0, definitions=({"t": "td"}, {"l": "another"}))
+    done = merge([tmp_path / name for name in order], tmp_path / "c")
+    assert cells(tmp_path / "c") == {"c9": 0.1}
+    assert any(f"those of {b}, which ran last, are current" in remark for remark in done.remarks)
+    with Store(tmp_path / "c") as store:
+        assert len(store.rows("s", 1, every=True)) == 2
+        assert [session["definition"] for session in store.sessions("s", 1)] == [{"levels": [1.0]}, {"levels": [2.0]}]
+    merge([a], tmp_path / "c")
+    assert cells(tmp_path / "c") == {"c9": 0.1}
+
+
+def test_a_store_whose_clock_was_set_back_keeps_its_order(made, tmp_path):
+    made("a", [], id="first", at=5.0)
+    made("a", [], id="second", at=1.0)
+    made("b", [], id="other", at=6.0)
+    merge([tmp_path / "b", tmp_path / "a"], tmp_path / "c")
+    with Store(tmp_path / "c") as store:
+        assert [session["id"] for session in store.sessions("s", 1)] == ["first", "second", "other"]
+
+
+def test_stores_of_the_first_schema_are_merged_and_stay_as_they_are(old_store, made, tmp_path):
+    before = (old_store / "results.sqlite").read_bytes()
+    new = made("new", [replace(ROW, cell="c1", n=4, device="cpu")])
+    merge([old_store, new], tmp_path / "c")
+    with Store(tmp_path / "c") as store:
+        assert {row.cell: row.part_errors for row in store.rows("s", 1)} == {"c0": {"degree1": -0.25}, "c1": {}}
+        assert store.held("s", 1)["c0"].origin.device == "cpu"
+    assert (old_store / "results.sqlite").read_bytes() == before
+    assert merge([new], old_store).new == 1  # into one that is upgraded
+    assert set(cells(old_store)) == {"c0", "c1"}
+
+
+def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
+    a = made("a", [replace(ROW, cell=f"a{i}", n=i + 1) for i in range(5)])
+    b = made("b", [replace(ROW, cell=f"b{i}", n=i + 9) for i in range(5)], at=2.0)
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.merge import merge\ncount = 0\n"
+        "def trace(frame, event, arg):\n"
+        "    global count\n"
+        "    if frame.f_code.co_filename.endswith(('merge.py', 'backup.py')):\n"
+        "        count += event == 'line'\n"
+        "        if count == int(sys.argv[1]): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return trace\n"
+        "sys.settrace(trace)\nmerge([Path(path) for path in sys.argv[2:-1]], Path(sys.argv[-1]))\n"
+    )
+    for into, there in (("fresh", set()), ("existing", {"x"})):
+        counts = set()
+        for line in (20, 60, 110, 160, 10_000):
+            c = tmp_path / f"{into}-{line}"
+            if there:
+                made(c.name, [replace(ROW, cell="x", n=99)], at=3.0)
+            subprocess.run([sys.executable, "-c", code, str(line), a, b, c], check=False)
+            counts.add(len(cells(c)) if (c / "results.sqlite").exists() else 0)
+            merge([a, b], c)
+            assert len(cells(c)) == 10 + len(there)
+        assert counts == {len(there), 10 + len(there)}
+
+
+def test_a_source_that_is_damaged_is_named(made, tmp_path):
+    a, b = made("a", [replace(ROW, cell=f"c{i}", n=i + 1) for i in range(400)]), made("b", [])
+    data = bytearray((b / "results.sqlite").read_bytes())
+    data[5000:] = b"x" * (len(data) - 5000)
+    (b / "results.sqlite").write_bytes(data)
+    with pytest.raises(StoreError, match=f"{b} cannot be read"):
+        merge([a, b], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
