@@ -121,3 +121,8 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(module), name)
     raise AttributeError(f"module 'bfc_bench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What tools that complete names see."""
+    return sorted({*globals(), *__all__})

@@ -34,19 +34,32 @@ def load_learner(name: str, **options: Any) -> Learner:
     return load_plugins().learner(name).parse(options, f"learner {name!r}")
 
 
-def as_sklearn(learner: Learner | str, *, classifier: bool | None = None, **options: Any) -> BaseEstimator:
-    """Any learner as a scikit-learn estimator: a ``classifier``, or by default a regressor where it can be one."""
+def as_sklearn(
+    learner: Learner | str,
+    *,
+    classifier: bool | None = None,
+    standardize: bool = True,
+    shape: Sequence[int] | None = None,
+    search: bool = False,
+    **options: Any,
+) -> BaseEstimator:
+    """Any learner as a scikit-learn estimator: a ``classifier``, or by default a regressor where it can be one.
+
+    Inputs and values are standardized by the training points unless ``standardize=False``. ``shape`` is (channels,
+    height, width) where a row is an image. With ``search`` it is a
+    ``GridSearchCV`` over the learner's own search space.
+    """
     from bfc_bench.estimator import as_sklearn
 
-    if isinstance(learner, str):
-        return as_sklearn(load_learner(learner, **options), classifier=classifier)
     if isinstance(learner, type):
         raise UsageError(f"as_sklearn takes a learner, not its class; write as_sklearn({learner.__name__}()).")
-    if options:
+    if isinstance(learner, str):
+        learner = load_learner(learner, **options)
+    elif options:
         raise TypeError(
             f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
         )
-    return as_sklearn(learner, classifier=classifier)
+    return as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape, search=search)
 
 
 def load_suite(suite: str | Path, changes: Sequence[str] = ()) -> Suite:

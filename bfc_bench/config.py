@@ -110,7 +110,9 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         elif item["type"] == "missing":
             lines.append(f"{where}: {key} is required and missing.")
         else:
-            lines.append(f"{where}: {key + ' ' if key else ''}{_expected(item['msg'])}.{_got(item['input'])}")
+            expected = _expected(item["msg"])
+            end = "" if expected.endswith("?") else "."
+            lines.append(f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input'])}")
     return "\n".join(lines)
 
 

@@ -5,38 +5,93 @@ Shapes: n training points, m points to predict, d input dimension.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature
+from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.model_selection import BaseCrossValidator, GridSearchCV
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, LabelKind, Learner, Outline, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 
-def as_sklearn(learner: Learner, *, classifier: bool | None = None) -> BaseEstimator:
+def as_sklearn(
+    learner: Learner,
+    *,
+    classifier: bool | None = None,
+    standardize: bool = True,
+    shape: Sequence[int] | None = None,
+    search: bool = False,
+) -> BaseEstimator:
     """A scikit-learn estimator that fits ``learner``; its parameters are the learner's options.
 
     A ``classifier`` where that is asked for, or where the learner takes no real labels; else a regressor. Classes may
-    be numbers or texts, two of them, or more where the learner takes such labels. Besides the options it has the
-    parameters ``random_state``, from which the learner's seed is drawn, and ``device``. As the input law is not known,
-    E x^2 is the training mean. Options are checked by ``fit``, which raises ``UsageError``, as this does for a learner
-    that takes no such labels.
+    be numbers or texts, two of them, or more where the learner takes such labels.
+
+    Besides the options it has the parameters ``random_state``, from which the learner's seed is drawn, ``device`` and
+    ``shape``, which is (channels, height, width) where a row of x is an image, and
+    ``standardize``: learners are made for inputs and values of mean 0 and variance 1, so the columns of x, and the y of
+    a regressor, are brought there by mean and deviation of the training points, and predictions back. With False the
+    learner is given what comes, as one on the sphere needs. As the input law is not known, E x^2 is the training mean.
+
+    With ``search`` the result is a ``GridSearchCV`` of that estimator over the learner's own search space: each
+    candidate is trained on four fifths of the points and scored on every fifth, the best is trained again on all.
+
+    Options are checked by ``fit``, which raises ``UsageError``, as this does for a learner that takes no such labels
+    and for a search where the learner has no search space.
     """
+    if search:
+        if not learner.search:
+            raise UsageError(f"as_sklearn: {learner.name} has no search space of its own; leave out search=True.")
+        single = as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape)
+        return GridSearchCV(single, {name: list(values) for name, values in learner.search.items()}, cv=EveryFifth())
     labels = learner.capabilities.labels
     wanted = "real" not in labels if classifier is None else classifier
     if not (labels & {"binary", "class"} if wanted else "real" in labels):
         raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
     options = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
-    return _estimator_class(type(learner), wanted)(**options)
+    return _estimator_class(type(learner), wanted)(**options, standardize=standardize, shape=shape)
+
+
+class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
+    """One split: every fifth point, in the order in which they come, is for validation."""
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """One."""
+        return 1
+
+    def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
+        yield np.arange(_num_samples(X)) % 5 == 4
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Mean and deviation of the columns of what a learner was fitted to; a column that is constant is only centred."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        """Of values (n,) or (n, d)."""
+        deviation = values.std(axis=0)
+        return cls(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+    def standardize(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray((values - self.mean) / self.deviation)
+
+    def restore(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray(values * self.deviation + self.mean)
 
 
 def _has_probabilities(estimator: _LearnerClassifier) -> bool:
@@ -51,6 +106,9 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
     learner_class: ClassVar[type[Learner]]
     random_state: Any
     device: str
+    standardize: bool
+    shape: Sequence[int] | None
+    scale_: _Scale
 
     def _fit(self, x: np.ndarray, y: np.ndarray, kind: LabelKind, classes: int = 0) -> Self:
         """Fit to float64 x (n, d) and labels y (n,)."""
@@ -58,10 +116,19 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _options(learner)}
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        outline = Outline(type(self).__name__, n, d, kind, classes)
-        train = Data(**vars(outline), x=self._convert(x), y=self._convert(y))
+        shape = tuple(self.shape or (d,))
+        if prod(shape) != d:
+            raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
+        outline = Outline(type(self).__name__, n, d, kind, classes, shape)
+        if self.standardize:
+            self.scale_ = _Scale.of(x)
+        train = Data(**vars(outline), x=self._inputs(x), y=self._convert(y))
         self.learner_ = learner.parse(options, type(self).__name__)
-        self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
+        try:
+            self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
+        except UsageError as error:
+            note = " These are standardized inputs; standardize=False leaves them as they are."
+            raise UsageError(f"{error}{note if self.standardize else ''}") from None
         if "steps" in self.predictor_.info:
             self.n_iter_ = self.predictor_.info["steps"]
         return self
@@ -70,7 +137,11 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         """The learner's predictions (m,), or scores (m, C), at x (m, d)."""
         check_is_fitted(self)
         x = validate_data(self, x, dtype=np.float64, reset=False)
-        return to_numpy(self.predictor_.predict(self._convert(x))).astype(np.float64)
+        return to_numpy(self.predictor_.predict(self._inputs(x))).astype(np.float64)
+
+    def _inputs(self, x: np.ndarray) -> Any:
+        """The learner's inputs (m, d) for x (m, d)."""
+        return self._convert(self.scale_.standardize(x) if self.standardize else x)
 
     def _convert(self, array: np.ndarray) -> Any:
         return convert(array, self.learner_class.capabilities.arrays[0], self.device)
@@ -84,11 +155,14 @@ class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to X (n, d) and y (n,)."""
         x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        return self._fit(x, y, "real")
+        if self.standardize:
+            self.target_scale_ = _Scale.of(y)
+        return self._fit(x, self.target_scale_.standardize(y) if self.standardize else y, "real")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (m,) at X (m, d)."""
-        return self._predict(X)
+        predicted = self._predict(X)
+        return self.target_scale_.restore(predicted) if self.standardize else predicted
 
 
 class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[misc]
@@ -119,7 +193,7 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
         """Probabilities (m, C) at X (m, d), where the fitted learner gives some."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=np.float64, reset=False)
-        found = to_numpy(self.predictor_.probabilities(self._convert(x))).astype(np.float64)
+        found = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
         return np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
 
     def __sklearn_tags__(self) -> Tags:
@@ -132,7 +206,7 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
 @cache
 def _estimator_class(learner: type[Learner], classifier: bool) -> type[_LearnerEstimator]:
     kind = _LearnerClassifier if classifier else _LearnerRegressor
-    defaults = {"random_state": None, "device": "cpu"} | _options(learner)
+    defaults = {"random_state": None, "device": "cpu", "standardize": True, "shape": None} | _options(learner)
     made = type(
         learner.__name__,
         (kind,),

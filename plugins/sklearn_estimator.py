@@ -1,21 +1,26 @@
-"""Any scikit-learn regressor or classifier, by import path: ``sklearn:ensemble.RandomForestRegressor``."""
+"""Any scikit-learn regressor or classifier, by import path: ``sklearn:ensemble.RandomForestRegressor``.
+
+Pipelines and whatever else is made of estimators are written as they are in scikit-learn, each part by its path::
+
+    name = "sklearn:make_pipeline"
+    options.steps = ["sklearn:preprocessing.StandardScaler", { name = "sklearn:svm.SVR", options = { C = 10.0 } }]
+    tune = { svr__C = [1.0, 10.0, 100.0] }
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import import_module
-from inspect import Parameter, isclass, signature
 from math import isfinite
-from pkgutil import iter_modules
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field, create_model, model_validator
+from bfc_plugins import sklearn_objects
+from pydantic import ConfigDict, Field, create_model, model_validator
 
-from bfc_bench.errors import UsageError, suggest
-from bfc_bench.learner import Capabilities, Context, Data, LabelKind, Learner, Predictor
+from bfc_bench.errors import message, suggest
+from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor, TaskFacts
 
 
 class SklearnEstimator(Learner):
@@ -23,15 +28,21 @@ class SklearnEstimator(Learner):
 
     A classifier is offered for labels of two or more classes, which it is given as they are: in {-1, +1}, or numbers.
     What it scores is the class that it predicts, and its probabilities are passed on. ``random_state`` is the cell's
-    seed unless it is given.
+    seed unless it is given, in all parts.
+
+    An option may be an estimator too: ``"sklearn:module.Class"``, or a table with such a ``name`` and ``options``;
+    so may items of lists, as the ``steps`` of ``sklearn:make_pipeline``. The option ``svr__C`` is C of the part svr.
     """
 
+    model_config = ConfigDict(extra="allow")  # options of parts, which ``_is_valid`` knows
+
     name: ClassVar[str] = "sklearn"
+    version: ClassVar[int] = 2
     example: ClassVar[str | None] = "linear_model.Ridge"
     path: ClassVar[str] = ""
 
-    with_squares: bool = True
-    """Whether the input is (x, x^2 - E x^2) or x."""
+    with_squares: bool = False
+    """Whether the input is (x, x^2 - E x^2), as the networks and kernels of this project have it, or x."""
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
@@ -46,35 +57,52 @@ class SklearnEstimator(Learner):
 
     @model_validator(mode="after")
     def _is_valid(self) -> SklearnEstimator:
-        cls, _ = _load(self.path)
-        estimator = cls(**_parameters(self, self.model_fields_set - {"with_squares"}))
-        if hasattr(estimator, "_validate_params"):  # what its fit begins with
-            estimator._validate_params()
+        unknown = [name for name in self.model_extra or {} if "__" not in name]
+        if unknown:
+            raise ValueError(f"unknown option {unknown[0]!r}.{suggest(unknown[0], type(self).model_fields)}")
+        try:
+            sklearn_objects.check(self.estimator())
+        except Exception as error:  # whatever scikit-learn finds wrong with an option
+            raise ValueError(" ".join(message(error).split())) from None
         return self
+
+    def estimator(self) -> Any:
+        """What scikit-learn fits, made anew."""
+        given = self.model_fields_set - {"with_squares"} - set(self.model_extra or {})
+        return sklearn_objects.make(self.path, self._named(given) | (self.model_extra or {}))
 
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data, under scikit-learn's names."""
-        return {name: _plain(value) for name, value in _parameters(self, type(self).model_fields).items()}
+        options = self._named(type(self).model_fields) | (self.model_extra or {})
+        return {name: _plain(value) for name, value in options.items()}
 
     def changed(self) -> dict[str, Any]:
         """Options that differ from scikit-learn's defaults, under scikit-learn's names."""
         fields, options = type(self).model_fields, self.options()
-        return {name: options[name] for name in (fields[field].alias or field for field in super().changed())}
+        aliases = {name: field.alias or name for name, field in fields.items()}
+        return {name: options[name] for name in (aliases.get(name, name) for name in super().changed())}
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """What is made of parts fits what its last part fits."""
+        kinds = sklearn_objects.kinds_of(self.estimator())
+        return None if task.kind in kinds else f"fits {' and '.join(sorted(kinds))} labels; these are {task.kind}"
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
         from bfc_bench.toolkit.features import square_mean
 
-        cls, _ = _load(self.path)
-        estimator = cls(**_parameters(self, self.model_fields_set - {"with_squares"}))
-        parameters = estimator.get_params(deep=False)
-        if "random_state" in parameters and parameters["random_state"] is None:
-            estimator.set_params(random_state=ctx.seed)
+        estimator = self.estimator()
+        sklearn_objects.seed(estimator, ctx.seed)
         predictor = SklearnPredictor(estimator, square_mean(train.x, ctx) if self.with_squares else None)
         estimator.fit(predictor.features(train.x), train.y)
         predictor = replace(predictor, classes=train.classes, is_binary=train.kind == "binary")
         steps = getattr(estimator, "n_iter_", None)
         return predictor if steps is None else replace(predictor, info={"steps": _plain(steps)})
+
+    def _named(self, attributes: Iterable[str]) -> dict[str, Any]:
+        """Values of fields under the names that scikit-learn knows them by."""
+        fields = type(self).model_fields
+        return {fields[attribute].alias or attribute: getattr(self, attribute) for attribute in attributes}
 
 
 @dataclass(frozen=True)
@@ -113,63 +141,24 @@ class SklearnPredictor(Predictor):
 
 @cache
 def _variant(path: str) -> type[SklearnEstimator]:
-    estimator, labels = _load(path)
+    maker, labels = sklearn_objects.load(path)
     fields: dict[str, Any] = {}
-    for name, parameter in signature(estimator).parameters.items():
-        default = ... if parameter.default is Parameter.empty else parameter.default
+    for name, default in sklearn_objects.parameters(maker):
         # Models have attributes of their own, such as `copy`.
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
-    made = create_model(estimator.__name__, __base__=SklearnEstimator, __module__=__name__, **fields)
-    made.__doc__, made.__qualname__ = f"scikit-learn's ``{path}``.", path.replace(".", "/")
+    made = create_model(maker.__name__, __base__=SklearnEstimator, __module__=__name__, **fields)
+    made.__doc__, made.__qualname__ = f"scikit-learn's ``{path}``.", "/" + path.replace(".", "/")
     made.name, made.path, made.example = f"sklearn:{path}", path, None
-    made.capabilities = Capabilities(labels=frozenset(labels))
+    made.capabilities = Capabilities(labels=labels)
     return made
 
 
-def _load(path: str) -> tuple[type[Any], set[LabelKind]]:
-    """The class at ``sklearn.<path>`` and the label kinds it fits. Raises ``UsageError``."""
-    import sklearn
-    from sklearn.base import ClassifierMixin, RegressorMixin
-
-    kinds: dict[LabelKind, type[Any]] = {"real": RegressorMixin, "binary": ClassifierMixin, "class": ClassifierMixin}
-    modules = {module.name for module in iter_modules(sklearn.__path__) if module.name in sklearn.__all__}
-    module_name, _, class_name = path.rpartition(".")
-    if not module_name:
-        raise UsageError(f"sklearn:{path} must be sklearn:module.Class, for example sklearn:linear_model.Ridge.")
-    if module_name.partition(".")[0] not in modules:
-        raise UsageError(
-            f"sklearn:{path}: scikit-learn {sklearn.__version__} has no module {module_name!r}."
-            f"{suggest(module_name, modules)}"
-        )
-    try:
-        module = import_module(f"sklearn.{module_name}")
-    except ImportError as error:
-        raise UsageError(f"sklearn:{path}: module {module_name!r} cannot be imported: {error}.") from None
-    found = {name: value for name, value in vars(module).items() if isclass(value) and not name.startswith("_")}
-    estimators = {name for name, value in found.items() if issubclass(value, tuple(kinds.values()))}
-    if class_name not in found:
-        raise UsageError(
-            f"sklearn:{path}: sklearn.{module_name} has no {class_name!r}.{suggest(class_name, estimators)}"
-        )
-    if class_name not in estimators:
-        raise UsageError(
-            f"sklearn:{path} must be a regressor or a classifier; it is neither.{suggest(class_name, estimators)}"
-        )
-    return found[class_name], {kind for kind, mixin in kinds.items() if issubclass(found[class_name], mixin)}
-
-
-def _parameters(learner: SklearnEstimator, attributes: Iterable[str]) -> dict[str, Any]:
-    """Values of fields under the names that scikit-learn knows them by."""
-    fields = type(learner).model_fields
-    return {fields[attribute].alias or attribute: getattr(learner, attribute) for attribute in attributes}
-
-
 def __getattr__(name: str) -> type[SklearnEstimator]:
-    """Variants by their path with slashes: this is how pickle finds a class that was made at run time."""
+    """Variants by their path, from the root, with slashes: so pickle finds a class that was made at run time."""
     if "/" not in name:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _variant(name.replace("/", "."))
+    return _variant(name.removeprefix("/").replace("/", "."))
 
 
 def _plain(value: Any) -> Any:

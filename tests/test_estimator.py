@@ -9,40 +9,67 @@ from bfc_plugins.networks.relu_mlp import ReluMlp
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
+from bfc_bench import as_sklearn, load_learner, load_plugins
 from bfc_bench.errors import UsageError
-from bfc_bench.estimator import as_sklearn
 from bfc_bench.learner import Context, Data
 
 EVEN = "the check's target is linear; a quadratic DenseNet is a polynomial in the squares of its inputs"
-LEARNERS = {
-    "kernel-ridge rbf": (KernelRidge(ridge=1e-3), {}),
-    "kernel-ridge ntk": (KernelRidge(kernel="ntk", depth=2, ridge=1e-2), {}),
-    "sklearn regressor": (SklearnEstimator.variant("tree.DecisionTreeRegressor")(), {}),
-    "sklearn classifier": (SklearnEstimator.variant("neighbors.KNeighborsClassifier")(), {}),
-    "relu-mlp classifier": (ReluMlp(**ReluMlp.smoke), {}),
-    "quad-densenet": (QuadDenseNet(**QuadDenseNet.smoke), {"check_regressors_train": EVEN}),
-}
+SMALL = {"relu-mlp": {"width": 16, "depth": 2, "steps": 300, "batch_size": 32}, "random-features": {"features": 300}}
+LINEAR = dict.fromkeys(("grow", "layerwise", "quad-densenet", "wkr-densenet"), EVEN)
+ON_SPHERE = {"ntk-neural", "ntk-raw"}
+MINUTES = {"grow", "layerwise", "poly-net", "wkr-densenet"}
+
+
+def built_in():
+    """(name, whether as a classifier) for every built-in learner that takes rows of numbers."""
+    learners = load_plugins().learners
+    for name in learners:
+        learner = learners.get(name)
+        if learner.example or name.startswith("conv-") or name in ON_SPHERE:
+            continue
+        marks = [pytest.mark.slow] if name in MINUTES else []
+        for classifier, kinds in ((False, {"real"}), (True, {"binary", "class"})):
+            if kinds & learner.capabilities.labels:
+                yield pytest.param(name, classifier, id=f"{name}-{classifier}", marks=marks)
+    yield pytest.param("sklearn:tree.DecisionTreeRegressor", False)
+    yield pytest.param("sklearn:neighbors.KNeighborsClassifier", True)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("key", LEARNERS)
-def test_check_estimator(key):
-    learner, expected = LEARNERS[key]
-    estimator = as_sklearn(learner, classifier=True if "classifier" in key else None)
+@pytest.mark.parametrize(("name", "classifier"), list(built_in()))
+def test_check_estimator(name, classifier):
+    cls = load_plugins().learner(name)
+    estimator = as_sklearn(cls(**SMALL.get(name, cls.smoke)), classifier=classifier)
+    kind = "classifiers" if classifier else "regressors"
+    expected = {} if name not in LINEAR or (classifier and name != "wkr-densenet") else {f"check_{kind}_train": EVEN}
     results = check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
     statuses = [result["status"] for result in results]
     assert statuses.count("passed") >= 45
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
 
 
+@pytest.mark.parametrize("name", sorted(n for n in load_plugins().learners if n.startswith("conv-")))
+def test_learners_of_images_are_told_their_shape(name):
+    digits = load_digits(n_class=2)
+    x, y = digits.data[:120], digits.target_names[digits.target[:120]]
+    learner = load_learner(name, **load_plugins().learners.get(name).smoke)
+    estimator = as_sklearn(learner, shape=(1, 8, 8))
+    assert estimator.fit(x[:80], y[:80]).predict(x[80:]).shape == (40,)
+    with pytest.raises(UsageError, match=r"rows of x must be images of shape .* Got shape \(64,"):
+        estimator.set_params(shape=None).fit(x, y)
+    with pytest.raises(UsageError, match=r"shape \(1, 8, 9\) is of 72 values; x has 64 columns"):
+        estimator.set_params(shape=(1, 8, 9)).fit(x, y)
+
+
 def test_parameters_are_the_options():
     estimator = as_sklearn(KernelRidge(kernel="poly", degree=3))
     options = KernelRidge(kernel="poly", degree=3).options()
     assert options.items() <= estimator.get_params().items()
-    assert set(estimator.get_params()) - set(options) == {"random_state", "device"}
+    assert set(estimator.get_params()) - set(options) == {"random_state", "device", "standardize", "shape"}
     assert clone(estimator.set_params(degree=4)).degree == 4
     assert "degree=4" in repr(estimator)
 
@@ -52,7 +79,55 @@ def test_predicts_what_the_learner_predicts():
     x, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
     learner = SklearnEstimator.variant("linear_model.Ridge")(alpha=0.1)
     expected = learner.fit(Data("s", 60, 3, x=x, y=y), Context()).predict(x)
+    assert np.array_equal(as_sklearn(learner, standardize=False).fit(x, y).predict(x), expected)
+    z, v = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
+    expected = learner.fit(Data("s", 60, 3, x=z, y=v), Context()).predict(z) * y.std() + y.mean()
     assert np.array_equal(as_sklearn(learner).fit(x, y).predict(x), expected)
+
+
+@pytest.mark.parametrize("learner", [QuadDenseNet(**QuadDenseNet.smoke), ReluMlp(width=16, depth=2, steps=300)])
+def test_units_of_inputs_and_values_do_not_matter(learner):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 3))
+    y = x[:, 0] ** 2
+    estimator = as_sklearn(learner).set_params(random_state=0)
+    score = estimator.fit(x, y).score(x, y)
+    assert score > 0.8
+    # An order of the columns' own and a power of two leave each standardized value as it is, bit for bit.
+    assert estimator.fit(x * [1, 2, 1024], 4096 * y).score(x * [1, 2, 1024], 4096 * y) == score
+    far = estimator.fit(x * 1e3 + 1e4, 1e4 * y - 1e5)
+    assert far.score(x * 1e3 + 1e4, 1e4 * y - 1e5) == pytest.approx(score, abs=0.05)
+
+
+def test_a_column_that_is_constant_is_no_reason_to_fail():
+    x = np.column_stack([np.linspace(-1, 1, 20), np.full(20, 3.0)])
+    assert as_sklearn(KernelRidge(ridge=1e-6)).fit(x, x[:, 0]).score(x, x[:, 0]) > 0.99
+    assert np.allclose(as_sklearn(KernelRidge(ridge=1e-6)).fit(x, np.full(20, 7.0)).predict(x), 7)
+
+
+def test_inputs_that_must_be_as_they_are():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 4))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    learner = load_learner("ntk-raw")
+    with pytest.raises(UsageError, match=r"norm 1.*standardize=False leaves them as they are"):
+        as_sklearn(learner).fit(x, x[:, 0])
+    assert as_sklearn(learner, standardize=False).fit(x, x[:, 0]).score(x, x[:, 0]) > 0.5
+
+
+def test_searches_the_learners_own_space_when_asked():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 2))
+    y = np.sin(2 * x[:, 0])
+    search = as_sklearn(KernelRidge(), search=True).fit(x, y)
+    assert set(search.best_params_) == set(KernelRidge.search)
+    assert search.n_splits_ == 1
+    ((train, validate),) = search.cv.split(x)
+    assert validate.tolist() == list(range(4, 100, 5))
+    assert sorted([*train, *validate]) == list(range(100))
+    assert search.score(x, y) > as_sklearn(KernelRidge(ridge=1e3)).fit(x, y).score(x, y)
+    with pytest.raises(UsageError, match=r"sklearn:linear_model\.Ridge has no search space of its own"):
+        as_sklearn("sklearn:linear_model.Ridge", search=True)
 
 
 def test_binary_learners_are_classifiers_of_any_two_classes():

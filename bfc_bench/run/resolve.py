@@ -192,9 +192,6 @@ def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: 
     tune = cls.search if entry.tune is None else entry.tune
     # An option that the suite fixes is not searched by default.
     space = {k: list(v) for k, v in tune.items() if entry.tune is not None or k not in entry.options}
-    for key in space:
-        if key not in cls.model_fields:
-            raise UsageError(f"{where}: tune: unknown option {key!r}.{suggest(key, cls.model_fields)}")
     options = [{**entry.options, **choice} for choice in candidates(space)]
     chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if space else ()
     tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)

@@ -9,6 +9,7 @@ from bfc_plugins.convolutional.options import likely_shape, no_image
 from bfc_plugins.convolutional.tiles import ARRAYS, covariances, tile_of
 from pydantic import Field, model_validator
 
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor, TaskFacts
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class ConvKernel(BatchLearner):
         return [each or Failure("failed", f"{cls.name}: no solution in float64. Use a larger ridge.") for each in found]
 
     def kernel(self, shape: tuple[int, ...]) -> ConvolutionalKernel:
-        """The kernel on images of a shape."""
+        """The kernel on images of a shape. Raises ``UsageError`` for what is none."""
+        if len(shape) != 3:
+            raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {shape}.")
         from bfc_plugins.convolutional.compositional import ConvolutionalKernel
 
         return ConvolutionalKernel(tuple(shape), self.depth, self.readout, tuple(self.pooling))

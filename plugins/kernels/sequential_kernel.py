@@ -225,28 +225,23 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
     """For every training point the prediction of the last round without the point's fold, (n,)."""
     import torch
 
-    jobs, held_out = [], []
-    for state in states:
+    results: list[Tensor | Failure] = [state.regression.train.x.new_zeros(state.regression.train.n) for state in states]
+    folds = []
+    for i, state in enumerate(states):
         job = state.regression
         for fold in range(state.options.folds):
             out = torch.arange(job.train.n, device=job.train.x.device) % state.options.folds == fold
+            if out.all():  # a single point, of which no others know anything
+                continue
             sample = f"{job.train.sample}/without fold {fold} of {state.options.folds}"
             part = replace(job.train, sample=sample, n=int((~out).sum()), x=job.train.x[~out], y=job.train.y[~out])
-            jobs.append(replace(job, train=part))
-            held_out.append(out)
-    outcomes = iter(zip(_fit(jobs), held_out, strict=True))
-    results: list[Tensor | Failure] = []
-    for state in states:
-        x = state.regression.train.x
-        values = x.new_empty(len(x))
-        failure = None
-        for _ in range(state.options.folds):
-            outcome, out = next(outcomes)
-            if isinstance(outcome, Failure):
-                failure = outcome
-            else:
-                values[out] = outcome.predict(x[out])
-        results.append(failure or values)
+            folds.append((i, out, replace(job, train=part)))
+    for (i, out, _), outcome in zip(folds, _fit([job for _, _, job in folds]), strict=True):
+        values = results[i]
+        if isinstance(outcome, Failure):
+            results[i] = outcome
+        elif not isinstance(values, Failure):
+            values[out] = outcome.predict(states[i].regression.train.x[out])
     return results
 
 

@@ -2,17 +2,24 @@
 
 import copy
 import pickle
+import textwrap
 
 import numpy as np
 import pytest
 from bfc_plugins.sklearn_estimator import SklearnEstimator
+from sklearn import svm
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import bfc_bench
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data
+from bfc_bench.learner import Context, Data, TaskFacts
 
+SCALER = "sklearn:preprocessing.StandardScaler"
+SVR = {"name": "sklearn:svm.SVR", "options": {"C": 10.0}}
 LAW = Context(seed=7, square_mean=np.ones(4))
 
 
@@ -24,7 +31,7 @@ def sample(n: int = 80) -> Data:
 def test_options_are_the_constructor_parameters_with_their_defaults():
     learner = SklearnEstimator.variant("linear_model.Ridge")(alpha=0.5)
     assert learner.name == "sklearn:linear_model.Ridge"
-    assert learner.options() == {"with_squares": True, **Ridge(alpha=0.5).get_params()}
+    assert learner.options() == {"with_squares": False, **Ridge(alpha=0.5).get_params()}
 
 
 @pytest.mark.parametrize("squares", [True, False])
@@ -39,9 +46,8 @@ def test_fits_what_scikit_learn_fits(squares):
 def test_the_seed_is_the_contexts_unless_given():
     data = sample()
     forest = SklearnEstimator.variant("ensemble.RandomForestRegressor")
-    features = np.hstack([data.x, data.x**2 - 1])
     for options, seed in (({}, 7), ({"random_state": 3}, 3)):
-        expected = RandomForestRegressor(n_estimators=4, random_state=seed).fit(features, data.y).predict(features)
+        expected = RandomForestRegressor(n_estimators=4, random_state=seed).fit(data.x, data.y).predict(data.x)
         assert np.array_equal(forest(n_estimators=4, **options).fit(data, LAW).predict(data.x), expected)
 
 
@@ -53,8 +59,15 @@ def test_kind_decides_the_labels():
     signs = Data(sample="s", n=80, d=4, kind="binary", x=data.x, y=np.where(data.y > 1, 1.0, -1.0))
     predictions = classifier().fit(signs, LAW).predict(data.x)
     assert set(predictions) == {-1.0, 1.0}
-    expected = SVC().fit(np.hstack([data.x, data.x**2 - 1]), signs.y).predict(np.hstack([data.x, data.x**2 - 1]))
-    assert np.array_equal(predictions, expected)
+    assert np.array_equal(predictions, SVC().fit(data.x, signs.y).predict(data.x))
+
+
+def test_fits_the_inputs_as_they_are_unless_a_suite_asks_for_squares():
+    data = sample()
+    linear = SklearnEstimator.variant("linear_model.LinearRegression")
+    residues = [linear(**options).fit(data, LAW).predict(data.x) - data.y for options in ({}, {"with_squares": True})]
+    assert np.std(residues[0]) > 0.5  # y = x_0^2 + x_1 is not linear in x
+    assert np.std(residues[1]) < 1e-12  # but in x and x^2
 
 
 @pytest.mark.parametrize(
@@ -77,7 +90,31 @@ def test_unknown_paths(path, words):
 @pytest.mark.parametrize(
     ("path", "options", "words"),
     [
-        ("linear_model.Ridge", {"alpah": 1}, "suite: unknown option 'alpah'. Did you mean 'alpha'"),
+        ("linear_model.Ridge", {"alpah": 1}, "suite: unknown option 'alpah'. Did you mean 'alpha'?"),
+        (
+            "linear_model.Ridge",
+            {"alpha": -5},
+            "suite: The 'alpha' parameter of Ridge must be a float in the range [0.0",
+        ),
+        ("linear_model.Ridge", {"fit__alpha": 1}, "suite: sklearn:linear_model.Ridge: unknown option 'fit__alpha'"),
+        ("make_pipeline", {}, "suite: steps is required and missing"),
+        ("make_pipeline", {"steps": 3}, "suite: sklearn:make_pipeline: steps must be a list of estimators. Got 3"),
+        (
+            "make_pipeline",
+            {"steps": ["sklearn:svm.SRV"]},
+            "sklearn:svm.SRV: sklearn.svm has no 'SRV'. Did you mean 'SVR'",
+        ),
+        ("make_pipeline", {"steps": [SCALER]}, "suite: must end in a regressor or a classifier"),
+        (
+            "make_pipeline",
+            {"steps": ["sklearn:svm.SVR", SCALER]},
+            "suite: All intermediate steps should be transformers",
+        ),
+        ("make_pipeline", {"steps": [SCALER, SVR], "svr__D": 3}, "unknown option 'svr__D'. Did you mean 'svr__C'"),
+        ("make_pipeline", {"steps": [{**SVR, "options": {"C": -1}}]}, "suite: The 'C' parameter of SVR must be"),
+        ("make_pipeline", {"steps": [{**SVR, "options": {"D": 1}}]}, "sklearn:svm.SVR: unknown option 'D'"),
+        ("make_pipeline", {"steps": [{**SVR, "options": 3}]}, "suite: sklearn:svm.SVR: options must be a table. Got 3"),
+        ("make_pipeline", {"steps": [{**SVR, "label": "a"}]}, "suite: sklearn:svm.SVR: unknown key 'label'"),
         ("ensemble.VotingRegressor", {}, "suite: estimators is required and missing"),
     ],
 )
@@ -97,7 +134,8 @@ def test_the_scheme_alone_is_no_learner():
     [
         ("linear_model.Ridge", {"alpha": 0.5}),
         ("cross_decomposition.PLSRegression", {"copy": False}),  # a name that pydantic's models have too
-        ("neural_network.MLPRegressor", {"hidden_layer_sizes": [3], "with_squares": False}),
+        ("neural_network.MLPRegressor", {"hidden_layer_sizes": [3], "with_squares": True}),
+        ("make_pipeline", {"steps": [SCALER, SVR], "svr__epsilon": 0.2}),
     ],
 )
 def test_copies_and_pickles(path, options):
@@ -108,3 +146,70 @@ def test_copies_and_pickles(path, options):
         assert clone == learner
         assert type(clone) is type(learner)
         assert clone.model_fields_set == learner.model_fields_set
+
+
+def test_pipelines_and_what_is_made_of_estimators():
+    data = sample()
+
+    def predictions(path, **options):
+        return SklearnEstimator.variant(path).parse(options, "suite").fit(data, LAW).predict(data.x)
+
+    scaled = make_pipeline(StandardScaler(), svm.SVR(C=10.0, epsilon=0.2)).fit(data.x, data.y)
+    for path, steps in (
+        ("make_pipeline", [SCALER, SVR]),
+        ("pipeline.make_pipeline", [SCALER, SVR]),
+        ("pipeline.Pipeline", [["scale", SCALER], ["svr", SVR]]),
+    ):
+        assert np.array_equal(predictions(path, steps=steps, svr__epsilon=0.2), scaled.predict(data.x))
+    votes = [["svr", SVR], ["ridge", "sklearn:linear_model.Ridge"]]
+    expected = (svm.SVR(C=10.0).fit(data.x, data.y).predict(data.x) + Ridge().fit(data.x, data.y).predict(data.x)) / 2
+    assert np.allclose(predictions("ensemble.VotingRegressor", estimators=votes), expected)
+    search = predictions("model_selection.GridSearchCV", estimator=SVR, param_grid={"C": [1e-3, 10.0]})
+    assert np.array_equal(search, svm.SVR(C=10.0).fit(data.x, data.y).predict(data.x))
+
+
+def test_parts_that_draw_get_the_cells_seed():
+    data = sample()
+    learner = SklearnEstimator.variant("make_pipeline").parse(
+        {"steps": [SCALER, {"name": "sklearn:ensemble.RandomForestRegressor", "options": {"n_estimators": 4}}]}, "suite"
+    )
+    expected = make_pipeline(StandardScaler(), RandomForestRegressor(n_estimators=4, random_state=7))
+    expected.fit(data.x, data.y)
+    assert np.array_equal(learner.fit(data, LAW).predict(data.x), expected.predict(data.x))
+
+
+def test_a_pipeline_fits_what_its_last_part_fits():
+    facts = {"name": "t", "inputs": "gaussian", "target": "t", "labels": "sign", "d": 4, "unlabeled": 0}
+    pipeline = SklearnEstimator.variant("make_pipeline")
+    assert pipeline.capabilities.labels == {"real", "binary", "class"}
+    values, classes = (pipeline(steps=[SCALER, name]) for name in ("sklearn:svm.SVR", "sklearn:svm.SVC"))
+    assert values.skip(TaskFacts(**facts, kind="binary"), 10) == "fits real labels; these are binary"
+    assert values.skip(TaskFacts(**facts, kind="real"), 10) is None
+    assert classes.skip(TaskFacts(**facts, kind="class"), 10) is None
+    assert "fits binary and class labels" in classes.skip(TaskFacts(**facts, kind="real"), 10)
+
+
+def test_a_suite_can_tune_options_of_parts(tmp_path):
+    text = f"""
+        name = "pipelines"
+        replicates = 1
+        [[task]]
+        name = "moons"
+        data = {{ kind = "sklearn:make_moons", noise = 0.2, n_samples = 300 }}
+        n = [100]
+        test_size = 100
+        [[learner]]
+        name = "sklearn:make_pipeline"
+        options.steps = ["{SCALER}", "sklearn:svm.SVC"]
+        tune = {{ svc__C = [1e-6, 10.0], svc__WRONG = [1.0] }}
+    """
+    path = tmp_path / "pipelines.toml"
+    path.write_text(textwrap.dedent(text))
+    with pytest.raises(UsageError, match=r"tune: .*unknown option 'svc__WRONG'"):
+        bfc_bench.run_suite(path, store=tmp_path / "store", executor="serial")
+    path.write_text(textwrap.dedent(text).replace(", svc__WRONG = [1.0]", ""))
+    bfc_bench.run_suite(path, store=tmp_path / "store", executor="serial")
+    with bfc_bench.open_store(tmp_path / "store") as store:
+        (row,) = store["pipelines"].rows()
+    assert row.status == "ok"
+    assert row.chosen["tuned"] == {"svc__C": 10.0}
