@@ -1,0 +1,34 @@
+"""The notebook of the documentation runs from its first cell to its last."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+NOTEBOOK = Path(__file__).parent.parent / "docs" / "tutorials" / "notebook.ipynb"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # Jupyter's own
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    folder = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=folder).execute(env={**os.environ})
+    printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
+    assert "{'ok': 36}" in printed
+    assert "supported - The NMSE of quadratic" in printed
+    assert (tmp_path / "notebook-report" / "report.html").is_file()
+
+
+def test_outputs_are_small_and_say_nothing_of_the_machine() -> None:
+    text = NOTEBOOK.read_text()
+    assert len(text) < 20_000
+    for cell in json.loads(text)["cells"]:
+        assert set(cell.get("metadata", {})) == set()
+        assert all(output["output_type"] == "stream" for output in cell.get("outputs", ()))

@@ -1,0 +1,207 @@
+"""What the documentation shows works as it stands there: every block is run, or says why it is not."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+import typer
+from pages import MARKS, ONE_SCRIPT, PAGES, ROOT, VERBATIM, Block, blocks, name
+from typer.models import OptionInfo
+
+from bfc_bench.cli.app import VERBS
+from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+SLOW = {"docs/tutorials/learner.md", "docs/tutorials/data.md", "docs/how-to/index.md", "docs/how-to/extend.md"}
+"""Pages with many commands."""
+QUICKLY = 'if [ "$1" = run ]; then set -- "$@" --no-mlflow --jobs 1; fi'
+"""What runs here leave away; tests/test_smoke.py has it."""
+DIRECTIVES = ("{toctree}", "{include}", "{literalinclude}", "{eval-rst}")
+"""Of the site: nothing to run."""
+RUN = [
+    pytest.param(page, id=name(page), marks=[pytest.mark.slow] * (name(page) in SLOW))
+    for page in PAGES
+    if any(block.language in ("python", "console") and block.mark != "not run" for block in blocks(page))
+]
+
+
+class Reader:
+    """Somebody who does what a page says, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir()
+        for command, call, first in (("bfc-bench", "-m bfc_bench", QUICKLY), ("python", "", ""), ("python3", "", "")):
+            shim = folder / "bin" / command
+            shim.write_text(f'#!/bin/sh\n{first}\nexec {shlex.quote(sys.executable)} {call} "$@"\n')
+            shim.chmod(0o755)
+        paths = [str(folder / "site"), os.environ.get("PYTHONPATH", "")]
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("MLFLOW", "BFC_BENCH"))},
+            "PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "OMP_NUM_THREADS": "1",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        }
+
+    def do(self, block: Block, text: str) -> None:
+        """Write what is a file, run what is not."""
+        if block.mark == "file":
+            path = self.folder / block.said
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+        elif block.language == "python":
+            script = self.folder / f"line_{block.line}.py"
+            script.write_text(text)
+            self.run(block, [sys.executable, "-W", "error::UserWarning", str(script)])
+        else:
+            commands = block.said.split("; ") if block.mark == "run as" else block.commands
+            self.run(block, ["bash", "-e", "-c", "\n".join(commands)])
+
+    def run(self, block: Block, command: list[str]) -> None:
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600, check=False
+        )
+        assert done.returncode == 0, f"{block}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_can_be_followed_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    reader, found = Reader(tmp_path), [block for block in blocks(page) if block.mark not in ("not run", "run by")]
+    scripts = [block for block in found if block.language == "python" and block.mark != "file"]
+    together = ONE_SCRIPT in page.read_text()
+    for block in found:
+        if block.mark == "file" or block.language == "console" or (block in scripts and not together):
+            reader.do(block, block.text)
+    if together:
+        reader.do(scripts[0], "\n".join(block.text for block in scripts))
+
+
+def test_every_block_has_a_language_that_says_what_to_do_with_it() -> None:
+    known = {"python", "console", "toml", *VERBATIM, *DIRECTIVES}
+    assert [f"{block}: {block.language!r}" for block in BLOCKS if block.language not in known] == []
+
+
+def test_marks_are_understood_and_stand_before_a_block() -> None:
+    for page in PAGES:
+        written = re.findall(rf"^ *<!-- ({'|'.join(MARKS)}):", page.read_text(), flags=re.MULTILINE)
+        assert len(written) == sum(bool(block.mark) for block in blocks(page)), page
+
+
+def test_what_another_test_runs_it_runs() -> None:
+    for block in BLOCKS:
+        if block.mark == "run by":
+            assert (ROOT / block.said).is_file()
+            assert f'"{block.page.name}"' in (ROOT / block.said).read_text(), block
+
+
+def test_nothing_that_could_be_run_is_called_text() -> None:
+    texts = [block for block in BLOCKS if block.language in VERBATIM]
+    assert [str(block) for block in texts if re.search(r"^\s*(\$ |bfc-bench )", block.text, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "console"], ids=str)
+def test_commands_exist_with_their_options(block: Block) -> None:
+    """Those too that are not run here."""
+    for command in block.commands:
+        for words in (re.split(r"\s+--\s+", part)[-1].split("#")[0] for part in re.split(r"&&|\|", command)):
+            spelt = shlex.split(words)
+            if spelt[:1] == ["bfc-bench"] and len(spelt) > 1 and not spelt[1].startswith("-"):
+                options = _options(spelt[1])
+                given = [word.partition("=")[0] for word in spelt[2:] if word.startswith("--")]
+                assert [option for option in given if option not in options] == [], command
+            elif spelt[:2] in (["python", "-m"], ["python3", "-m"]) and spelt[2].startswith("benchmarks"):
+                path = ROOT / spelt[2].replace(".", "/")
+                assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), command
+
+
+@cache
+def _options(verb: str) -> set[str]:
+    assert verb in VERBS
+    app = typer.Typer()
+    import_module(f"bfc_bench.cli.{verb}").add_to(app)
+    inner = [held for group in app.registered_groups for held in group.typer_instance.registered_commands]
+    found = {"--help"}
+    for held in [*app.registered_commands, *inner]:
+        for parameter, hint in get_type_hints(held.callback, include_extras=True).items():
+            for info in getattr(hint, "__metadata__", ()):
+                if isinstance(info, OptionInfo):
+                    found |= set(info.param_decls or ["--" + parameter.strip("_").replace("_", "-")])
+    return found
+
+
+@pytest.fixture(scope="module")
+def plugins() -> Plugins:
+    return load_plugins()
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "toml"], ids=str)
+def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block: Block, plugins: Plugins) -> None:
+    """A whole suite, a task, a learner, a claim, the keys of a claim; or a part of a pyproject.toml."""
+    held, where = tomllib.loads(block.text), str(block)
+    if "project" in held:
+        assert held["project"]["entry-points"]["bfc_bench"]
+        return
+    if "kind" in held:
+        held = {"claim": [held]}
+    if {"name", "task", "learner"} <= held.keys():
+        Suite.parse(held, where)
+    else:
+        assert held.keys() <= {"task", "learner", "claim"}, f"{block}: not a part of a suite"
+    for task in held.get("task", []):
+        entry = TaskEntry.parse(task, where)
+        parts = {"inputs": plugins.inputs, "target": plugins.targets, "labels": plugins.labels, "data": plugins.data}
+        for part, registry in parts.items():
+            _parse(registry, getattr(entry, part), where)
+    for learner in held.get("learner", []):
+        entry = LearnerEntry.parse(learner, where)
+        if entry.name in plugins.learners:
+            plugins.learner(entry.name).parse(entry.options, where)
+    for claim in held.get("claim", []):
+        _parse(plugins.claims, {"id": "id", **claim}, where)
+
+
+def _parse(registry: Any, options: dict[str, Any] | None, where: str) -> None:
+    if options is not None:
+        values = dict(options)
+        registry.get(values.pop("kind")).parse(values, where)
+
+
+def test_what_pages_are_filled_with_is_there(plugins: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every name that plugins register, every suite with its cells, every verb, the notebook's code."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    fill = import_module("fill").fill
+    pages = {
+        name(page): fill(page.read_text(), ROOT / "docs", "") for page in PAGES if page.is_relative_to(ROOT / "docs")
+    }
+    assert not [page for page, text in pages.items() if "<!-- fill:" in text]
+    titles = {title for text in pages.values() for title in re.findall(r"^## (.+)$", text, re.MULTILINE)}
+    known = {entry for registry in plugins.registries.values() if registry.kind != "plot" for entry in registry}
+    assert known | set(VERBS) - titles <= {*titles, "data", "new"}
+    assert "- **runs**: 180 cells: 2 tasks, 8 learners, 3 replicates" in pages["docs/reference/suites.md"]
+    assert "`number >= 0`" in pages["docs/reference/learners.md"]
+    assert "bb.run_suite(suite" in pages["docs/tutorials/notebook.md"]
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    docs = ROOT / "docs"
+    listed = set(re.findall(r"^(?:<!-- if there: )?([\w/-]+)(?: -->)?$", (docs / "index.md").read_text(), re.MULTILINE))
+    pages = {page.relative_to(docs).with_suffix("").as_posix() for page in PAGES if page.is_relative_to(docs)}
+    assert pages - listed == {"index"}
+
+
+def test_every_public_name_is_in_the_api_reference() -> None:
+    import bfc_bench
+
+    text = (ROOT / "docs" / "reference" / "api.md").read_text()
+    described = set(re.findall(r"^\.\. auto\w+:: (\w+)$", text, re.MULTILINE))
+    assert set(bfc_bench.__all__) - described == {"hookimpl"}
