@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         run_until_decided,
     )
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
-    from bfc_bench.executors.base import Executor, Fault, Pool
+    from bfc_bench.executors.base import Executor, Fault, Needs, Pool
     from bfc_bench.learner import (
         BatchLearner,
         Capabilities,
@@ -45,7 +45,7 @@ _HOMES = {
         *("read_results", "run_suite", "run_until_decided"),
     ),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
-    "bfc_bench.executors.base": ("Executor", "Fault", "Pool"),
+    "bfc_bench.executors.base": ("Executor", "Fault", "Needs", "Pool"),
     "bfc_bench.learner": (
         *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
         *("Job", "Learner", "Outline", "Predictor", "TaskFacts", "Theory"),
@@ -83,6 +83,7 @@ __all__ = [
     "Learner",
     "LearnerEntry",
     "Metric",
+    "Needs",
     "Outline",
     "PluginError",
     "PointClaim",

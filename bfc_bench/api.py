@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.errors import UsageError
@@ -75,7 +75,8 @@ def run_suite(
     tasks: Sequence[str] = (),
     changes: Sequence[str] = (),
     device: str = "auto",
-    executor: str = "processes",
+    executor: str | None = None,
+    executor_options: Mapping[str, Any] = MappingProxyType({}),
     jobs: int | None = None,
     redo: Collection[Redo] = (),
     retry_failed: bool = False,
@@ -85,28 +86,31 @@ def run_suite(
     """Run what is missing of a suite and return the ended session; ``open_store`` reads what it found. Rows that shards
     have made are collected before.
 
-    ``jobs`` is the number of workers, by default one per core. ``redo`` names cells that have a row and are made again:
+    ``executor`` says where cells run, with its options: by default what the suite says, else ``processes``. ``jobs`` is
+    the number of workers on the CPU, by default one per core. ``redo`` names cells that have a row and are made again:
     ``failed``, ``killed`` (their worker was ended), ``stale`` (made by another release, or on another device), ``all``.
     ``listeners`` are plugin objects that take part in this run only. MLflow is not touched; ``sync`` of the stored
     suite brings it up to date.
     ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
+    from bfc_bench.run.executing import executor_of
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
-    from bfc_bench.toolkit.precision import resolve_device
 
     if retry_failed:
         warnings.warn("run_suite: retry_failed=True is now redo=['failed'].", FutureWarning, stacklevel=2)
         redo = {*redo, "failed"}
     plugins = plugins or load_plugins()
     collect(Path(store))
+    grid = grid_of(suite, changes, plugins, learners, tasks)
+    opens = executor_of(grid.suite, plugins, executor, executor_options)
     return run(
-        grid_of(suite, changes, plugins, learners, tasks),
+        grid,
         plugins,
         Path(store),
-        device=resolve_device(device),
-        executor=executor,
-        jobs=jobs or usable_cores(),
+        device=opens.resolve_device(device),
+        executor=opens,
+        jobs=jobs,
         redo=redo,
         listeners=listeners,
     )
@@ -122,7 +126,8 @@ def run_until_decided(
     tasks: Sequence[str] = (),
     changes: Sequence[str] = (),
     device: str = "auto",
-    executor: str = "processes",
+    executor: str | None = None,
+    executor_options: Mapping[str, Any] = MappingProxyType({}),
     jobs: int | None = None,
     redo: Collection[Redo] = (),
     plugins: Plugins | None = None,
@@ -137,18 +142,20 @@ def run_until_decided(
     are those of ``run_suite``.
     """
     from bfc_bench.deciding import run_until_decided
+    from bfc_bench.run.executing import executor_of
     from bfc_bench.shards.collect import collect
-    from bfc_bench.toolkit.precision import resolve_device
 
     plugins = plugins or load_plugins()
     collect(Path(store))
+    grid = grid_of(suite, changes, plugins, learners, tasks)
+    opens = executor_of(grid.suite, plugins, executor, executor_options)
     return run_until_decided(
-        grid_of(suite, changes, plugins, learners, tasks),
+        grid,
         plugins,
         Path(store),
-        device=resolve_device(device),
-        executor=executor,
-        jobs=jobs or usable_cores(),
+        device=opens.resolve_device(device),
+        executor=opens,
+        jobs=jobs,
         hours=hours,
         last=last,
         redo=redo,
@@ -170,11 +177,6 @@ def grid_of(
         return resolve(suite, plugins, "suite", learners, tasks)
     path = suite_path(suite, plugins.suites)
     return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def read_results(suite: str | Path, *, store: str | Path = DEFAULT_STORE, every: bool = False) -> list[Row]:

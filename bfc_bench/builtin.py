@@ -63,7 +63,7 @@ def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
 
 
 @hookimpl
-def bfc_register_executors(register: Callable[[str, Callable[[int], Executor]], None]) -> None:
+def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
     """Register every executor."""
-    for name, factory in EXECUTORS.items():
-        register(name, factory)
+    for executor in EXECUTORS:
+        register(executor)

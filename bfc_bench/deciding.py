@@ -15,6 +15,7 @@ from bfc_bench.analysis.courses import Course, Look
 from bfc_bench.analysis.looks import LAST
 from bfc_bench.analysis.power import Unseen, unseen
 from bfc_bench.errors import UsageError
+from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.resolve import Cell, Grid
 from bfc_bench.run.session import Session, plan_for, run
@@ -23,6 +24,7 @@ from bfc_bench.store.export import Records
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
+from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,9 @@ def run_until_decided(
     plugins: Plugins,
     directory: Path,
     *,
-    device: str = "cpu",
-    executor: str = "processes",
-    jobs: int = 1,
+    device: Device = "cpu",
+    executor: Executor,
+    jobs: int | None = None,
     hours: float | None = None,
     last: int = LAST,
     redo: Collection[Redo] = (),
@@ -105,7 +107,7 @@ class _Deciding:
     grid: Grid
     plugins: Plugins
     directory: Path
-    device: str
+    device: Device
     last: int
     start: Callable[..., Session]
     tell: Callable[[str], None]

@@ -63,8 +63,8 @@ def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
 
 
 @hookspec
-def bfc_register_executors(register: Callable[[str, Callable[[int], Executor]], None]) -> None:
-    """Call ``register(name, factory)``; ``factory(jobs)`` gives an executor with that many workers."""
+def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
+    """Call ``register(MyExecutor)`` for each executor class; ``--executor`` and suites call it by its ``name``."""
 
 
 @hookspec

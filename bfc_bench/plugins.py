@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pluggy
@@ -17,25 +18,25 @@ import pluggy
 from bfc_bench import builtin, hookspecs
 from bfc_bench.analysis.claims.base import Claim
 from bfc_bench.errors import BenchError, PluginError, suggest, words
+from bfc_bench.executors.base import Executor
 from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
 from bfc_bench.markers import PROJECT
-from bfc_bench.registry import Registry, Unavailable, described
+from bfc_bench.registry import Registry, Unavailable
 from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
 from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
 
 if TYPE_CHECKING:
-    from bfc_bench.executors.base import Executor
     from bfc_bench.store.row import Row
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
-BY_NAME = frozenset({"suites", "executors", "plots"})
+BY_NAME = frozenset({"suites", "plots"})
 """What is registered as ``register(name, value)``; anything else brings its own name."""
-NAMED = frozenset({"learners", "metrics"})
+NAMED = frozenset({"learners", "metrics", "executors"})
 """What is called by its ``name``; anything else by its ``kind``."""
 Offer: TypeAlias = tuple[str, Any, Any]
 """A plugin, the name that it gives a thing, and the thing."""
@@ -58,7 +59,7 @@ class Plugins:
         self.metrics: Registry[Metric] = Registry("metric", _not_a_metric, missing)
         self.claims: Registry[type[Claim]] = Registry("claim kind", _not_a(Claim, "kind"), missing)
         self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
-        self.executors: Registry[Callable[[int], Executor]] = Registry("executor", _not_callable, missing)
+        self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing)
         self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
         self.manager = IsolatingManager(PROJECT, self._failed)
         self.manager.add_hookspecs(hookspecs)
@@ -81,18 +82,9 @@ class Plugins:
         """Whether a plugin object takes part in a hook that registers something."""
         return any(hook.name.startswith(REGISTRATION) for hook in self.manager.get_hookcallers(plugin) or ())
 
-    def executor(self, name: str, jobs: int) -> Executor:
-        """An executor with ``jobs`` workers. Raises ``PluginError`` when its plugin gives none."""
-        factory = self.executors.get(name)
-        who = f"executor {name!r} of plugin {self.executors.origin(name)!r}"
-        try:
-            executor = factory(jobs)
-        except (Exception, SystemExit) as error:
-            raise PluginError(f"{who}: {described(factory)}({jobs}) raised {words(error)}.") from error
-        lacking = [wanted for wanted in ("jobs", "enforces_limits", "open") if not hasattr(executor, wanted)]
-        if lacking:
-            raise PluginError(f"{who} must be a bfc_bench.Executor. Got {executor!r} without {', '.join(lacking)}.")
-        return executor
+    def executor(self, name: str, options: Mapping[str, Any] = MappingProxyType({}), where: str = "") -> Executor:
+        """An executor with its options. Raises ``UsageError`` for an unknown name, option or value."""
+        return self.executors.get(name, where).parse(options, f"{where + ': ' if where else ''}executor {name!r}")
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
         """The figures that plugins draw of a suite's rows, by file stem. A plot that raises is left out."""

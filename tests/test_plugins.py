@@ -1,6 +1,7 @@
 """What plugins register, what is said of a broken one, and that its code harms nothing else."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import ClassVar
@@ -27,6 +28,15 @@ from bfc_bench import (
 from bfc_bench.analysis.claims import judge, parse_claims
 from bfc_bench.plugins import Plugins
 from bfc_bench.suite.model import read_suite
+
+
+class Serial(Executor):
+    """Takes a name that is taken."""
+
+    name: ClassVar[str] = "serial"
+
+    def open(self, call, prepare=None, jobs=None):
+        raise NotImplementedError
 
 
 class Mean(Learner):
@@ -119,8 +129,8 @@ def test_the_frameworks_own_parts_come_through_the_hooks():
         ("metrics", (Metric("nmse", max),), "the name 'nmse' is registered by two plugins: 'bfc_bench', which keeps"),
         ("suites", ("x", "x.toml"), "suite 'x.toml' must be a pathlib.Path, such as Path(__file__).with_name("),
         ("suites", ("x", Path("/nowhere/x.toml")), "is not there; does the distribution contain it?"),
-        ("executors", ("x", 3), "executor 3 must be a function, or a class."),
-        ("executors", ("serial", max), "the name 'serial' is registered by two plugins: 'bfc_bench', which keeps it"),
+        ("executors", (3,), "executor 3 must be a subclass of bfc_bench.Executor."),
+        ("executors", (Serial,), "the name 'serial' is registered by two plugins: 'bfc_bench', which keeps it"),
         ("plots", ("", max), "plot builtins.max must have a name, a non-empty string. Got ''."),
         ("suites", ("x",), "bfc_register_suites raised TypeError: "),
     ],
@@ -172,13 +182,11 @@ def test_hooks_that_do_not_fit_are_named():
 
 
 def test_an_unknown_name_is_explained_by_what_is_missing():
-    plugins = load_plugins([registers("executors", "threads", None), registers("suites", "x", "x.toml")])
-    with pytest.raises(
-        UsageError, match=r"unknown executor 'threads'.*\n.*'faulty' is unavailable: executor None must"
-    ):
-        plugins.executors.get("threads")
+    plugins = load_plugins([registers("plots", "threads", None), registers("suites", "x", "x.toml")])
+    with pytest.raises(UsageError, match=r"unknown plot 'threads'.*\n.*'faulty' is unavailable: plot None must"):
+        plugins.plots.get("threads")
     with pytest.raises(UsageError) as caught:
-        plugins.executors.get("other")
+        plugins.plots.get("other")
     assert "unavailable" not in str(caught.value)
 
 
@@ -291,14 +299,40 @@ def test_the_sessions_own_listeners_may_stop_a_run_on_purpose():
     plugins.manager.hook.bfc_result(result=None)
 
 
-def test_an_executor_that_cannot_be_made_names_its_plugin():
-    plugins = load_plugins([registers("executors", "broken", lambda jobs: 1 / 0), registers("executors", "odd", list)])
-    with pytest.raises(PluginError, match=r"executor 'broken' of plugin 'faulty': .*\(2\) raised ZeroDivisionError"):
-        plugins.executor("broken", 2)
-    with pytest.raises(PluginError, match=r"executor 'odd' of plugin 'faulty .*: builtins.list\(2\) raised TypeError"):
-        plugins.executor("odd", 2)
-    made: Executor = plugins.executor("serial", 2)
-    assert made.jobs == 1
+class Raises(Executor):
+    """Cannot be opened."""
+
+    place: ClassVar = "session"
+
+    name: ClassVar[str] = "broken"
+
+    def open(self, call, prepare=None, jobs=None):
+        raise IndexError("on purpose")
+
+
+class Odd(Executor):
+    """Opens what is no pool."""
+
+    place: ClassVar = "session"
+
+    name: ClassVar[str] = "odd"
+    turns: int = 1
+
+    def open(self, call, prepare=None, jobs=None):
+        return []
+
+
+def test_an_executor_that_cannot_be_opened_names_its_plugin(suite_file, tmp_path):
+    plugins = load_plugins([registers("executors", Raises), registers("executors", Odd), registers("learners", Mean)])
+    run = partial(run_suite, suite_file(learner=[{"name": "mean-of-labels"}]), store=tmp_path, plugins=plugins)
+    with pytest.raises(PluginError, match=r"executor 'broken' of plugin 'faulty': open raised IndexError"):
+        run(executor="broken")
+    with pytest.raises(PluginError, match=r"executor 'odd' of plugin 'faulty .*: open must give .* without slots"):
+        run(executor="odd")
+    with pytest.raises(UsageError, match=r"executor 'odd': unknown option 'turn'. Did you mean 'turns'\?"):
+        run(executor="odd", executor_options={"turn": 2})
+    with pytest.raises(UsageError, match=r"executor 'odd': turns must be a valid integer.* Got 'often'"):
+        run(executor="odd", executor_options={"turns": "often"})
 
 
 def test_a_plot_that_fails_leaves_the_others(caplog):

@@ -1,4 +1,4 @@
-"""``bfc-bench check``: the conformance kit, for learner authors."""
+"""``bfc-bench check``: the conformance kit, for authors of learners and executors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bfc_bench.cli.options import ExecutorOptionsOption, executor_options
 from bfc_bench.errors import UsageError
 
 
@@ -15,14 +16,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_MODULE", help="A learner's name, or module:Class.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME_OR_MODULE", help="A learner's or executor's name, or module:Class.")
+    ] = "",
+    executor_option: ExecutorOptionsOption = None,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
     ] = False,
 ) -> None:
-    """Run every check of the learner contract and print how many passed, were skipped and failed."""
+    """Run every check of a learner's or executor's contract and print how many passed, were skipped and failed."""
     if statistics == bool(name):
-        raise UsageError("check: a learner's name or --statistics is required, and only one.")
+        raise UsageError("check: a learner's or executor's name or --statistics is required, and only one.")
     if statistics:
         from bfc_bench.analysis.selftest import report as measured
 
@@ -32,7 +36,7 @@ def check(
     from bfc_bench.testing.apart import check_apart
 
     fine = True
-    for report in check_apart(name):
-        typer.echo(f"{report.learner}\n{report}")
+    for report in check_apart(name, executor_options(executor_option)):
+        typer.echo(f"{report.name}\n{report}")
         fine = fine and report.ok
     raise typer.Exit(0 if fine else 1)

@@ -39,6 +39,28 @@ DeviceOption: TypeAlias = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where learners compute.")
 ]
 
+ExecutorOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--executor", metavar="NAME", help="Where cells run: the suite's, processes, serial, ray, ..."),
+]
+ExecutorOptionsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--executor-option", metavar="KEY=VALUE", help="One of its options, see `show NAME`. Repeatable."),
+]
+
+
+def executor_options(options: Sequence[str] | None) -> dict[str, Any]:
+    """What ``--executor-option`` says, values as TOML writes them. Raises ``UsageError`` for what is no option."""
+    from bfc_bench.suite.changes import read_value
+
+    values = {}
+    for option in options or ():
+        key, equals, text = option.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--executor-option must have the form key=value, such as gpus=[0, 1]. Got {option!r}.")
+        values[key.strip()] = read_value(text)
+    return values
+
 
 def _look_in(folder: Path | None) -> Path | None:
     """Tell this process and its workers where data sets lie."""

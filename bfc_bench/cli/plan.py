@@ -15,6 +15,8 @@ from bfc_bench.cli.options import (
     STORE,
     DataOption,
     DeviceOption,
+    ExecutorOption,
+    ExecutorOptionsOption,
     LearnerOption,
     RedoOption,
     RetryOption,
@@ -23,6 +25,7 @@ from bfc_bench.cli.options import (
     SuiteArgument,
     TaskOption,
     console,
+    executor_options,
     finite,
     redo_of,
 )
@@ -44,6 +47,8 @@ def plan(
     task: TaskOption = None,
     set_: SetOption = None,
     device: DeviceOption = "auto",
+    executor: ExecutorOption = None,
+    executor_option: ExecutorOptionsOption = None,
     store: StoreOption = STORE,
     data: DataOption = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers.")] = None,
@@ -54,16 +59,16 @@ def plan(
     """Show cells to do, done, failed and skipped, with estimated time and memory. Writes nothing."""
     from rich.table import Table
 
-    from bfc_bench.api import usable_cores
     from bfc_bench.errors import UsageError
+    from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
+    from bfc_bench.run.executing import executor_of
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
     from bfc_bench.stored_suite import StoredSuite
     from bfc_bench.suite.find import suite_path
     from bfc_bench.suite.model import read_suite
-    from bfc_bench.toolkit.precision import resolve_device
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
@@ -72,9 +77,10 @@ def plan(
     plugins = load_plugins()
     path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
+    opens = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
     wanted = redo_of(redo, retry_failed)
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
-        made = plan_for(grid, held, resolve_device(device), redo=wanted)
+        made = plan_for(grid, held, opens.resolve_device(device), redo=wanted)
         suite_held = StoredSuite(held, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if held else None
         claims = suite_held.power() if suite_held and suite_held.sessions else None
     count = jobs or usable_cores()

@@ -13,6 +13,8 @@ from bfc_bench.cli.options import (
     STORE,
     DataOption,
     DeviceOption,
+    ExecutorOption,
+    ExecutorOptionsOption,
     LearnerOption,
     RedoOption,
     RetryOption,
@@ -22,6 +24,7 @@ from bfc_bench.cli.options import (
     TaskOption,
     UriOption,
     console,
+    executor_options,
     redo_of,
 )
 
@@ -44,9 +47,8 @@ def run(
     task: TaskOption = None,
     set_: SetOption = None,
     device: DeviceOption = "auto",
-    executor: Annotated[
-        str, typer.Option("--executor", metavar="NAME", help="serial, processes, or a plugin's.")
-    ] = "processes",
+    executor: ExecutorOption = None,
+    executor_option: ExecutorOptionsOption = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")
     ] = None,
@@ -98,6 +100,7 @@ def run(
             "changes": set_ or (),
             "device": device,
             "executor": executor,
+            "executor_options": executor_options(executor_option),
             "jobs": jobs,
             "redo": redo_of(redo, retry_failed),
             "plugins": plugins,

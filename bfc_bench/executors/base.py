@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
+
+from bfc_bench.config import Settings
+from bfc_bench.toolkit.precision import Device, resolve_device
+
+Place = Literal["session", "machine", "machines"]
+"""Where units run: in the session's own process, in other processes of its machine, on machines that may be others."""
+Promise = Literal["time", "memory", "death"]
+"""What becomes of one unit and of no other: ``time``, it is stopped when it exceeds its time; ``memory``, it is ended
+when it holds more than it said that it may take (``unit.may_take``); ``death``, it ends its own process."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a unit takes while it runs, as far as that is known before."""
+
+    seconds: float
+    """Wall time after which it is stopped, counted from when it calls ``unit.clock_starts``."""
+    memory_bytes: int = 0
+    """Memory that is expected of it, for its placement; 0 where nothing is known. What it may take it says itself."""
+    cores: int = 1
+    device: Device = "cpu"
 
 
 @dataclass(frozen=True)
@@ -20,30 +43,55 @@ class Fault:
 class Pool(Protocol):
     """An open executor."""
 
-    def submit(self, key: int, payload: Any, seconds: float) -> None:
-        """Queue one unit; it is stopped when it has run for ``seconds`` since it called ``unit.clock_starts``."""
+    def slots(self, device: Device) -> int:
+        """How many units that compute on ``device`` can run at once, as far as is known now."""
+
+    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        """Queue one unit under a key of its own. Raises ``BenchError`` for one that can run nowhere."""
 
     def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
-        """(key, result or Fault) as units end, until none is queued; more may be submitted meanwhile."""
+        """(key, result or Fault) as units end, in any order, until none is left; more may be submitted meanwhile."""
 
     def close(self, now: bool = False) -> None:
-        """Release the workers; with ``now`` stop what runs."""
+        """Release the workers; with ``now`` stop what runs, also in the middle of ``outcomes``."""
 
 
-class Executor(Protocol):
-    """Opens pools. A fault of one unit never touches another.
+class Executor(Settings):
+    """Opens pools. Its annotated fields are its options; a fault of one unit never touches another.
 
-    An executor that runs its units in the session's process says so with ``in_process = True``: objects that cannot be
-    sent to another process are good enough for it.
+    ``bfc_bench.testing.check_executor`` tries whether one is and promises what it must.
     """
 
-    jobs: int
-    """Number of workers."""
-    enforces_limits: bool
-    """Whether a unit that never returns is stopped."""
+    name: ClassVar[str]
+    """What ``--executor`` and suites call it."""
+    place: ClassVar[Place] = "machine"
+    """For ``session``, objects that cannot be sent to another process are good enough."""
+    promises: ClassVar[frozenset[Promise]] = frozenset()
+    threads: ClassVar[int | None] = None
+    """Threads of numerical libraries in each worker; None: as many as these take."""
 
-    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> Pool:
+    def ready(self) -> None:
+        """Raises ``UsageError`` that says what to do where this executor cannot be used at all."""
+
+    def resolve_device(self, request: str) -> Device:
+        """The device of a run that asks for ``auto``, ``cpu`` or ``cuda``. Raises ``UsageError`` for another one."""
+        return resolve_device(request)
+
+    def remarks(self) -> list[str]:
+        """What the user should know before units run, a line each."""
+        return []
+
+    @abstractmethod
+    def open(
+        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> Pool:
         """A pool whose workers apply ``call``, a picklable function that gives bytes, to each payload.
 
-        ``prepare`` runs in each worker before its first unit, on nobody's time.
+        ``prepare`` runs in each worker before its first unit, on nobody's time. ``jobs`` is the number of workers on
+        the CPU, where it is None as many as there are cores.
         """
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

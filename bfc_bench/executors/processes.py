@@ -4,6 +4,8 @@ A unit that exceeds its time is killed with its worker; the death of a worker, w
 fails only the unit that it was running. Nothing is shared between workers, so that none can hold up another: no lock,
 no queue that a dying process may leave half written. Workers are spawned, never forked, since JAX and CUDA do not
 survive a fork.
+
+Units that compute on a GPU have workers of their own, so many for each GPU, beside those on the cores.
 """
 
 from __future__ import annotations
@@ -15,20 +17,25 @@ import pickle
 import select
 import signal
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, ClassVar
 
-from bfc_bench.errors import BenchError
+from pydantic import PositiveInt
+
+from bfc_bench.errors import BenchError, words
 from bfc_bench.executors import pipes
-from bfc_bench.executors.base import Fault
+from bfc_bench.executors.base import Executor, Fault, Needs, Promise, usable_cores
 from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
 from bfc_bench.masking import is_credential
+from bfc_bench.toolkit.precision import Device, share_of_gpu, visible_gpus
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -59,17 +66,24 @@ PATIENCE = 10.0
 """Seconds for which a worker may leave a unit untouched, or take to end when there is nothing more to do."""
 
 
-class ProcessExecutor:
+class ProcessExecutor(Executor):
     """Runs units in spawned processes with one thread each, and stops those that exceed their time."""
 
-    enforces_limits = True
+    name: ClassVar[str] = "processes"
+    promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death"})
+    threads: ClassVar[int | None] = 1
 
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
+    gpus: list[int | str] | None = None
+    """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; left out, all that this process sees."""
+    jobs_per_gpu: PositiveInt = 1
+    """Workers that share one GPU and its memory."""
 
-    def open(self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None) -> ProcessPool:
-        """A pool of ``jobs`` workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
-        return ProcessPool(call, self.jobs, prepare)
+    def open(
+        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> ProcessPool:
+        """A pool of workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
+        gpus = None if self.gpus is None else list(map(str, self.gpus))
+        return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)
 
 
 @dataclass(frozen=True)
@@ -78,20 +92,30 @@ class Unit:
 
     key: int
     payload: Any
-    seconds: float
+    needs: Needs
 
 
 class Worker:
-    """A worker process as the session sees it."""
+    """A worker process as the session sees it.
 
-    def __init__(self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None) -> None:
+    ``environment`` is what it has beside the session's own. ``gpu`` is the one that it computes on, empty on the CPU.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[Any], bytes],
+        prepare: Callable[[], object] | None,
+        environment: Mapping[str, str],
+        gpu: str = "",
+    ) -> None:
+        self.gpu = gpu
         context = multiprocessing.get_context("spawn")
         units, self._units = context.Pipe(duplex=False)
         self.messages, messages = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(
             target=work, args=(units, messages, os.getpid(), call, prepare), name="bfc-bench worker"
         )
-        with _credentials_kept():
+        with _environment(environment):
             self.process.start()
         assert self.process.pid is not None
         self.group = self.process.pid
@@ -112,11 +136,16 @@ class Worker:
         self.asked = 0
         """Bytes that the process had asked for beyond that when it was looked at last."""
 
-    def take(self, unit: Unit) -> None:
-        """Hand it a unit. Raises ``OSError`` when it does not take it."""
+    @property
+    def device(self) -> Device:
+        """What its units compute on."""
+        return "cuda" if self.gpu else "cpu"
+
+    def take(self, unit: Unit, message: bytes) -> None:
+        """Hand it a unit, its payload pickled. Raises ``OSError`` when it does not take it."""
         self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
         self.allowed = self.asked = 0
-        pipes.send(self._units.fileno(), pickle.dumps(unit.payload), patience=PATIENCE)
+        pipes.send(self._units.fileno(), message, patience=PATIENCE)
 
     def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | Fault]]:
         """Take note of a message; its unit's outcome, where it is one. Raises ``ValueError`` for what is no message."""
@@ -142,9 +171,9 @@ class Worker:
             late = not self.ready and now - self.since > START_SECONDS
             return f"was not ready within {START_SECONDS:g} s" if late else ""
         if self.clock is not None:
-            late = now - self.clock > self.unit.seconds
-            return f"did not return within {self.unit.seconds:g} s and was stopped" if late else ""
-        limit = self.unit.seconds + START_SECONDS
+            late = now - self.clock > self.unit.needs.seconds
+            return f"did not return within {self.unit.needs.seconds:g} s and was stopped" if late else ""
+        limit = self.unit.needs.seconds + START_SECONDS
         return f"was not prepared within {limit:g} s and was stopped" if now - self.since > limit else ""
 
     def excess(self) -> str:
@@ -190,30 +219,55 @@ class Worker:
 
 
 class ProcessPool:
-    """An open pool of worker processes."""
+    """An open pool of worker processes: ``jobs`` on the CPU and ``jobs_per_gpu`` on each of ``gpus``."""
 
-    def __init__(self, call: Callable[[Any], bytes], jobs: int, prepare: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        call: Callable[[Any], bytes],
+        jobs: int,
+        prepare: Callable[[], object] | None = None,
+        gpus: list[str] | None = None,
+        jobs_per_gpu: int = 1,
+    ) -> None:
         self._call, self._jobs, self._prepare = call, jobs, prepare
+        self._named_gpus, self._jobs_per_gpu = gpus, jobs_per_gpu
         self._environment = {name: os.environ.get(name) for name in ENVIRONMENT}
         os.environ.update(ENVIRONMENT)
         if xla_flags := self._environment["XLA_FLAGS"]:
             os.environ["XLA_FLAGS"] = f"{xla_flags} {ONE_THREAD['XLA_FLAGS']}"
         self._guard = Guard({name: value for name, value in os.environ.items() if not is_credential(name, value)})
-        self._queue: deque[Unit] = deque()
+        self._queues: dict[Device, deque[Unit]] = {"cpu": deque()}
+        self._unsent: list[tuple[int, Fault]] = []
+        """Of units whose payload cannot be sent."""
         self._workers: list[Worker] = []
         self._news = select.poll()
         """Of the workers' messages."""
         self._failed_starts, self._last_death = 0, ""
         self._looked = 0.0
 
-    def submit(self, key: int, payload: Any, seconds: float) -> None:
-        """Queue one unit; its worker is killed when ``seconds`` have passed on its clock."""
-        self._queue.append(Unit(key, payload, seconds))
+    @cached_property
+    def _gpus(self) -> list[str]:
+        return visible_gpus() if self._named_gpus is None else self._named_gpus
+
+    def slots(self, device: Device) -> int:
+        """The number of workers on the CPU, or on all GPUs together."""
+        return self._jobs if device == "cpu" else len(self._gpus) * self._jobs_per_gpu
+
+    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        """Queue one unit; its worker is killed when ``needs.seconds`` have passed on its clock.
+
+        Raises ``BenchError`` for one that needs a GPU where there is none.
+        """
+        if not self.slots(needs.device):
+            raise BenchError("executor 'processes': a unit needs a GPU, and none is visible here. Use --device cpu.")
+        self._queues.setdefault(needs.device, deque()).append(Unit(key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, bytes | Fault]]:
         """(key, result or Fault) in the order in which units end. Raises ``BenchError`` when workers cannot start."""
         self._hand_out()
-        while self._queue or any(worker.unit for worker in self._workers):
+        while any(self._queues.values()) or self._unsent or any(worker.unit for worker in self._workers):
+            while self._unsent:
+                yield self._unsent.pop()
             workers, look = self._with_news()
             ended = [outcome for worker in workers for outcome in self._hear(worker, look)]
             self._hand_out()  # nobody waits while the session is busy with what has ended
@@ -246,22 +300,44 @@ class ProcessPool:
 
     def _hand_out(self) -> None:
         """Give units to those who are ready, and start workers where there are units for more."""
-        for worker in [worker for worker in self._workers if worker.ready]:
-            if not self._queue:
-                return
-            unit = self._queue.popleft()
+        for device, queue in self._queues.items():
+            for worker in [worker for worker in self._workers if worker.ready and worker.device == device]:
+                self._give(worker, queue)
+            own = [worker for worker in self._workers if worker.device == device]
+            starting = sum(worker.unit is None for worker in own)
+            for _ in range(min(self.slots(device) - len(own), len(queue) - starting)):
+                self._workers.append(worker := self._start(device))
+                self._news.register(worker.messages, select.POLLIN)
+                self._guard.watch(worker.group)
+
+    def _give(self, worker: Worker, queue: deque[Unit]) -> None:
+        """Hand a worker the next unit that can be sent, if there is one."""
+        while queue:
+            unit = queue.popleft()
             try:
-                worker.take(unit)
+                message = pickle.dumps(unit.payload)
+            except Exception as error:
+                reason = f"its payload cannot be sent to a worker: {words(error)}"
+                self._unsent.append((unit.key, Fault("raised", reason, traceback.format_exc())))
+                continue
+            try:
+                worker.take(unit, message)
             except OSError:  # it ended while it had nothing to do; the unit is another's
                 worker.unit = None
-                self._queue.appendleft(unit)
+                queue.appendleft(unit)
                 self._workers.remove(worker)
                 self._end(worker)
-        starting = sum(worker.unit is None for worker in self._workers)
-        for _ in range(min(self._jobs - len(self._workers), len(self._queue) - starting)):
-            self._workers.append(worker := Worker(self._call, self._prepare))
-            self._news.register(worker.messages, select.POLLIN)
-            self._guard.watch(worker.group)
+            return
+
+    def _start(self, device: Device) -> Worker:
+        """A new worker, on the GPU that has the fewest. Beside workers on GPUs those on the CPU see none."""
+        if device == "cpu":
+            hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if "cuda" in self._queues else {}
+            return Worker(self._call, self._prepare, hidden)
+        taken = Counter(worker.gpu for worker in self._workers)
+        gpu = min(self._gpus, key=lambda name: taken[name])
+        environment = {"CUDA_VISIBLE_DEVICES": gpu, **share_of_gpu(self._jobs_per_gpu)}
+        return Worker(self._call, self._prepare, environment, gpu)
 
     def _end(self, worker: Worker) -> int | None:
         """End a worker and what it started; its exit code, where it had one of its own."""
@@ -305,14 +381,19 @@ class ProcessPool:
 
 
 @contextmanager
-def _credentials_kept() -> Iterator[None]:
-    """Inside, no process that is started gets credentials; ``os.environ`` stays what it is, for MLflow's thread."""
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Inside, what is started gets ``values`` and no credentials; ``os.environ`` stays what it is, for MLflow."""
     kept = [(name, value) for name, value in os.environ.items() if is_credential(name, value)]
     try:
         for name, _ in kept:
             os.unsetenv(name)
+        for name, value in values.items():
+            os.putenv(name, value)
         yield
     finally:
+        for name in values:
+            os.unsetenv(name)
+        kept += [(name, os.environ[name]) for name in values if name in os.environ]
         for name, value in kept:
             os.putenv(name, value)
 

@@ -6,23 +6,23 @@ It cannot stop a unit that never returns, nor survive one that ends the process.
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from bfc_bench.errors import words
-from bfc_bench.executors.base import Fault
+from bfc_bench.executors.base import Executor, Fault, Needs, Place
+from bfc_bench.toolkit.precision import Device
 
 
-class SerialExecutor:
+class SerialExecutor(Executor):
     """Runs units one after the other in this process, for debugging."""
 
-    enforces_limits = False
-    in_process = True
+    name: ClassVar[str] = "serial"
+    place: ClassVar[Place] = "session"
 
-    def __init__(self, jobs: int = 1) -> None:
-        self.jobs = 1
-
-    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> "SerialPool":
-        """A pool that applies ``call`` here, after ``prepare``."""
+    def open(
+        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> "SerialPool":
+        """A pool that applies ``call`` here, after ``prepare``; it is one worker whatever ``jobs`` is."""
         if prepare is not None:
             prepare()
         return SerialPool(call)
@@ -35,8 +35,12 @@ class SerialPool:
         self._call = call
         self._queue: deque[tuple[int, Any]] = deque()
 
-    def submit(self, key: int, payload: Any, seconds: float) -> None:
-        """Queue one unit; ``seconds`` is not enforced."""
+    def slots(self, device: Device) -> int:
+        """One, on any device."""
+        return 1
+
+    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        """Queue one unit; what it needs is not looked at."""
         self._queue.append((key, payload))
 
     def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
@@ -44,9 +48,10 @@ class SerialPool:
         while self._queue:
             key, payload = self._queue.popleft()
             try:
-                yield key, self._call(payload)
+                outcome = self._call(payload)
             except Exception as error:
-                yield key, Fault("raised", words(error), traceback.format_exc())
+                outcome = Fault("raised", words(error), traceback.format_exc())
+            yield key, outcome
 
     def close(self, now: bool = False) -> None:
         """Forget what is queued."""

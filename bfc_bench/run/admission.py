@@ -7,6 +7,7 @@ from typing import Any
 
 from bfc_bench.errors import PluginError, is_ctrl_c, words
 from bfc_bench.learner import Learner, Outline, TaskFacts
+from bfc_bench.toolkit.precision import Device
 
 TUNING_SHARE = 5
 """Every fifth training point validates while candidates are compared."""
@@ -17,7 +18,7 @@ def skip_reason(
     facts: TaskFacts,
     n: int,
     *,
-    device: str,
+    device: Device,
     memory_bytes: float,
     test_size: int = 0,
     tuned: bool = False,
@@ -26,7 +27,7 @@ def skip_reason(
     can = learner.capabilities
     if reason := _unfit(learner, facts):
         return reason
-    if device not in can.devices:
+    if device_of(learner, device) not in can.devices:
         return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
     if can.max_n is not None and n > can.max_n:
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
@@ -42,6 +43,12 @@ def skip_reason(
             return f"{what} {size / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
     answer: str | None = ask(learner, "skip", facts, n)
     return answer
+
+
+def device_of(learner: Learner, device: Device) -> Device:
+    """What a learner computes on in a run on ``device``: the cores beside a GPU that it cannot use."""
+    can = learner.capabilities.devices
+    return "cpu" if "cpu" in can and device not in can else device
 
 
 def _unfit(learner: Learner, facts: TaskFacts) -> str | None:

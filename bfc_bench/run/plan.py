@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
 from statistics import median
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import numpy as np
 
 from bfc_bench.config import canonical_json
 from bfc_bench.learner import Cost, TaskFacts
-from bfc_bench.run.admission import ask, batch_key, skip_reason
+from bfc_bench.run.admission import ask, batch_key, device_of, skip_reason
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
 from bfc_bench.store import Redo
@@ -23,6 +23,7 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Held
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.task import Problem
+from bfc_bench.toolkit.precision import Device
 
 FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}
 """Assumed of one core, and of a GPU that trains an ensemble, until rows of the learner tell."""
@@ -90,8 +91,10 @@ class Plan:
         """Number of planned cells."""
         return len(self.todo) + len(self.done) + len(self.failed) + len(self.skipped)
 
-    def batches(self, jobs: int) -> list[Planned]:
-        """The cells to do in batches, small enough to fit time and memory and to keep ``jobs`` busy.
+    def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Planned]:
+        """The cells to do in batches, small enough to fit time and memory and to keep ``jobs`` workers busy.
+
+        Cells that compute on a GPU shall keep ``gpu_jobs`` busy, where that is another number.
 
         Longest first, up to a factor of 2; then problem by problem, of which a worker keeps the last few.
         """
@@ -101,8 +104,17 @@ class Plan:
             groups.setdefault(self._key(cell, problems), []).append(cell)
         planned = []
         for cells in groups.values():
-            planned += [self._batch(part) for part in self._parts(cells, jobs)]
+            workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
+            planned += [self._batch(part) for part in self._parts(cells, workers)]
         return sorted(planned, key=_order)
+
+    def device(self, cell: Cell) -> Device:
+        """What a cell computes on."""
+        return device_of(self.grid.entries[cell.label].learner, self.common.device)
+
+    def bytes(self, batch: Batch) -> int:
+        """Memory that the learners of a batch declare, all of its cells together."""
+        return int(sum(map(self.costs.bytes, batch.cells)))
 
     def single(self, cell: Cell) -> Batch:
         """A batch of one cell."""
@@ -144,9 +156,12 @@ class Plan:
     def _batch(self, cells: Sequence[Cell]) -> Planned:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
         learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
-        return Planned(
-            Batch(self.common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells)
-        )
+        common = self._commons[self.device(cells[0])]
+        return Planned(Batch(common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells))
+
+    @cached_property
+    def _commons(self) -> dict[Device, Common]:
+        return {device: replace(self.common, device=device) for device in get_args(Device)}
 
     @cached_property
     def _definitions(self) -> dict[str, str]:
@@ -182,7 +197,10 @@ def make_plan(
     reasons: dict[tuple[str, str, int, int], str | None] = {}
     for cell in grid.cells():
         known = held.get(cell.id)
-        made, stale = known is not None and known.status in DONE, known is not None and _stale(known.origin, common)
+        made, stale = (
+            known is not None and known.status in DONE,
+            known is not None and _stale(known, plan.device(cell), common),
+        )
         if made and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
@@ -216,9 +234,9 @@ def make_plan(
     return plan
 
 
-def _stale(origin: Origin, common: Common) -> bool:
+def _stale(known: Held, device: Device, common: Common) -> bool:
     """Whether a row was made by another release, or on another device, than a run would make it now."""
-    return (origin.release, origin.device) != (common.release, common.device)
+    return (known.origin.release, known.origin.device) != (common.release, device)
 
 
 def _again(known: Held, stale: bool, redo: Collection[Redo]) -> bool:
@@ -251,7 +269,7 @@ def _unplanned(suite: Suite) -> Iterator[str]:
 class Costs:
     """CPU seconds of a cell: from rows of the same curve, else from rows of the learner and its declared cost."""
 
-    def __init__(self, grid: Grid, history: Sequence[Row], device: str) -> None:
+    def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
         self._declared: dict[Where, Cost | None] = {}
         self._known: dict[Where, float] = {}
@@ -259,7 +277,7 @@ class Costs:
         rates: dict[str, list[float]] = {}
         ok = Rows.of(history).where(status="ok")
         for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
-            if label not in grid.entries or made_on != device:
+            if label not in grid.entries or made_on != self._device_of(label):
                 continue
             seconds = group.number("fit_cpu_seconds")
             seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
@@ -280,6 +298,9 @@ class Costs:
         cost = self._cost((cell.label, cell.d, cell.n))
         return 0.0 if cost is None else cost.bytes
 
+    def _device_of(self, label: str) -> Device:
+        return device_of(self._grid.entries[label].learner, self._device)
+
     def _cost(self, where: Where) -> Cost | None:
         if where not in self._declared:
             label, d, n = where
@@ -292,4 +313,4 @@ class Costs:
             return UNKNOWN_SECONDS
         if label in self._rates:
             return cost.flops * self._rates[label]
-        return cost.flops / FLOPS_PER_SECOND[self._device] * max(1, len(self._grid.entries[label].candidates))
+        return cost.flops / FLOPS_PER_SECOND[self._device_of(label)] * max(1, len(self._grid.entries[label].candidates))

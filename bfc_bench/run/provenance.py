@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bfc_bench.executors.base import Executor
 from bfc_bench.masking import masked
 
 PACKAGES = (
@@ -28,7 +29,7 @@ PACKAGES = (
 )
 
 
-def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
+def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, Any]:
     """Everything about this session that a reader may need to judge or repeat its results, as plain data."""
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *map(masked, sys.argv[1:])]),
@@ -39,9 +40,10 @@ def provenance(device: str, executor: str, jobs: int) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "device": device,
-        "executor": executor,
+        "executor": executor.name,
+        "executor_options": executor.changed(),
         "jobs": jobs,
-        "threads_per_worker": 1 if executor == "processes" else None,
+        "threads_per_worker": executor.threads,
         "git": git_commit(Path.cwd()),
         "precision": {},
     }

@@ -14,8 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import words
-from bfc_bench.executors.base import Executor, Fault, Pool
+from bfc_bench.errors import BenchError, PluginError, words
+from bfc_bench.executors.base import Executor, Fault, Needs, Pool, usable_cores
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.door import TRACEBACK, Finished, Report, receive
@@ -28,6 +28,7 @@ from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
 from bfc_bench.text import visible
+from bfc_bench.toolkit.precision import Device
 
 STATUS: dict[str, Status] = {
     "raised": "failed",
@@ -66,7 +67,9 @@ class Session:
         return 1 if bad or self.plan.failed else 0
 
 
-def plan_for(grid: Grid, store: Store | None, device: str, *, session: str = "", redo: Collection[Redo] = ()) -> Plan:
+def plan_for(
+    grid: Grid, store: Store | None, device: Device, *, session: str = "", redo: Collection[Redo] = ()
+) -> Plan:
     """The plan of a grid against what a store holds (nothing, when there is no store yet)."""
     suite = grid.suite
     common = Common(
@@ -99,35 +102,40 @@ def run(
     plugins: Plugins,
     directory: Path,
     *,
-    device: str = "cpu",
-    executor: str = "processes",
-    jobs: int = 1,
+    device: Device = "cpu",
+    executor: Executor,
+    jobs: int | None = None,
     redo: Collection[Redo] = (),
     listeners: Sequence[object] = (),
     until: float = inf,
 ) -> Session:
     """Run what is missing of a grid into the store in ``directory``, and return the ended session, its store closed.
 
+    ``jobs`` is the number of workers on the CPU, by default as many as there are cores where they run.
     ``listeners`` are plugin objects that take part in this run only. No batch begins after ``until``, a time of
     ``time.monotonic``; those that have begun are finished. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
-    opened, extra = plugins.executor(executor, jobs), Extra.of(plugins)
-    if not getattr(opened, "in_process", False):
+    extra = Extra.of(plugins)
+    if executor.place != "session":
         extra.check()
+    if executor.place == "machine":
+        jobs = jobs or usable_cores()
     suite = grid.suite
     with Store(directory, write=True) as store, plugins.listening(listeners):
         id = secrets.token_hex(6)
         plan = plan_for(grid, store, device, session=id, redo=redo)
-        facts = provenance(device, executor, opened.jobs)
+        facts = provenance(device, executor, jobs)
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo and opened.enforces_limits:
-            session.warnings += memory_warnings(opened.jobs, suite.budget.memory_gb)
+        if plan.todo:
+            session.warnings += executor.remarks()
+        if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
+            session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
         _tell(plugins, "bfc_run_started", session=session)
         try:
-            _run(session, plugins, opened, extra, until)
+            _run(session, plugins, executor, jobs, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
@@ -136,7 +144,7 @@ def run(
         return session
 
 
-def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra, until: float) -> None:
+def _run(session: Session, plugins: Plugins, executor: Executor, jobs: int | None, extra: Extra, until: float) -> None:
     def commit(finished: Sequence[Finished]) -> None:
         grid = session.plan.grid
         session.store.put(
@@ -154,25 +162,28 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra, u
     lost: set[str] = set()
     if not plan.todo:
         return
-    pool: Pool = executor.open(partial(run_batch, extra=extra), prepare=partial(warm_up, plan.common.device, extra))
+    pool = _open(plugins, executor, partial(run_batch, extra=extra), partial(warm_up, plan.common.device, extra), jobs)
     try:
+        slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
+        _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
 
         def submit(batch: Batch) -> None:
             if time.monotonic() > until:
                 session.not_begun += 1
                 return
             batches[len(batches)] = batch
-            pool.submit(len(batches) - 1, batch, plan.common.cell_seconds)
+            needs = Needs(plan.common.cell_seconds, plan.bytes(batch), device=batch.common.device)
+            pool.submit(len(batches) - 1, batch, needs)
 
-        waiting = iter([planned.batch for planned in plan.batches(executor.jobs)])
-        for batch in waiting if until == inf else islice(waiting, executor.jobs):
+        waiting = iter([planned.batch for planned in plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda"))])
+        for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
             submit(batch)
         for key, outcome in pool.outcomes():
             batch = batches[key]
             report = outcome if isinstance(outcome, Fault) else _received(batch, outcome)
             if isinstance(report, Report):
                 commit(report.finished)
-                _note_precision(session, report.precision)
+                _note(session, report.precision, "precision")
             elif len(batch.cells) > 1:  # only the guilty cell shall be marked
                 for cell in batch.cells:
                     submit(plan.single(cell))
@@ -190,11 +201,25 @@ def _run(session: Session, plugins: Plugins, executor: Executor, extra: Extra, u
     pool.close()
 
 
-def _note_precision(session: Session, precision: Mapping[str, Any]) -> None:
-    """Add what workers say of their libraries to the provenance; more of them are loaded as more learners have run."""
-    known = session.provenance["precision"]
-    if not precision.items() <= known.items():
-        known.update(precision)
+def _open(plugins: Plugins, executor: Executor, call: Any, prepare: Any, jobs: int | None) -> Pool:
+    """The executor's pool. Raises ``PluginError`` that names its plugin where it gives none."""
+    who = f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
+    try:
+        pool = executor.open(call, prepare, jobs)
+    except BenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{who}: open raised {words(error)}.") from error
+    if lacking := [wanted for wanted in ("slots", "submit", "outcomes", "close") if not hasattr(pool, wanted)]:
+        raise PluginError(f"{who}: open must give a bfc_bench.Pool. Got {pool!r} without {', '.join(lacking)}.")
+    return pool
+
+
+def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
+    """Add to the provenance, or to a table of it, what is known only now; more libraries are loaded as learners run."""
+    known = session.provenance[table] if table else session.provenance
+    if not facts.items() <= known.items():
+        known.update(facts)
         session.store.amend_session(session.id, session.provenance)
 
 

@@ -26,6 +26,7 @@ from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
+from bfc_bench.toolkit.precision import Device
 
 TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
@@ -100,7 +101,7 @@ class Common:
     version: int
     seed: int
     test_size: int
-    device: str
+    device: Device
     cell_seconds: float
     memory_bytes: int
     release: str

@@ -18,10 +18,7 @@ def apply(values: dict[str, Any], change: str) -> None:
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
         raise UsageError(f"--set {change}: must have the form key.key=value, for example replicates=2. Got {change!r}.")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
+    value = read_value(text)
     *parents, last = path.strip().split(".")
     here: Any = values
     seen: list[str] = []
@@ -44,6 +41,14 @@ def apply(values: dict[str, Any], change: str) -> None:
     here[last] = value
 
 
+def read_value(text: str) -> Any:
+    """A value as TOML writes it; what is none is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
 def _called(item: Mapping[str, Any]) -> str:
     return str(item.get("id") or item.get("label") or item.get("name") or "")
 
@@ -61,6 +66,6 @@ def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], chan
 
 def _known_table(seen: Sequence[str], part: str) -> bool:
     """Tables that a suite file may leave out, so that a change may create them."""
-    return (not seen and part == "budget") or (
+    return (not seen and part in {"budget", "executor"}) or (
         len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "labels"}
     )

@@ -154,6 +154,18 @@ class LearnerEntry(Settings):
         return self
 
 
+class ExecutorEntry(Settings):
+    """``[executor]``: where the suite's cells run unless the command says otherwise; further fields are its options."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The executor's own options."""
+        return dict(self.model_extra or {})
+
+
 class ClaimEntry(Settings):
     """One ``[[claim]]``: a statement about the results; further fields belong to its kind."""
 
@@ -176,6 +188,8 @@ class Suite(Settings):
     levels: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.1, 0.01]
     """Error levels eps for which N*(eps) is estimated."""
     budget: Budget = Budget()
+    executor: ExecutorEntry | None = None
+    """Where its cells run; None: in processes of this machine."""
     task: Annotated[list[TaskEntry], Field(min_length=1)]
     learner: Annotated[list[LearnerEntry], Field(min_length=1)]
     claim: list[ClaimEntry] = []
@@ -223,8 +237,8 @@ class Suite(Settings):
             raise ValueError(f"{who}: d must be among those of task {named.name!r}, {named.d}. Got {missing} besides")
 
     def definition(self) -> dict[str, Any]:
-        """The suite as plain data."""
-        return self.model_dump(mode="json")
+        """The suite as plain data; where it runs defines nothing."""
+        return self.model_dump(mode="json", exclude={"executor"})
 
 
 def _unique(what: str, names: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
-"""The conformance kit: one line in a test tells whether a learner keeps the contract.
+"""The conformance kit: one line in a test tells whether a learner, or an executor, keeps the contract.
 
-    from bfc_bench.testing import check_learner
+    from bfc_bench.testing import check_executor, check_learner
 
     def test_my_learner():
         check_learner(MyLearner)
@@ -12,16 +12,22 @@ that ends its process, or never returns, breaks a law like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import UsageError, is_ctrl_c, message, words
+from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
 from bfc_bench.text import visible
 
-__all__ = ["Check", "CheckReport", "check_learner"]
+if TYPE_CHECKING:
+    from bfc_bench.testing.law import ContractLaw
+
+__all__ = ["Check", "CheckReport", "check_executor", "check_learner"]
 
 Outcome = Literal["passed", "skipped", "failed"]
 TOLERANCE = 1e-3
@@ -42,9 +48,9 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """How every law came out for one learner."""
+    """How every law came out for one learner or executor."""
 
-    learner: str
+    name: str
     checks: tuple[Check, ...]
 
     @property
@@ -95,10 +101,25 @@ def check_learner(
     Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``learner``
     is no learner. What ends the process ends it here too; ``bfc_bench.testing.apart`` survives that.
     """
-    report = try_laws(learner, tolerance)
+    return _strictly(try_laws(learner, tolerance), strict)
+
+
+def check_executor(executor: type[Executor] | Executor, *, strict: bool = True) -> CheckReport:
+    """Try every law on an executor class with its default options, or on an instance with its own.
+
+    Takes a minute: units hang, crash, take too much memory. What an executor does not promise is not asked of it.
+    To be called in the main thread, which alone can be interrupted as Ctrl-C does.
+
+    Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when
+    ``executor`` is none, or cannot be used here.
+    """
+    return _strictly(try_executor(executor), strict)
+
+
+def _strictly(report: CheckReport, strict: bool) -> CheckReport:
     if strict and not report.ok:
         broken = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
-        raise AssertionError(f"{report.learner}: {report.summary}\n{broken or '  nothing was tried'}")
+        raise AssertionError(f"{report.name}: {report.summary}\n{broken or '  nothing was tried'}")
     return report
 
 
@@ -120,24 +141,45 @@ def try_laws(
         cls = cls.variant(cls.example)
     options = learner.options() if isinstance(learner, Learner) else cls.smoke
     name = str(getattr(cls, "name", cls.__name__))
-    return CheckReport(name, tuple(_checks(cls, options, tolerance, watch, fatal)))
+    from bfc_bench.testing import batching, description, fitting
+    from bfc_bench.testing.law import laws_of
+    from bfc_bench.testing.trial import Trial
+
+    laws = [*laws_of(description), *laws_of(fitting), *laws_of(batching)]
+    return CheckReport(name, tuple(_checks(laws, Trial(cls, options, tolerance), watch, fatal)))
+
+
+def try_executor(
+    executor: type[Executor] | Executor,
+    watch: Callable[[str], object] = lambda law: None,
+    fatal: Mapping[str, str] = MappingProxyType({}),
+) -> CheckReport:
+    """How every law of executors comes out, as ``try_laws`` has it for learners."""
+    cls = executor if isinstance(executor, type) else type(executor)
+    if not issubclass(cls, Executor):
+        raise UsageError(f"check_executor expects a bfc_bench.Executor, class or instance. Got {executor!r}.")
+    from bfc_bench.testing import executing
+    from bfc_bench.testing.law import laws_of
+    from bfc_bench.testing.pools import PoolTrial
+
+    name = str(getattr(cls, "name", cls.__name__))
+    made = cls.parse({}, f"executor {name!r}") if isinstance(executor, type) else executor
+    made.ready()
+    with TemporaryDirectory() as folder:
+        trial = PoolTrial(made, Path(folder))
+        try:
+            return CheckReport(name, tuple(_checks(laws_of(executing), trial, watch, fatal)))
+        finally:
+            trial.close(now=True)
 
 
 def _checks(
-    cls: type[Learner],
-    options: Mapping[str, Any],
-    tolerance: float,
-    watch: Callable[[str], object],
-    fatal: Mapping[str, str],
+    laws: Sequence[ContractLaw], trial: Any, watch: Callable[[str], object], fatal: Mapping[str, str]
 ) -> Iterator[Check]:
-    from bfc_bench.testing import batching, description, fitting
-    from bfc_bench.testing.law import ContractLaw, laws_of
     from bfc_bench.testing.outcome import Skip
-    from bfc_bench.testing.trial import Trial
 
-    trial = Trial(cls, options, tolerance)
     held: set[ContractLaw] = set()
-    for law in [*laws_of(description), *laws_of(fitting), *laws_of(batching)]:
+    for law in laws:
         unmet = [need.name for need in law.needs if need not in held]
         if unmet:
             yield Check(law.name, "skipped", f"needs '{unmet[0]}'")

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
 
 from bfc_bench.errors import BenchError, UsageError, suggest
-from bfc_bench.executors.base import Fault
+from bfc_bench.executors.base import Executor, Fault, Needs
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.unit import clock_starts
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
-from bfc_bench.testing import Check, CheckReport, try_laws
+from bfc_bench.testing import Check, CheckReport, try_executor, try_laws
 from bfc_bench.testing.ambient import settings
 
 SECONDS = 600.0
-"""What all laws of one learner may take together."""
+"""What all laws of one learner or executor may take together."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One learner to try, by the position among those that a name stands for."""
+    """One learner or executor to try, by the position among those that a name stands for."""
 
     name: str
+    options: dict[str, Any]
+    """Of an executor."""
     position: int
     fatal: dict[str, str]
     """Laws that have ended a process before, and how."""
@@ -35,26 +39,32 @@ class Unit:
     """File with the name of the law that is being tried."""
 
 
-def check_apart(name: str, seconds: float = SECONDS) -> Iterator[CheckReport]:
-    """How every law comes out for each learner that a name stands for, see ``find``.
+def check_apart(
+    name: str, options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
+) -> Iterator[CheckReport]:
+    """How every law comes out for each learner, or executor with ``options``, that a name stands for, see ``find``.
 
     A law in which the process ends, or that does not come to an end in ``seconds``, is broken. The others are tried
     again in another process.
     """
-    for position in range(len(find(name))):
-        yield _check(name, position, seconds)
+    for position, found in enumerate(find(name)):
+        if issubclass(found, Executor):
+            found.parse(options, f"executor {name!r}").ready()
+        elif options:
+            raise UsageError(f"check: --executor-option belongs to an executor; {name!r} is a learner.")
+        yield _check(name, dict(options), position, seconds)
 
 
-def _check(name: str, position: int, seconds: float) -> CheckReport:
+def _check(name: str, options: dict[str, Any], position: int, seconds: float) -> CheckReport:
     fatal: dict[str, str] = {}
     with TemporaryDirectory() as folder:
         journal = Path(folder) / "law"
         while True:
             journal.unlink(missing_ok=True)
-            outcome = _run(Unit(name, position, dict(fatal), str(journal)), seconds)
+            outcome = _run(Unit(name, options, position, dict(fatal), str(journal)), seconds)
             if isinstance(outcome, bytes):
-                learner, checks = json.loads(outcome)
-                return CheckReport(learner, tuple(Check(**check) for check in checks))
+                title, checks = json.loads(outcome)
+                return CheckReport(title, tuple(Check(**check) for check in checks))
             law = journal.read_text() if journal.exists() else ""
             if not law or law in fatal:
                 raise BenchError(f"check: {name} could not be tried: {outcome.reason}\n{outcome.traceback}".strip())
@@ -62,9 +72,9 @@ def _check(name: str, position: int, seconds: float) -> CheckReport:
 
 
 def _run(unit: Unit, seconds: float) -> bytes | Fault:
-    pool = ProcessExecutor(1).open(_try)
+    pool = ProcessExecutor().open(_try, jobs=1)
     try:
-        pool.submit(0, unit, seconds)
+        pool.submit(0, unit, Needs(seconds))
         [(_, outcome)] = pool.outcomes()
         return outcome
     finally:
@@ -72,16 +82,21 @@ def _run(unit: Unit, seconds: float) -> bytes | Fault:
 
 
 def _try(unit: Unit) -> bytes:
-    """In the worker: a learner's name and its checks as JSON."""
-    learner, journal = find(unit.name)[unit.position], Path(unit.journal)
-    settings()  # torch and JAX are imported for it, which takes seconds
-    clock_starts()
-    report = try_laws(learner, watch=journal.write_text, fatal=unit.fatal)
-    return json.dumps([report.learner, [asdict(check) for check in report.checks]]).encode()
+    """In the worker: the name of what is tried and its checks as JSON."""
+    found, journal = find(unit.name)[unit.position], Path(unit.journal)
+    if issubclass(found, Executor):
+        clock_starts()
+        executor = found.parse(unit.options, f"executor {unit.name!r}")
+        report = try_executor(executor, watch=journal.write_text, fatal=unit.fatal)
+    else:
+        settings()  # torch and JAX are imported for it, which takes seconds
+        clock_starts()
+        report = try_laws(found, watch=journal.write_text, fatal=unit.fatal)
+    return json.dumps([report.name, [asdict(check) for check in report.checks]]).encode()
 
 
-def find(name: str) -> list[type[Learner]]:
-    """A registered learner, the class in ``module:Class``, or every learner that a module defines.
+def find(name: str) -> list[type[Learner] | type[Executor]]:
+    """What is registered, the class in ``module:Class``, or every learner and executor that a module defines.
 
     Raises ``UsageError`` where there is none.
     """
@@ -89,20 +104,24 @@ def find(name: str) -> list[type[Learner]]:
     module, _, attribute = name.partition(":")
     if name in plugins.learners or module in plugins.learners:
         return [plugins.learner(name)]
+    if name in plugins.executors:
+        return [plugins.executors.get(name)]
     sys.path.insert(0, "")  # a console script does not look into the current folder
     try:
         found = vars(import_module(module))
     except ImportError as error:
-        known = suggest(name, plugins.learners)
+        known = suggest(name, [*plugins.learners, *plugins.executors])
         raise UsageError(
-            f"check: {name!r} is neither a learner's name nor a module that imports ({error}).{known}"
+            f"check: {name!r} is neither a learner's or executor's name nor a module that imports ({error}).{known}"
         ) from None
-    classes = {k: v for k, v in found.items() if isinstance(v, type) and issubclass(v, Learner) and v is not Learner}
+    bases = (Learner, Executor)
+    classes = {k: v for k, v in found.items() if isinstance(v, type) and issubclass(v, bases) and v not in bases}
     if attribute:
         if attribute not in classes:
-            raise UsageError(f"check: module {module!r} has no learner {attribute!r}.{suggest(attribute, classes)}")
+            near = suggest(attribute, classes)
+            raise UsageError(f"check: module {module!r} has no learner or executor {attribute!r}.{near}")
         return [classes[attribute]]
     own = [cls for cls in classes.values() if cls.__module__.partition(".")[0] == module.partition(".")[0]]
     if not own:
-        raise UsageError(f"check: module {module!r} defines no learner; none was checked.")
+        raise UsageError(f"check: module {module!r} defines no learner and no executor; none was checked.")
     return own

@@ -23,6 +23,11 @@ Device = Literal["cpu", "cuda"]
 MATMUL_PRECISION = "highest"
 """What learners pass to ``jax.default_matmul_precision`` around their own computations."""
 
+GPU_SHARE = 0.9
+"""Share of a GPU's memory that workers which share it take together; the rest is for their contexts."""
+GPU_SHARE_VARIABLE = "BFC_BENCH_GPU_SHARE"
+"""Environment variable with the share of one process."""
+
 COMPILE_CACHE_BYTES = 2**28
 """Size above which the oldest compiled programs are removed from the cache on disk."""
 
@@ -36,7 +41,7 @@ def resolve_device(request: str) -> Device:
         raise UsageError(f"device must be 'auto', 'cpu' or 'cuda'. Got {request!r}.")
     if request == "cpu":
         return "cpu"
-    if _driver_sees_gpu() and (_torch_sees_gpu() or _jax_sees_gpu()):
+    if _driver_sees_gpus() and (_torch_sees_gpu() or _jax_sees_gpu()):
         return "cuda"
     if request == "cuda":
         raise UsageError(
@@ -46,14 +51,32 @@ def resolve_device(request: str) -> Device:
     return "cpu"
 
 
-def _driver_sees_gpu() -> bool:
+def visible_gpus() -> list[str]:
+    """The GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = _driver_sees_gpus()
+    return list(map(str, range(count))) if named is None else [name.strip() for name in named.split(",")][:count]
+
+
+def share_of_gpu(workers: int) -> dict[str, str]:
+    """Environment of one of so many processes that share a GPU: none takes more than its part of the memory.
+
+    JAX reads its variable itself; ``prepare_torch`` reads the other.
+    """
+    if workers == 1:
+        return {}
+    share = f"{GPU_SHARE / workers:.3f}"
+    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": share, GPU_SHARE_VARIABLE: share}
+
+
+def _driver_sees_gpus() -> int:
     """Ask the CUDA driver itself, in milliseconds, so that a machine without a GPU imports neither torch nor jax."""
     try:
         driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
-        return False
+        return 0
     count = ctypes.c_int(0)
-    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+    return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
 
 
 def _torch_sees_gpu() -> bool:
@@ -85,8 +108,11 @@ def torch_device(device: str) -> torch.device:
 
 
 def prepare_torch() -> None:
-    """Turn TensorFloat-32 and reduced-precision products off for this process."""
+    """Turn TensorFloat-32 and reduced-precision products off for this process, and keep to its share of the GPU."""
     import torch
+
+    if (share := os.environ.get(GPU_SHARE_VARIABLE)) and torch.cuda.is_available():
+        torch.cuda.set_per_process_memory_fraction(float(share))
 
     torch.set_float32_matmul_precision(MATMUL_PRECISION)
     torch.backends.cudnn.allow_tf32 = False

@@ -16,7 +16,7 @@ import pytest
 
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes, unit
-from bfc_bench.executors.base import Fault
+from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.processes import ENVIRONMENT, ProcessExecutor, ProcessPool
 
 GRANDCHILD = "import time; time.sleep(60)"
@@ -138,11 +138,22 @@ def raising(_: None) -> bytes:
     raise SystemExit("enough")
 
 
+def seen(_: None) -> bytes:
+    """What a worker is told of GPUs."""
+    names = ("CUDA_VISIBLE_DEVICES", "XLA_PYTHON_CLIENT_MEM_FRACTION", "BFC_BENCH_GPU_SHARE", "JAX_PLATFORMS")
+    return " ".join([str(os.getpid()), *(os.environ.get(name, "-") or "none" for name in names)]).encode()
+
+
+def nap(seconds: float) -> bytes:
+    time.sleep(seconds)
+    return seen(None)
+
+
 DEEDS: dict[str, Callable[[Any], bytes]] = {
     f.__name__: f
     for f in (
         *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising),
-        *(terminated, crash, environment, crowded, refused, asks),
+        *(terminated, crash, environment, crowded, refused, asks, seen, nap),
     )
 }
 DEATHS = {
@@ -158,7 +169,7 @@ DEATHS = {
 
 @pytest.fixture
 def pool() -> Iterator[ProcessPool]:
-    pool = ProcessExecutor(1).open(do)
+    pool = ProcessExecutor().open(do, jobs=1)
     yield pool
     pool.close(now=True)
 
@@ -166,7 +177,7 @@ def pool() -> Iterator[ProcessPool]:
 def outcomes(pool: ProcessPool, *payloads: tuple[str, Any], seconds: float = 60.0) -> list[bytes | Fault]:
     """What becomes of units, in their order."""
     for key, payload in enumerate(payloads):
-        pool.submit(key, payload, seconds)
+        pool.submit(key, payload, Needs(seconds))
     found = dict(pool.outcomes())
     return [found[key] for key in range(len(payloads))]
 
@@ -186,7 +197,7 @@ def test_messages_that_are_sent_at_once_come_one_by_one() -> None:
 def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool, how: str) -> None:
     assert outcomes(pool, ("say", "before")) == [b"before"]
     started = time.monotonic()
-    pool.submit(0, (how, 0), 60.0)
+    pool.submit(0, (how, 0), Needs(60.0))
     ((_, fault),) = pool.outcomes()
     assert time.monotonic() - started < 2
     assert isinstance(fault, Fault)
@@ -229,7 +240,7 @@ def test_no_worker_ever_sees_a_credential(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("PROXY", "http://me:hunter2@proxy")
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
-    pool = ProcessExecutor(1).open(do)
+    pool = ProcessExecutor().open(do, jobs=1)
     (seen,) = outcomes(pool, ("environment", None))
     assert os.environ["MLFLOW_TRACKING_TOKEN"] == "hunter2"  # MLflow is told of rows meanwhile
     pool.close()
@@ -252,20 +263,72 @@ def test_a_worker_is_kept_until_it_asks_to_be_replaced(pool: ProcessPool) -> Non
     assert first == second != third == fourth
 
 
+def placed(executor: ProcessExecutor, units: int = 6) -> dict[str, list[str]]:
+    """The distinct workers of units on the CPU and on GPUs, by what they are told."""
+    pool = executor.open(do, jobs=2)
+    try:
+        for key in range(2 * units):
+            pool.submit(key, ("nap", 0.2), Needs(60.0, device="cuda" if key % 2 else "cpu"))
+        told = {outcome.decode() for _, outcome in pool.outcomes()}
+    finally:
+        pool.close()
+    workers: dict[str, list[str]] = {}
+    for worker in sorted(told):
+        pid, _, environment = worker.partition(" ")
+        workers.setdefault(environment, []).append(pid)
+    return workers
+
+
+def test_every_gpu_has_a_worker_of_its_own_beside_those_on_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    workers = placed(ProcessExecutor(gpus=[0, "GPU-5"]))
+    assert {environment: len(pids) for environment, pids in workers.items()} == {
+        "0 - - -": 1,
+        "GPU-5 - - -": 1,
+        "none - - cpu": 2,
+    }
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+
+
+def test_workers_that_share_a_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    workers = placed(ProcessExecutor(gpus=[1], jobs_per_gpu=2))
+    assert {environment: len(pids) for environment, pids in workers.items()} == {
+        "1 0.450 0.450 -": 2,
+        "none - - cpu": 2,
+    }
+
+
+def test_without_units_for_a_gpu_workers_see_what_the_session_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    pool = ProcessExecutor().open(do, jobs=1)
+    (told,) = outcomes(pool, ("seen", None))
+    pool.close()
+    assert told.partition(b" ")[2] == b"7 - - -"  # type: ignore[union-attr]
+
+
+def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> None:
+    assert pool.slots("cuda") == 0
+    with pytest.raises(BenchError, match=r"a unit needs a GPU, and none is visible here\. Use --device cpu"):
+        pool.submit(0, ("seen", None), Needs(60.0, device="cuda"))
+
+
 def test_large_messages_and_more_units_meanwhile(pool: ProcessPool) -> None:
     text = "x" * 5_000_000
-    pool.submit(0, ("say", text), 60.0)
+    pool.submit(0, ("say", text), Needs(60.0))
     seen = []
     for key, outcome in pool.outcomes():
         seen.append(outcome)
         if key < 3:
-            pool.submit(key + 1, ("say", text), 60.0)
+            pool.submit(key + 1, ("say", text), Needs(60.0))
     assert seen == [text.encode()] * 4
 
 
 def test_workers_that_cannot_start_end_the_run_with_a_reason() -> None:
-    pool = ProcessExecutor(2).open(do, prepare=ends)
-    pool.submit(0, ("say", "never"), 60.0)
+    pool = ProcessExecutor().open(do, ends, jobs=2)
+    pool.submit(0, ("say", "never"), Needs(60.0))
     with pytest.raises(BenchError, match=r"worker processes in a row ended before they could work, .* exit code 3"):
         list(pool.outcomes())
     pool.close(now=True)
@@ -278,7 +341,7 @@ def ends() -> None:
 def test_closing_ends_every_worker_and_restores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     before = dict(os.environ)
-    pool = ProcessExecutor(2).open(do)
+    pool = ProcessExecutor().open(do, jobs=2)
     assert os.environ["OMP_NUM_THREADS"] == ENVIRONMENT["OMP_NUM_THREADS"]
     pids = outcomes(pool, ("who", None), ("who", None))
     pool.close()

@@ -131,6 +131,7 @@ def test_what_a_method_imports_is_loaded_before_its_clock_starts(faulty, suite_f
 
 
 def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suite_file, tmp_path, caplog):
+    from bfc_bench.executors.serial import SerialExecutor
     from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run
     from bfc_bench.suite.model import read_suite
@@ -142,7 +143,7 @@ def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suit
 
     plugins = load_plugins()
     grid = resolve(read_suite(suite_file(learner=[{"name": "mean"}])), plugins, "suite")
-    session = run(grid, plugins, tmp_path / "store", executor="serial", listeners=[Listener()])
+    session = run(grid, plugins, tmp_path / "store", executor=SerialExecutor(), listeners=[Listener()])
     assert session.statuses == {"ok": 2}
     assert "listener is broken" in caplog.text
 

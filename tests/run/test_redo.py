@@ -88,7 +88,7 @@ def test_redo_failed_all_and_the_former_spelling(made, planned, bench):
 
 
 def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
-    """``mean`` runs on the CPU only: a run for a GPU neither replaces its rows by skips nor calls them stale."""
+    """A budget that its data exceed neither replaces its row by a skip nor calls it stale."""
     path, store = made
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.resolve import resolve
@@ -97,8 +97,25 @@ def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
 
     plugins = load_plugins()
     with Store(store) as opened:
-        plan = plan_for(resolve(read_suite(path), plugins, "test"), opened, "cuda", redo=["all"])
+        small = resolve(read_suite(path, ["budget.memory_gb=1e-6"]), plugins, "test")
+        plan = plan_for(small, opened, "cpu", redo=["all"])
     assert (len(plan.done), len(plan.todo), plan.stale) == (3, 0, {})
+
+
+def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
+    """``mean`` runs on the CPU only: its rows are neither stale nor skipped, and made again on the CPU when asked."""
+    path, store = made
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.session import plan_for
+    from bfc_bench.suite.model import read_suite
+
+    grid = resolve(read_suite(path), load_plugins(), "test")
+    with Store(store) as opened:
+        plan = plan_for(grid, opened, "cuda")
+        again = plan_for(grid, opened, "cuda", redo=["all"])
+    assert (len(plan.done), len(plan.failed), plan.stale, plan.skipped) == (3, 1, {}, {})
+    assert {batch.batch.common.device for batch in again.batches(1, 1)} == {"cpu"}
 
 
 def test_another_version_of_a_learner_is_made_anew_and_said(made, planned, monkeypatch):

@@ -27,7 +27,7 @@ TASK = {
 }
 
 
-def planned(steps=20_000, **values) -> Plan:
+def planned(steps=20_000, device="cpu", **values) -> Plan:
     """The plan of networks of two shapes, under three labels, and of two kernels, on two dimensions."""
     network = {"widths": [40], "steps": steps}
     learners = [
@@ -38,7 +38,7 @@ def planned(steps=20_000, **values) -> Plan:
         {"name": "kernel-ridge", "label": "rough", "options": {"ridge": 1e-6, "gamma": 0.1}, "tune": {}},
     ]
     suite = {"name": "s", "replicates": 8, "task": [TASK], "learner": learners, **values}
-    return plan_for(resolve(Suite.parse(suite, "test"), load_plugins(), "test"), None, "cpu")
+    return plan_for(resolve(Suite.parse(suite, "test"), load_plugins(), "test"), None, device)
 
 
 def key(plan: Plan, cell) -> object:
@@ -108,6 +108,16 @@ def test_a_batch_stays_within_a_quarter_of_a_cells_time_and_within_memory():
         cells = item.batch.cells
         assert len(cells) == 1 or item.seconds <= 2
         assert len(cells) == 1 or sum(costs.bytes(cell) for cell in cells) <= 1e9
+
+
+def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
+    learners = [{"name": "sklearn:linear_model.Ridge"}, {"name": "kernel-ridge", "tune": {}}]
+    plan = planned(device="cuda", learner=learners)
+    assert plan.skipped == {}
+    devices = {label: item.batch.common.device for item in plan.batches(2, 1) for label in item.batch.learners}
+    can = {label: entry.learner.capabilities.devices for label, entry in plan.grid.entries.items()}
+    assert devices == {label: "cuda" if "cuda" in able else "cpu" for label, able in can.items()}
+    assert set(devices.values()) == {"cpu", "cuda"}
 
 
 def test_estimates_come_from_rows_of_the_same_device(tmp_path):

@@ -25,14 +25,14 @@ def test_unknown_device_is_refused():
 
 
 def test_missing_gpu(monkeypatch):
-    monkeypatch.setattr(precision, "_driver_sees_gpu", lambda: False)
+    monkeypatch.setattr(precision, "_driver_sees_gpus", lambda: 0)
     assert precision.resolve_device("auto") == "cpu"
     with pytest.raises(UsageError, match="neither torch nor jax"):
         precision.resolve_device("cuda")
 
 
 def test_a_driver_without_a_library_that_sees_the_gpu_is_not_enough(monkeypatch):
-    monkeypatch.setattr(precision, "_driver_sees_gpu", lambda: True)
+    monkeypatch.setattr(precision, "_driver_sees_gpus", lambda: 1)
     monkeypatch.setattr(precision, "_torch_sees_gpu", lambda: False)
     monkeypatch.setattr(precision, "_jax_sees_gpu", lambda: False)
     assert precision.resolve_device("auto") == "cpu"

@@ -1,5 +1,7 @@
 """One of everything that a plugin can add."""
 
+import os
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
@@ -7,19 +9,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, PositiveInt
 
 from bfc_bench import (
     Contents,
     Context,
     Data,
     DataSet,
+    Executor,
     Fault,
     Inputs,
     Labels,
     Law,
     Learner,
     Metric,
+    Needs,
     PointClaim,
     Points,
     Predictor,
@@ -129,34 +133,50 @@ class Within(PointClaim):
         return self.verdict(statement, Region(hi=self.bound), found, log=True)
 
 
-class Futures:
+class Futures(Executor):
     """Runs units in a process pool of the standard library."""
 
-    enforces_limits = False
+    name: ClassVar[str] = "outside-futures"
 
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
+    units_per_worker: PositiveInt = 100
+    """Units after which a worker is replaced."""
 
-    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> "FuturesPool":
-        return FuturesPool(call, ProcessPoolExecutor(self.jobs, get_context("spawn"), prepare))
+    def open(
+        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> "FuturesPool":
+        count = jobs or os.cpu_count() or 1
+        pool = ProcessPoolExecutor(
+            count, get_context("spawn"), prepare or int, max_tasks_per_child=self.units_per_worker
+        )
+        return FuturesPool(call, pool, count)
 
 
 class FuturesPool:
-    def __init__(self, call: Callable[[Any], Any], pool: ProcessPoolExecutor) -> None:
-        self.call, self.pool = call, pool
+    def __init__(self, call: Callable[[Any], Any], pool: ProcessPoolExecutor, count: int) -> None:
+        self.call, self.pool, self.count = call, pool, count
         self.keys: dict[Future[Any], int] = {}
 
-    def submit(self, key: int, payload: Any, seconds: float) -> None:
+    def slots(self, device: str) -> int:
+        return self.count
+
+    def submit(self, key: int, payload: Any, needs: Needs) -> None:
         self.keys[self.pool.submit(self.call, payload)] = key
 
     def outcomes(self) -> Iterator[tuple[int, Any]]:
         while self.keys:
             for future in wait(self.keys, return_when=FIRST_COMPLETED).done:
                 key, error = self.keys.pop(future), future.exception()
-                yield key, Fault("raised", f"{type(error).__name__}: {error}") if error else future.result()
+                yield key, fault(error) if error else future.result()
 
     def close(self, now: bool = False) -> None:
+        if now:
+            for process in self.pool._processes.values():
+                process.kill()
         self.pool.shutdown(cancel_futures=now)
+
+
+def fault(error: BaseException) -> Fault:
+    return Fault("raised", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
 def sizes(rows: Sequence[Row]) -> dict[str, Any]:
@@ -209,8 +229,8 @@ def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
 
 
 @hookimpl
-def bfc_register_executors(register: Callable[[str, Callable[[int], Futures]], None]) -> None:
-    register("outside-futures", Futures)
+def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
+    register(Futures)
 
 
 @hookimpl

@@ -1,0 +1,30 @@
+"""Which executor a run takes: what the command says, else what the suite says, else processes of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from bfc_bench.executors.base import Executor
+from bfc_bench.plugins import Plugins
+from bfc_bench.suite.model import Suite
+
+DEFAULT = "processes"
+
+
+def executor_of(
+    suite: Suite, plugins: Plugins, name: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Executor:
+    """The executor ``name``, or the suite's, with ``options`` before those of the suite, ready to be opened.
+
+    The suite's options are those of its own executor: another one gets none of them. Raises ``UsageError`` for what is
+    unknown, and where the executor cannot be used here.
+    """
+    entry = suite.executor
+    if entry is not None and name in (None, entry.name):
+        executor = plugins.executor(entry.name, {**entry.options, **options})
+    else:
+        executor = plugins.executor(name or DEFAULT, options)
+    executor.ready()
+    return executor

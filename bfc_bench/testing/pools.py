@@ -1,0 +1,168 @@
+"""An executor that is tried: its pools, with a limit on what may be waited for, and the processes that it starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise
+from bfc_bench.testing.outcome import require, skip
+from bfc_bench.testing.units import do, prepare
+
+PATIENCE = 120.0
+"""Seconds within which the units of a law must have ended, workers started before included."""
+GONE = 20.0
+"""Seconds within which processes must have ended when they are told to."""
+
+
+class Interrupted(Exception):
+    """Raised in the middle of waiting, as Ctrl-C would be."""
+
+
+@dataclass
+class PoolTrial:
+    """An executor and the pool that its laws share; a law that opens one of its own closes it."""
+
+    executor: Executor
+    folder: Path
+    """For files of units."""
+    jobs: int = 2
+
+    def __post_init__(self) -> None:
+        self._shared: Pool | None = None
+        resource_tracker.ensure_running()  # Python keeps this process once it has started others
+
+    def open(self) -> Pool:
+        """A pool that units of ``bfc_bench.testing.units`` can be submitted to."""
+        with within(PATIENCE, "opening a pool"):
+            return self.executor.open(do, prepare, self.jobs)
+
+    @property
+    def pool(self) -> Pool:
+        """The shared pool."""
+        if self._shared is None:
+            self._shared = self.open()
+        return self._shared
+
+    def run(self, *units: tuple[str, Any], seconds: float = 60.0) -> list[Any]:
+        """What becomes of units in the shared pool, in their order. Whatever raises here ends that pool."""
+        try:
+            return collect(self.pool, units, seconds)
+        except BaseException:
+            self.close(now=True)
+            raise
+
+    def close(self, now: bool = False) -> None:
+        """Close the shared pool, if it is open."""
+        pool, self._shared = self._shared, None
+        if pool is not None:
+            with within(PATIENCE, "closing a pool"):
+                pool.close(now)
+
+    def promises(self, promise: Promise) -> None:
+        """Skip the law unless the executor promises this."""
+        if promise not in self.executor.promises:
+            skip(f"it does not promise {promise!r}")
+
+    def elsewhere(self) -> None:
+        """Skip the law unless units run in other processes of this machine, which can be looked at."""
+        if self.executor.place == "session":
+            skip("its units run in the session's own process")
+        host, *_ = self.run(("tell", None))[0].decode().split()
+        if host != socket.gethostname():
+            skip(f"its units run on {host}, whose processes cannot be looked at from here")
+
+    def gone(self, processes: Callable[[], set[int]], what: str) -> None:
+        """Break the law unless such processes have ended soon."""
+        deadline = time.monotonic() + GONE
+        while (left := {process for process in processes() if alive(process)}) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        require(not left, f"{what}, {len(left)} processes are still there after {GONE:g} s")
+
+
+def collect(pool: Pool, units: tuple[tuple[str, Any], ...], seconds: float = 60.0) -> list[Any]:
+    """What becomes of units in a pool, in their order."""
+    for key, unit in enumerate(units):
+        pool.submit(key, unit, Needs(seconds))
+    found: dict[int, Any] = {}
+    with within(PATIENCE, f"{len(units)} units"):
+        for key, outcome in pool.outcomes():
+            require(key not in found, f"unit {key} has two outcomes")
+            found[key] = outcome
+    require(found.keys() == set(range(len(units))), f"{len(units)} units have {len(found)} outcomes: {sorted(found)}")
+    return [found[key] for key in range(len(units))]
+
+
+def fault(outcome: Any, what: str) -> Fault:
+    """The outcome as a fault; breaks the law where it is none."""
+    require(isinstance(outcome, Fault), f"{what} must end in a Fault. Got {outcome!r:.200}")
+    assert isinstance(outcome, Fault)
+    return outcome
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    with suppress(OSError):
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return not Path("/proc/self").exists()
+
+
+@contextmanager
+def within(seconds: float, what: str) -> Iterator[None]:
+    """Break the law where the block takes longer. In a thread that gets no signals it may take as long as it likes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise AssertionError(f"{what}: did not end within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def interrupted_when(condition: Callable[[], bool]) -> Iterator[None]:
+    """Raise ``Interrupted`` in the block once the condition holds, which ends the block. Skips without signals."""
+    if threading.current_thread() is not threading.main_thread():
+        skip("it is not tried in the main thread, which alone is interrupted")
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Interrupted
+
+    def watch() -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not ended.wait(0.05):
+            if condition() or time.monotonic() > deadline:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                return
+
+    ended, before = threading.Event(), signal.signal(signal.SIGUSR1, interrupt)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        with suppress(Interrupted):
+            yield
+    finally:
+        ended.set()
+        watcher.join()
+        signal.signal(signal.SIGUSR1, before)

@@ -1,0 +1,311 @@
+"""Executors that each break one law of the contract, in the session's process where that is enough."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from bfc_bench import Executor, Fault, Needs, Pool
+from bfc_bench.executors import unit
+from bfc_bench.executors.base import Place, Promise
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.serial import SerialExecutor
+
+
+class Changed:
+    """A pool that changes what it is told and what it tells."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def slots(self, device: Any) -> int:
+        return self.pool.slots(device)
+
+    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        self.pool.submit(key, payload, needs)
+
+    def outcomes(self) -> Iterator[tuple[int, Any]]:
+        for key, outcome in self.pool.outcomes():
+            yield key, self.outcome(outcome)
+
+    def outcome(self, outcome: Any) -> Any:
+        return outcome
+
+    def close(self, now: bool = False) -> None:
+        self.pool.close(now)
+
+
+class Here(Executor):
+    """Units in the session's process."""
+
+    name: ClassVar[str] = "here"
+    place: ClassVar[Place] = "session"
+    changed: ClassVar[type[Changed]] = Changed
+
+    def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
+        return self.changed(SerialExecutor().open(call, prepare, jobs))
+
+
+class There(Executor):
+    """Units in other processes."""
+
+    name: ClassVar[str] = "there"
+    changed: ClassVar[type[Changed]] = Changed
+    around: ClassVar[Callable[[Any, Any], Any] | None] = None
+    """What is called in the worker with the function that was meant to be, and the payload."""
+
+    def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
+        around = type(self).around
+        inner = call if around is None else partial(around, call)
+        return self.changed(ProcessExecutor().open(inner, prepare, jobs))
+
+
+class Undocumented(Here):
+    name: ClassVar[str] = "undocumented"
+
+
+class Boastful(Here):
+    """Promises what nobody asks for."""
+
+    promises: ClassVar[Any] = frozenset({"speed"})
+
+
+class Twice(Here):
+    """Tells everything twice."""
+
+    class changed(Changed):
+        def outcomes(self) -> Iterator[tuple[int, Any]]:
+            for outcome in self.pool.outcomes():
+                yield outcome
+                yield outcome
+
+
+class Forgetful(Here):
+    """Loses a unit."""
+
+    class changed(Changed):
+        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+            if key != 2 or payload[0] != "give" or len(payload[1]) > 2:
+                self.pool.submit(key, payload, needs)
+
+
+class Slotless(Here):
+    """Does not know how much it can do."""
+
+    class changed(Changed):
+        def slots(self, device: Any) -> int:
+            return 0
+
+
+class Short(Here):
+    """Cuts long results."""
+
+    class changed(Changed):
+        def outcome(self, outcome: Any) -> Any:
+            return outcome[:1_000_000] if isinstance(outcome, bytes) else outcome
+
+
+class Closed(Here):
+    """Takes no unit while others end."""
+
+    class changed(Changed):
+        def __init__(self, pool: Pool) -> None:
+            super().__init__(pool)
+            self.queue: deque[tuple[int, Any, Needs]] = deque()
+
+        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+            self.queue.append((key, payload, needs))
+
+        def outcomes(self) -> Iterator[tuple[int, Any]]:
+            for item in self.queue:
+                self.pool.submit(*item)
+            yield from self.pool.outcomes()
+            self.queue.clear()
+
+
+class Terse(Here):
+    """Keeps tracebacks to itself."""
+
+    class changed(Changed):
+        def outcome(self, outcome: Any) -> Any:
+            return replace(outcome, traceback="") if isinstance(outcome, Fault) else outcome
+
+
+class Eager(Here):
+    """Lets what cannot be sent end the run."""
+
+    class changed(Changed):
+        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+            pickle.dumps(payload)
+            self.pool.submit(key, payload, needs)
+
+
+class Late(Here):
+    """Lets what cannot be sent back end the run."""
+
+    class changed(Changed):
+        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+            self.strict = payload[0] == "unsendable" or (key > 0 and self.strict)
+            self.pool.submit(key, payload, needs)
+
+        def outcome(self, outcome: Any) -> Any:
+            return pickle.loads(pickle.dumps(outcome)) if self.strict else outcome
+
+
+class Unprepared(Here):
+    """Prepares no worker."""
+
+    def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
+        return super().open(call, None, jobs)
+
+
+class Patient(There):
+    """Stops nothing."""
+
+    promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
+
+    class changed(Changed):
+        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+            self.pool.submit(key, payload, replace(needs, seconds=60.0))
+
+
+def at_once(call: Any, payload: Any) -> Any:
+    unit.clock_starts()
+    return call(payload)
+
+
+class Hasty(There):
+    """Counts a unit's time before it says so."""
+
+    promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
+    around = at_once
+
+
+class Mortal(There):
+    """Tells deaths as they are."""
+
+    promises: ClassVar[frozenset[Promise]] = frozenset({"death"})
+
+
+class Codeless(Mortal):
+    """Knows no exit code."""
+
+    class changed(Changed):
+        def outcome(self, outcome: Any) -> Any:
+            died = isinstance(outcome, Fault) and "exit code" in outcome.reason and "code 3" not in outcome.reason
+            return replace(outcome, reason="it ended") if died else outcome
+
+
+class Signalless(Mortal):
+    """Knows no signal of a unit's own."""
+
+    class changed(Changed):
+        def outcome(self, outcome: Any) -> Any:
+            crashed = isinstance(outcome, Fault) and "SIGSEGV" in outcome.reason
+            return replace(outcome, reason="it crashed") if crashed else outcome
+
+
+class Accusing(Mortal):
+    """Takes every death for the unit's own."""
+
+    class changed(Changed):
+        def outcome(self, outcome: Any) -> Any:
+            lost = isinstance(outcome, Fault) and outcome.kind == "lost"
+            return replace(outcome, kind="killed") if lost else outcome
+
+
+def apart(call: Any, payload: Any) -> Any:
+    subprocess.Popen = partial(subprocess.Popen, start_new_session=True)  # type: ignore[assignment,misc]
+    return call(payload)
+
+
+class Scattering(Mortal):
+    """Loses sight of what units start."""
+
+    around = apart
+
+
+def unlimited(call: Any, payload: Any) -> Any:
+    unit.ear.may_take = lambda memory_bytes, refuse: None
+    return call(payload)
+
+
+class Generous(There):
+    """Looks at nobody's memory."""
+
+    promises: ClassVar[frozenset[Promise]] = frozenset({"memory"})
+    around = unlimited
+
+
+class Open(Changed):
+    """Closed by ``end`` only."""
+
+    pools: ClassVar[list[Pool]] = []
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool)
+        self.pools.append(pool)
+
+
+def end() -> None:
+    """Close what stayed open."""
+    while Open.pools:
+        Open.pools.pop().close(now=True)
+
+
+class Stubborn(There):
+    """Lets go on what it shall stop."""
+
+    class changed(Open):
+        def close(self, now: bool = False) -> None:
+            if not now:
+                self.pool.close()
+
+
+class Staying(There):
+    """Leaves its workers behind."""
+
+    class changed(Open):
+        def close(self, now: bool = False) -> None:
+            if now:
+                self.pool.close(now)
+
+
+class Littering(Here):
+    """Leaves a variable behind."""
+
+    class changed(Changed):
+        def close(self, now: bool = False) -> None:
+            os.environ["BFC_LITTER"] = os.urandom(4).hex()
+
+
+ONCE = "results come back once each"
+BREAKS: list[tuple[str, str, type[Executor]]] = [
+    ("describes itself", "no docstring", Undocumented),
+    ("describes itself", "promises must be some of", Boastful),
+    (ONCE, "two outcomes", Twice),
+    (ONCE, "7 units have 6 outcomes", Forgetful),
+    ("says how many units run at once", "Got 0", Slotless),
+    ("large payloads and results come whole", "3 MB did not come back", Short),
+    ("units may be submitted while others end", "a chain of five units gave", Closed),
+    ("what a unit raises is its fault", "traceback does not show", Terse),
+    ("a payload that cannot be sent is its units fault", "it stays here", Eager),
+    ("a result that cannot be sent is its units fault", "it stays here", Late),
+    ("every worker is prepared once", "were prepared [0] times", Unprepared),
+    ("a unit that exceeds its time is stopped", "Got b'done'", Patient),
+    ("time counts from when the unit says so", "'timeout'", Hasty),
+    ("a unit that leaves fails alone", "must name exit code 7", Codeless),
+    ("a unit that crashes fails alone", "it crashed", Signalless),
+    ("a worker ended from outside is lost", "Got 'killed'", Accusing),
+    ("what a unit started ends with its worker", "1 processes are still there", Scattering),
+    ("a unit that takes too much memory is ended", "Got b'180000000'", Generous),
+    ("closing now stops what runs", "1 processes are still there", Stubborn),
+    ("closing leaves nothing behind", "still there", Staying),
+    ("closing leaves nothing behind", "environment", Littering),
+]

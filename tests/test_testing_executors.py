@@ -1,0 +1,88 @@
+"""The kit for executors passes those that are built in and names the one law that each breaking executor breaks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import breaking_executors as breaking
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.executors.base import Executor
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.serial import SerialExecutor
+from bfc_bench.testing import CheckReport, check_executor, executing, pools
+from bfc_bench.testing.law import laws_of
+
+
+def failed(report: CheckReport) -> list[str]:
+    return [check.name for check in report.checks if check.outcome == "failed"]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is still there after 3 s counts as left behind; it ends with the test."""
+    monkeypatch.setattr(pools, "GONE", 3.0)
+    monkeypatch.delenv("BFC_LITTER", raising=False)
+    yield
+    breaking.end()
+    os.environ.pop("BFC_LITTER", None)
+
+
+def test_processes_keep_every_law() -> None:
+    report = check_executor(ProcessExecutor(gpus=["0"]))
+    assert report.passed == len(report.checks) == len(laws_of(executing))
+
+
+def test_serial_keeps_those_that_apply() -> None:
+    report = check_executor(SerialExecutor)
+    assert report.failed == 0
+    assert report.passed == 10
+    assert all(check.reason for check in report.checks if check.outcome == "skipped")
+
+
+@pytest.mark.parametrize(("law", "words", "cls"), breaking.BREAKS, ids=[cls.__name__ for *_, cls in breaking.BREAKS])
+def test_exactly_the_broken_law_fails_and_says_why(law: str, words: str, cls: type[Executor]) -> None:
+    report = check_executor(cls, strict=False)
+    assert failed(report) == [law]
+    (reason,) = [check.reason for check in report.checks if check.outcome == "failed"]
+    assert words in reason
+
+
+def test_every_law_can_be_broken() -> None:
+    assert sorted({law for law, *_ in breaking.BREAKS}) == sorted(law.name for law in laws_of(executing))
+
+
+def test_strict_raises_with_the_broken_law() -> None:
+    with pytest.raises(AssertionError, match=r"undocumented: .* 1 failed\n  failed  describes itself: .* no docstring"):
+        check_executor(breaking.Undocumented)
+
+
+def test_what_is_no_executor_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"check_executor expects a bfc_bench.Executor.* Got <class 'int'>"):
+        check_executor(int)  # type: ignore[arg-type]
+
+
+def test_what_takes_too_long_breaks_a_law_and_leaves_the_handlers() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(AssertionError, match=r"a nap: did not end within 0.1 s"), pools.within(0.1, "a nap"):
+        threading.Event().wait(60)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_the_command_checks_an_executor_in_a_process_of_its_own(bench, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = {**os.environ, "PYTHONPATH": path}
+    broken = bench("check", "breaking_executors:Slotless", env=environment, cwd=tmp_path)
+    assert (broken.returncode, "failed  says how many units run at once: slots('cpu')" in broken.stdout) == (1, True)
+    fine = bench("check", "processes", "--executor-option", "jobs_per_gpu=2", cwd=tmp_path)
+    assert (fine.returncode, "0 failed" in fine.stdout) == (0, True), fine.stdout + fine.stderr
+    wrong = bench("check", "processes", "--executor-option", "jobs_per_gpu=none", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (2, wrong.stderr)
+    assert "executor 'processes': jobs_per_gpu must be a valid integer" in wrong.stderr
+    learner = bench("check", "kernel-ridge", "--executor-option", "jobs_per_gpu=2", cwd=tmp_path)
+    assert (learner.returncode, "belongs to an executor" in learner.stderr) == (2, True)
