@@ -23,6 +23,7 @@ from bfc_bench.cli.options import (
 
 if TYPE_CHECKING:
     from bfc_bench.shards.submit import Submission
+    from bfc_bench.toolkit.precision import Device
 
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -73,7 +74,8 @@ def submit(
     memory_gb = _gigabytes(memory) if memory else None
     workers = workers_for(cpus, memory_gb, grid.suite.budget.memory_gb)
     wanted = Wanted(shards, workers, partition, time, memory_gb, account, tuple(_options(sbatch)))
-    made = prepare(grid, store, wanted, device=device, redo=redo_of(redo, False), dry=dry_run)
+    on: Device = "cuda" if device == "cuda" else "cpu"
+    made = prepare(grid, store, wanted, device=on, redo=redo_of(redo, False), dry=dry_run)
     for line in made.lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if workers < cpus:

@@ -30,7 +30,7 @@ from pydantic import PositiveInt
 
 from bfc_bench.errors import BenchError, words
 from bfc_bench.executors import pipes
-from bfc_bench.executors.base import Executor, Fault, Needs, Promise, usable_cores
+from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise, usable_cores
 from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
@@ -80,7 +80,7 @@ class ProcessExecutor(Executor):
 
     def open(
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
-    ) -> ProcessPool:
+    ) -> Pool:
         """A pool of workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
         gpus = None if self.gpus is None else list(map(str, self.gpus))
         return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)

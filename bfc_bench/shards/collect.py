@@ -114,7 +114,7 @@ def _note_machines(store: Store, job: Job, states: Iterable[State]) -> None:
         store.amend_session(job.id, {**facts, "machines": {**facts.get("machines", {}), **machines}})
 
 
-_OWN = frozenset({"command", "host", "executor", "jobs", "precision", "threads_per_worker", "git"})
+_OWN = frozenset({"command", "host", "executor", "executor_options", "jobs", "precision", "threads_per_worker", "git"})
 """Facts that are a shard's own, or said of its machine already."""
 
 

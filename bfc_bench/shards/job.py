@@ -14,6 +14,7 @@ from bfc_bench.errors import OutputError, StoreError
 from bfc_bench.files import make_folder, write_file
 from bfc_bench.run.resolve import Cell
 from bfc_bench.store.backup import SHARDS
+from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Job:
     """The suite's file, for messages."""
     suite: dict[str, Any]
     """Its definition."""
-    device: str
+    device: Device
     workers: int
     """Of each shard."""
     shards: int

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from types import FrameType
 
 from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.markers import hookimpl
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.cell import make_row
@@ -29,7 +30,6 @@ from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import COMPILE_CACHE_BYTES
 
-EXECUTOR = "watched processes"
 GRACE = 60.0
 """Seconds that what runs may take to end after it was told to stop (SIGUSR1), of the 90 that SLURM gives."""
 MOST_LOSSES = 2
@@ -46,7 +46,7 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
     """
     job = Job.read(folder)
     part = job.part(number)
-    heart = Heart(job.file("heartbeats", number), provenance(job.device, "processes", job.workers))
+    heart = Heart(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
     with closing(Journal(job.file("journals", number))) as journal, _told_to_stop(watch := Watch(heart.running)):
         try:
             shard = _Shard(job, journal, watch, load_plugins(), listeners)
@@ -74,9 +74,6 @@ class _Shard:
         """Run the cells that have no row. ``lost`` counts how often each was running at a sudden end."""
         grid = self._grid(cells)
         _keep_programs_here()
-        self.plugins.executors.register(
-            EXECUTOR, lambda jobs: Watched(self.plugins.executor("processes", jobs), self.watch), "bfc-bench"
-        )
         left = [cell for cell in cells if cell.id not in self.journal.cells]
         for cell in left:
             if lost[cell.id] >= MOST_LOSSES:
@@ -94,7 +91,7 @@ class _Shard:
             self.plugins,
             scratch,
             device=self.job.device,
-            executor=EXECUTOR,
+            executor=Watched(watch=self.watch),
             jobs=workers,
             listeners=[_Keeper(self.job, self.journal, grid), *self.listeners],
         )

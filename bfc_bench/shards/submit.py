@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bfc_bench.alive import process_start
 from bfc_bench.errors import UsageError
+from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.files import write_file
 from bfc_bench.run.cell import make_row
 from bfc_bench.run.plan import Plan
@@ -32,6 +33,7 @@ from bfc_bench.shards.states import losses, states
 from bfc_bench.store import Redo
 from bfc_bench.store.backup import SHARDS
 from bfc_bench.store.store import Store
+from bfc_bench.toolkit.precision import Device
 
 SESSION_GB = 1.0
 """Memory of a shard beside that of its cells: the session, and what each worker's libraries hold."""
@@ -67,7 +69,7 @@ class Submission:
 
 
 def prepare(
-    grid: Grid, directory: Path, wanted: Wanted, *, device: str, redo: Collection[Redo] = (), dry: bool = False
+    grid: Grid, directory: Path, wanted: Wanted, *, device: Device, redo: Collection[Redo] = (), dry: bool = False
 ) -> Submission:
     """Collect what shards have made, plan what is missing and nobody is at, and write it down as a job.
 
@@ -122,7 +124,7 @@ def _begin(store: Store, job: Job, plan: Plan, given_up: Sequence[tuple[Cell, st
     """Record the job as a run of the suite, with the rows of cells that are given up."""
     grid = plan.grid
     suite, version = grid.suite.name, grid.suite.version
-    facts = provenance(job.device, "shards", job.workers)
+    facts = provenance(job.device, ProcessExecutor(), job.workers) | {"executor": "shards"}
     store.begin_session(job.id, suite, version, job.suite, {**facts, "shards": job.shards})
     store.define(suite, version, grid.task_digests, grid.learner_digests)
     rows = [make_row(plan.single(cell), cell, "killed", reason) for cell, reason in given_up]

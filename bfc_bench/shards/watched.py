@@ -1,4 +1,4 @@
-"""An executor as another one, but that units are noted before they begin, and that no more are begun when told so."""
+"""Processes whose units are noted before they begin, and of which no more are begun when told so."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfc_bench.executors.base import Executor, Fault, Pool
+from pydantic import Field
+
+from bfc_bench.executors.base import Fault, Needs, Pool
+from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.run.work import Batch
+from bfc_bench.toolkit.precision import Device
 
 
 @dataclass
@@ -21,16 +25,17 @@ class Watch:
     """No more units are begun."""
 
 
-class Watched:
-    """Runs units as another executor does."""
+class Watched(ProcessExecutor):
+    """Processes of this machine that are given no more units than there are workers."""
 
-    def __init__(self, executor: Executor, watch: Watch) -> None:
-        self.jobs, self.enforces_limits = executor.jobs, executor.enforces_limits
-        self._executor, self._watch = executor, watch
+    watch: Watch = Field(exclude=True)
+    """Who is told."""
 
-    def open(self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None) -> Pool:
-        """A pool of the other executor that has no more units than workers."""
-        return WatchedPool(self._executor.open(call, prepare), self.jobs, self._watch)
+    def open(
+        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> Pool:
+        """A pool of processes behind a queue of its own."""
+        return WatchedPool(super().open(call, prepare, jobs), self.watch)
 
 
 @dataclass
@@ -38,14 +43,17 @@ class WatchedPool:
     """An open pool; what waits for a worker waits here."""
 
     pool: Pool
-    workers: int
     watch: Watch
-    waiting: deque[tuple[int, Batch, tuple[Any, ...], dict[str, Any]]] = field(default_factory=deque)
+    waiting: deque[tuple[int, Batch, Needs]] = field(default_factory=deque)
     running: dict[int, list[str]] = field(default_factory=dict)
 
-    def submit(self, key: int, payload: Batch, *limits: Any, **named: Any) -> None:
+    def slots(self, device: Device) -> int:
+        """Those of the other pool."""
+        return self.pool.slots(device)
+
+    def submit(self, key: int, payload: Batch, needs: Needs) -> None:
         """Queue one unit."""
-        self.waiting.append((key, payload, limits, named))
+        self.waiting.append((key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
         """As those of the other pool, until nothing runs: what is told to stop leaves the rest of the queue."""
@@ -61,10 +69,14 @@ class WatchedPool:
 
     def _hand_out(self) -> None:
         begun = []
-        while self.waiting and len(self.running) < self.workers and not self.watch.stopping:
-            key, batch, limits, named = self.waiting.popleft()
-            self.running[key] = [cell.id for cell in batch.cells]
-            begun.append((key, batch, limits, named))
+        while self.waiting and len(self.running) < self._room() and not self.watch.stopping:
+            unit = self.waiting.popleft()
+            self.running[unit[0]] = [cell.id for cell in unit[1].cells]
+            begun.append(unit)
         self.watch.note(list(self.running.values()))
-        for key, batch, limits, named in begun:
-            self.pool.submit(key, batch, *limits, **named)
+        for unit in begun:
+            self.pool.submit(*unit)
+
+    def _room(self) -> int:
+        """How many units can run at once, of those that wait next."""
+        return self.pool.slots(self.waiting[0][2].device)

@@ -35,7 +35,7 @@ def cells(tmp_path):
 
 
 def page_of(directory, rows, found):
-    path = write_report(directory, suite=SUITE, rows=rows, artifacts=found, png=False)
+    path = write_report(directory, suite=SUITE, rows=rows, artifacts=found, suffixes=())
     return Page(path.read_text()), path.stat().st_size
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from shards_in_tests import heartbeat, wait_for
 
+import bfc_bench
 from bfc_bench import load_suite, open_store, read_results, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
@@ -21,6 +22,7 @@ from bfc_bench.shards.job import Job, jobs
 from bfc_bench.shards.journal import Journal, entries
 from bfc_bench.shards.states import states
 from bfc_bench.shards.submit import Wanted, prepare, run_here
+from bfc_bench.store.artifacts import digests
 from bfc_bench.store.backup import backup
 from bfc_bench.store.row import measured
 from bfc_bench.store.store import Store
@@ -285,16 +287,18 @@ def test_a_full_disk_ends_the_shard_keeps_its_rows_and_blames_no_cell(suite_file
 
 
 def test_what_learners_keep_comes_along(suite_file, store, submit, start):
-    path = suite_file(learner=[{"name": "mean"}])
+    path = suite_file(learner=[{"name": "artist"}])
     job = submit(path, shards=1).job
     finish(job, start)
-    cells = [row.cell for row, *_ in entries(job.file("journals", 0))]
-    folder = job.folder / "artifacts" / "tiny@1" / cells[0]
-    folder.mkdir(parents=True)
-    (folder / "weights").write_text("x")
+    assert list(job.folder.rglob("features.png"))
     collect(store)
-    assert (store / "artifacts" / "tiny@1" / cells[0] / "weights").read_text() == "x"
-    assert not folder.exists()
+    with bfc_bench.open_store(store) as results:
+        suite = results["tiny@1"]
+        for row in suite.rows():
+            found = {name: file.read_bytes() for name, file in suite.artifacts(row.cell).items()}
+            assert digests(found) == row.artifacts
+            assert "features.png" in found
+    assert not list(job.folder.rglob("features.png"))
 
 
 def test_a_store_that_is_copied_in_the_middle_has_all_that_was_said_to_be_made(
