@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TEXT = (Path(__file__).parent.parent / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
@@ -43,3 +45,21 @@ def test_the_learner_that_the_readme_shows_keeps_the_contract():
     names: dict[str, object] = {"__name__": "the_readme"}
     exec(code, names)
     check_learner(names["RidgeOnSquares"])
+
+
+@pytest.mark.slow
+def test_the_first_command_works_with_the_pythons_of_debian_and_ubuntu(tmp_path):
+    """Theirs is managed by the system: pip refuses to install anything beside it (PEP 668)."""
+    system = Path("/usr/bin/python3")
+    if not system.exists() or not list(Path("/usr/lib").glob("python3*/EXTERNALLY-MANAGED")):
+        pytest.skip("no python3 that the system manages")
+    subprocess.run(["git", "clone", "--quiet", Path(__file__).parent.parent, tmp_path / "clone"], check=True)
+    [command] = re.findall(r"^    (python3 .* -e bench -- )run smoke$", TEXT, flags=re.MULTILINE)
+    outside = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+    done = subprocess.run(
+        ["bash", "-c", f"{command}--version"], cwd=tmp_path / "clone", capture_output=True, text=True, check=False,
+        env={**outside, "PATH": f"/usr/bin:{os.environ['PATH']}"}, timeout=1200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bfc-bench 0." in done.stdout
+    assert f"home = {system.parent}" in (tmp_path / "clone" / ".venv" / "pyvenv.cfg").read_text()
