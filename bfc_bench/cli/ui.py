@@ -31,6 +31,9 @@ def ui(
     with serve(store, port) as server:
         typer.echo(f"MLflow: {server.url}  (Ctrl-C ends it)")
         for name, version in suites:
+            page = store / "reports" / f"{name}@{version}" / "report.html"
+            if page.exists():
+                typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
             for view in saved_views(database_uri(store), suite=name, version=version):
                 typer.echo(f"  {view.name}: {view.url(server.url)}")
         server.wait()

@@ -21,6 +21,9 @@ NAME_LENGTH = 250
 PART_ERROR = "part_error/"
 """In the name of a metric that may be negative: an error in a part of the target."""
 
+LOG_NMSE = "log10_nmse"
+"""Its mean over replicates is the logarithm of their geometric mean."""
+
 _ERRORS = ("nmse", "nmse_trimmed", "error_rate", "train_nmse")
 _STAGE_ERRORS = ("nmse", "nmse_trimmed", "error_rate")
 
@@ -48,6 +51,15 @@ class ReplicateCurve:
         """The run's name."""
         row = self.first
         return f"{row.label} · {row.task} · d={row.d} · r{row.replicate}"
+
+    @property
+    def note(self) -> str:
+        """The run's description."""
+        row = self.first
+        return (
+            f"Replicate {row.replicate} of `{row.label}` on `{row.task}`, d = {row.d}: step is n, the number of training "
+            f"points. `{LOG_NMSE}` averages to the geometric mean that the report shows."
+        )
 
     @property
     def params(self) -> dict[str, str]:
@@ -85,8 +97,9 @@ class ReplicateCurve:
 
     @property
     def started(self) -> int:
-        """Unix milliseconds at which the first of its cells ended."""
-        return min(map(milliseconds, self.rows))
+        """Unix milliseconds at which its work began: the first of its cells to end, less the time of that fit."""
+        first = min(self.rows, key=milliseconds)
+        return max(0, milliseconds(first) - round(1000 * (first.fit_wall_seconds or 0.0)))
 
     @property
     def ended(self) -> int:
@@ -125,6 +138,9 @@ def metrics(row: Row) -> dict[str, float]:
         values |= {f"stage/{stage}/feature_error/{layer}": error for layer, error in errors.items()}
         errors = measured.get("part_errors") or {}
         values |= {f"stage/{stage}/{PART_ERROR}{part}": error for part, error in errors.items()}
+    if row.nmse:
+        # MLflow averages replicates arithmetically and compares runs on linear axes: of logarithms both are right.
+        values[LOG_NMSE] = math.log10(row.nmse) if row.nmse > 0 else None
     values["cost/fit_seconds"] = row.fit_cpu_seconds
     return {_name(name): float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
 

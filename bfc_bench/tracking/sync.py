@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
-from bfc_bench.tracking.client import connection, ensure_experiment
+from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
 from bfc_bench.tracking.fits import NAMES, Fit, fits
 from bfc_bench.tracking.synced import note
@@ -164,7 +164,9 @@ class _Writer:
         return withdrawn or (self.fit is not None and not bars <= set(self.fit.metrics))
 
     def _create(self) -> Run:
-        tags = {"bfc.key": self.curve.key, "bfc.kind": "curve"}
+        source = f"bfc-bench run {self.curve.first.suite}"
+        tags = {"bfc.key": self.curve.key, "bfc.kind": "curve", NOTE: self.curve.note}
+        tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
         return self.client.create_run(self.experiment, self.curve.started or None, tags, self.curve.name)
 
     def _tags(self, extended: bool) -> dict[str, str]:

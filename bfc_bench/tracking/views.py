@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bfc_bench.config import digest
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, experiment_name
-from bfc_bench.tracking.curves import PART_ERROR, metrics
+from bfc_bench.tracking.curves import LOG_NMSE, PART_ERROR, metrics
 from bfc_bench.tracking.fits import NAMES
 
 if TYPE_CHECKING:
@@ -146,12 +146,13 @@ def view_state(rows: Iterable[Row], clause: str) -> dict[str, Any]:
         "compareRunCharts": charts,
         "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
         "runListHidden": True,
-        "selectedColumns": ["params.`replicate`", "metrics.`nmse`"],
+        "selectedColumns": ["params.`replicate`", "metrics.`nmse`", f"metrics.`{LOG_NMSE}`"],
     }
 
 
 _SECTIONS = (
     ("Error against n", True, 1, ("nmse", "error_rate", "metric/")),
+    ("log10 of the error against n: the mean is that of the report", True, 1, (LOG_NMSE,)),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
     ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
@@ -207,7 +208,7 @@ def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
         "lineSmoothness": 0,
         "xAxisKey": "step",
         "xAxisScaleType": "log",
-        "scaleType": "linear" if PART_ERROR in metric else "log",
+        "scaleType": "linear" if PART_ERROR in metric or metric == LOG_NMSE else "log",
         "selectedXAxisMetricKey": "",
         "useGlobalXaxisKey": False,
         "useGlobalLineSmoothing": False,

@@ -46,6 +46,20 @@ def test_metrics_leave_out_what_is_missing_or_not_finite(row):
     assert found["feature_error/S3"] == 0.25
 
 
+def test_the_mean_of_log10_nmse_is_the_logarithm_of_the_geometric_mean(row):
+    errors = (1e-7, 4e-2, 0.3)
+    logged = [metrics(row("net", nmse=error))["log10_nmse"] for error in errors]
+    assert 10 ** (sum(logged) / 3) == pytest.approx((1e-7 * 4e-2 * 0.3) ** (1 / 3))
+    assert "log10_nmse" not in metrics(row("net", nmse=0.0))
+    assert "log10_nmse" not in metrics(row("net", nmse=None, error_rate=0.1))
+
+
+def test_a_run_lasts_from_the_begin_of_its_first_fit_to_its_last_cell(row):
+    cells = [row("net", n=100, finished_at=1000.0, fit_wall_seconds=2.5), row("net", n=200, finished_at=1010.0)]
+    [curve] = replicate_curves(cells)
+    assert (curve.started, curve.ended) == (997_500, 1_010_000)
+
+
 def test_metrics_of_stages_and_cost_have_paths(row):
     found = metrics(
         row("net", stages={"stage one": {"nmse": 0.5, "feature_errors": {"S2": 0.25}}}, fit_cpu_seconds=3.0)
