@@ -30,15 +30,16 @@ def checked(given: object) -> dict[str, bytes]:
     """What ``Predictor.artifacts`` gave. Raises ``ValueError`` for what cannot be kept."""
     if not isinstance(given, Mapping):
         raise ValueError(f"artifacts() must give a mapping of names to bytes. Got {type(given).__name__}")
-    if len(given) > MOST:
-        raise ValueError(f"artifacts() must give at most {MOST} files. Got {len(given)}")
-    for name, content in given.items():
+    files: dict[str, bytes] = dict(given)
+    if len(files) > MOST:
+        raise ValueError(f"artifacts() must give at most {MOST} files. Got {len(files)}")
+    for name, content in files.items():
         _check(name, content)
-    if len({name.lower() for name in given}) < len(given):
-        raise ValueError(f"names of artifacts must differ in more than case. Got {sorted(given)}")
-    if (size := sum(map(len, given.values()))) > LARGEST:
+    if len({name.lower() for name in files}) < len(files):
+        raise ValueError(f"names of artifacts must differ in more than case. Got {sorted(files)}")
+    if (size := sum(map(len, files.values()))) > LARGEST:
         raise ValueError(f"artifacts must take at most {LARGEST / 1e6:g} MB together. Got {size / 1e6:.3g} MB")
-    return dict(given)
+    return files
 
 
 def _check(name: object, content: object) -> None:
