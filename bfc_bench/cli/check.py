@@ -1,8 +1,9 @@
-"""``bfc-bench check``: the conformance kit, for learner authors."""
+"""``bfc-bench check``: the conformance kit, for authors of learners and of what suites are made of."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -15,24 +16,42 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_MODULE", help="A learner's name, or module:Class.")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME_OR_MODULE",
+            help="A learner, input law, target, labelling, data set, kind of claim or suite; module:Class, or a file.",
+        ),
+    ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of what is checked; not of learners. Repeatable."),
+    ] = None,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
     ] = False,
 ) -> None:
-    """Run every check of the learner contract and print how many passed, were skipped and failed."""
+    """Try every law of its contract on something and print how many passed, were skipped and failed."""
     if statistics == bool(name):
-        raise UsageError("check: a learner's name or --statistics is required, and only one.")
+        raise UsageError("check: a name or --statistics is required, and only one.")
     if statistics:
         from bfc_bench.analysis.selftest import report as measured
 
         for line in measured():
             typer.echo(line)
         return
+    from bfc_bench.suite.changes import apply
+    from bfc_bench.testing import check_part
     from bfc_bench.testing.apart import check_apart
+    from bfc_bench.testing.parts import find_parts
 
-    fine = True
-    for report in check_apart(name):
+    options: dict[str, Any] = {}
+    for change in set_ or ():
+        apply(options, change)
+    fine, parts = True, find_parts(name, options)
+    if options and not parts:
+        raise UsageError("check: --set is for parts of a suite; learners are checked with their smoke options.")
+    for report in map(partial(check_part, strict=False), parts) if parts else check_apart(name):
         typer.echo(f"{report.learner}\n{report}")
         fine = fine and report.ok
     raise typer.Exit(0 if fine else 1)

@@ -1,4 +1,4 @@
-"""The conformance kit: one line in a test tells whether a learner keeps the contract.
+"""The conformance kit: one line in a test tells whether a learner, or a part of a suite, keeps the contract.
 
     from bfc_bench.testing import check_learner
 
@@ -8,20 +8,27 @@
 The kit makes tiny data of its own, fits the learner with its ``smoke`` options some twenty times and tries one law
 after the other. ``bfc-bench check NAME`` does the same from the command line, in a process of its own: there a learner
 that ends its process, or never returns, breaks a law like any other.
+
+``check_part`` does so for an input law, a target, a labelling, a data set, a kind of claim and a suite file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import UsageError, is_ctrl_c, message, words
 from bfc_bench.learner import Learner
 from bfc_bench.text import visible
 
-__all__ = ["Check", "CheckReport", "check_learner"]
+if TYPE_CHECKING:
+    from bfc_bench.config import Settings
+    from bfc_bench.testing.law import ContractLaw
+
+__all__ = ["Check", "CheckReport", "check_learner", "check_part"]
 
 Outcome = Literal["passed", "skipped", "failed"]
 TOLERANCE = 1e-3
@@ -42,9 +49,10 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """How every law came out for one learner."""
+    """How every law came out for one learner, or one part of a suite."""
 
     learner: str
+    """Its name."""
     checks: tuple[Check, ...]
 
     @property
@@ -96,10 +104,31 @@ def check_learner(
     is no learner. What ends the process ends it here too; ``bfc_bench.testing.apart`` survives that.
     """
     report = try_laws(learner, tolerance)
-    if strict and not report.ok:
+    if strict:
+        _require(report)
+    return report
+
+
+def check_part(part: type[Settings] | Settings | Path, *, strict: bool = True) -> CheckReport:
+    """Try every law on an input law, a target, a labelling, a data set or a kind of claim: an instance, or a class with
+    its defaults; or on a suite file, by its path.
+
+    Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``part`` is
+    nothing that has laws, or a class with options that have no default.
+    """
+    from bfc_bench.testing.parts import trial_of
+
+    name, trial, laws = trial_of(part)
+    report = CheckReport(name, tuple(tried(trial, laws)))
+    if strict:
+        _require(report)
+    return report
+
+
+def _require(report: CheckReport) -> None:
+    if not report.ok:
         broken = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
         raise AssertionError(f"{report.learner}: {report.summary}\n{broken or '  nothing was tried'}")
-    return report
 
 
 def try_laws(
@@ -131,13 +160,24 @@ def _checks(
     fatal: Mapping[str, str],
 ) -> Iterator[Check]:
     from bfc_bench.testing import batching, description, fitting
-    from bfc_bench.testing.law import ContractLaw, laws_of
-    from bfc_bench.testing.outcome import Skip
+    from bfc_bench.testing.law import laws_of
     from bfc_bench.testing.trial import Trial
 
-    trial = Trial(cls, options, tolerance)
+    laws = [*laws_of(description), *laws_of(fitting), *laws_of(batching)]
+    yield from tried(Trial(cls, options, tolerance), laws, watch, fatal)
+
+
+def tried(
+    trial: Any,
+    laws: Iterable[ContractLaw],
+    watch: Callable[[str], object] = lambda law: None,
+    fatal: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Check]:
+    """How each law comes out for what is on trial; those that need one that does not hold are skipped."""
+    from bfc_bench.testing.outcome import Skip
+
     held: set[ContractLaw] = set()
-    for law in [*laws_of(description), *laws_of(fitting), *laws_of(batching)]:
+    for law in laws:
         unmet = [need.name for need in law.needs if need not in held]
         if unmet:
             yield Check(law.name, "skipped", f"needs '{unmet[0]}'")

@@ -1,19 +1,18 @@
-"""What a law is: a named function that must hold for every learner."""
+"""What a law is: a named function that must hold for every learner, or for every part of a suite."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-
-from bfc_bench.testing.trial import Trial
+from typing import Any
 
 
 @dataclass(frozen=True)
 class ContractLaw:
     """A law: calling ``holds`` raises when it is broken, ``Skip`` when it does not apply."""
 
-    holds: Callable[[Trial], None]
+    holds: Callable[[Any], None]
     needs: tuple[ContractLaw, ...]
     """Laws without which this one cannot be tried."""
 
@@ -23,7 +22,7 @@ class ContractLaw:
         return self.holds.__name__.replace("_", " ")
 
 
-def law(*needs: ContractLaw) -> Callable[[Callable[[Trial], None]], ContractLaw]:
+def law(*needs: ContractLaw) -> Callable[[Callable[[Any], None]], ContractLaw]:
     """Make a function a law that is tried when those in ``needs`` hold."""
     return lambda holds: ContractLaw(holds, needs)
 
