@@ -5,7 +5,7 @@ Store, suite, version and plugins are resolved once, by ``open_store``; everythi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version as installed_version
@@ -179,7 +179,7 @@ class StoredSuite:
         """One row per cell; with ``every`` also those made under older definitions of tasks and learners."""
         return self.store.rows(self.name, self.version, every=every)
 
-    def each(self, *, every: bool = False) -> Iterator[Row]:
+    def each(self, *, every: bool = False) -> Generator[Row, None, None]:
         """The same rows one by one, for those who need not have them all at once."""
         return self.store.each(self.name, self.version, every=every)
 

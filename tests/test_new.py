@@ -1,15 +1,18 @@
-"""The template of a third-party distribution, and the example that is made from it."""
+"""The templates of third-party distributions, and the example that is made from one."""
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
-from bfc_bench.cli.new import write_learner
+from bfc_bench.cli.new import KINDS, write_distribution
 from bfc_bench.errors import UsageError
 
 ROOT = Path(__file__).parent.parent
@@ -23,7 +26,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def test_the_example_is_what_the_template_gives(tmp_path: Path) -> None:
-    written = write_learner("nearest-neighbour", tmp_path / "example")
+    written = write_distribution("learner", "nearest-neighbour", tmp_path / "example")
     assert contents(tmp_path / "example") == contents(ROOT / "plugins" / "example")
     assert sorted(path.relative_to(tmp_path / "example").as_posix() for path in written) == sorted(
         contents(tmp_path / "example")
@@ -31,7 +34,7 @@ def test_the_example_is_what_the_template_gives(tmp_path: Path) -> None:
 
 
 def test_every_name_in_the_files_follows_the_learner(tmp_path: Path) -> None:
-    write_learner("deep-k2-net", tmp_path)
+    write_distribution("learner", "deep-k2-net", tmp_path)
     files = contents(tmp_path)
     assert set(files) == {
         "README.md",
@@ -51,7 +54,7 @@ def test_every_name_in_the_files_follows_the_learner(tmp_path: Path) -> None:
 
 
 def test_the_learner_is_under_forty_lines(tmp_path: Path) -> None:
-    write_learner("mine", tmp_path)
+    write_distribution("learner", "mine", tmp_path)
     assert len((tmp_path / "src/bfc_bench_mine/mine.py").read_text().splitlines()) < 40
 
 
@@ -61,7 +64,7 @@ NOT_KEBAB = ["", "Mine", "my_learner", "-mine", "mine-", "a--b", "2net", "a b", 
 @pytest.mark.parametrize("name", NOT_KEBAB)
 def test_names_that_are_not_kebab_case_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="joined by hyphens") as error:
-        write_learner(name, tmp_path / "new")
+        write_distribution("learner", name, tmp_path / "new")
     assert repr(name) in str(error.value)
     assert not (tmp_path / "new").exists()
 
@@ -69,7 +72,7 @@ def test_names_that_are_not_kebab_case_are_refused(tmp_path: Path, name: str) ->
 @pytest.mark.parametrize("name", ["class", "none", "learner", "data", "class-var"])
 def test_names_that_mean_something_else_in_python_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="means something else"):
-        write_learner(name, tmp_path / "new")
+        write_distribution("learner", name, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
@@ -77,23 +80,67 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years")
     for occupied in (tmp_path, tmp_path / "thesis.tex"):
         with pytest.raises(UsageError, match="new or an empty folder"):
-            write_learner("mine", occupied)
+            write_distribution("learner", "mine", occupied)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     assert (tmp_path / "thesis.tex").read_text() == "years"
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
-    assert all(path.is_file() for path in write_learner("mine", tmp_path))
+    assert all(path.is_file() for path in write_distribution("learner", "mine", tmp_path))
 
 
-def test_the_package_is_clean(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", KINDS)
+def test_the_package_is_clean(tmp_path: Path, command: str) -> None:
     try:
         version("ruff")
     except PackageNotFoundError:
         pytest.skip("ruff is not installed")
-    write_learner("mine", tmp_path)
+    write_distribution(command, "mine", tmp_path)
     ruff = [sys.executable, "-m", "ruff"]
     rules = ["--select", "E,F,W,I,D1,B,UP"]
-    for command in (["check", "--no-cache"], ["check", "--no-cache", *rules], ["format", "--check", "--no-cache"]):
-        done = subprocess.run([*ruff, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False)
+    for arguments in (["check", "--no-cache"], ["check", "--no-cache", *rules], ["format", "--check", "--no-cache"]):
+        done = subprocess.run([*ruff, *arguments, "."], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def installed(folder: Path, site: Path) -> None:
+    """Put a distribution's package and its entry points where Python finds them, as installing it would."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    (package,) = (folder / "src").iterdir()
+    shutil.copytree(package, site / package.name)
+    info = site / f"{project['name'].replace('-', '_')}-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.1.0\n")
+    points = [f"{name} = {module}\n" for name, module in project["entry-points"]["bfc_bench"].items()]
+    (info / "entry_points.txt").write_text("[bfc_bench]\n" + "".join(points))
+
+
+def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_planned(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for command, kind in KINDS.items():
+        write_distribution(command, kind.example, tmp_path / command)
+        installed(tmp_path / command, site)
+    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    folders = [str(tmp_path / command / "tests") for command in KINDS]
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *folders]
+    plan = (
+        "import sys; from pathlib import Path; from bfc_bench.testing import check_part\n"
+        "for file in sys.argv[1:]: check_part(Path(file))"
+    )
+    suites = [str(tmp_path / command / "first.toml") for command in KINDS if command != "suite"]
+    for arguments in (pytest_, [sys.executable, "-c", plan, *suites]):
+        done = subprocess.run(
+            arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_wheel_of_a_suite_ships_the_file_that_it_registers(tmp_path: Path) -> None:
+    write_distribution("suite", "first-steps", tmp_path / "suite")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel", "--no-deps", "--no-index"]
+    build = [*pip, "--no-build-isolation", "--wheel-dir", str(tmp_path), str(tmp_path / "suite")]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert "bfc_bench_first_steps/first_steps.toml" in ZipFile(wheel).namelist()

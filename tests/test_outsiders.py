@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench.cli.new import write_learner
+from bfc_bench.cli.new import write_distribution
 
 GOOD = "bfc-bench-nearest-neighbour:nearest-neighbour"
 
@@ -70,7 +70,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
     """An environment with the generated learner, and with a distribution that does not import."""
     folder = tmp_path_factory.mktemp("outside")
     environment = Outside(folder / "environment")
-    write_learner("nearest-neighbour", folder / "good")
+    write_distribution("learner", "nearest-neighbour", folder / "good")
     broken = write_module(folder / "broken", "broken", "import a_library_that_is_not_there\n")
     environment.install(folder / "good", broken)
     return environment
@@ -100,14 +100,14 @@ def test_check_counts_and_passes(outside: Outside, tmp_path: Path) -> None:
 
 
 def test_its_own_tests_pass(outside: Outside, tmp_path: Path) -> None:
-    write_learner("nearest-neighbour", tmp_path / "good")
+    write_distribution("learner", "nearest-neighbour", tmp_path / "good")
     done = outside.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=tmp_path / "good")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
 
 
 def test_its_suite_runs(outside: Outside, tmp_path: Path) -> None:
-    write_learner("nearest-neighbour", tmp_path / "good")
+    write_distribution("learner", "nearest-neighbour", tmp_path / "good")
     suite, store = str(tmp_path / "good" / "first.toml"), str(tmp_path / "store")
     done = outside.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -161,19 +161,24 @@ def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block: Block, plug
         entry = TaskEntry.parse(task, where)
         parts = {"inputs": plugins.inputs, "target": plugins.targets, "labels": plugins.labels, "data": plugins.data}
         for part, registry in parts.items():
-            _parse(registry, getattr(entry, part), where)
+            _parse(registry, getattr(entry, part), block)
     for learner in held.get("learner", []):
         entry = LearnerEntry.parse(learner, where)
         if entry.name in plugins.learners:
             plugins.learner(entry.name).parse(entry.options, where)
     for claim in held.get("claim", []):
-        _parse(plugins.claims, {"id": "id", **claim}, where)
+        _parse(plugins.claims, {"id": "id", **claim}, block)
 
 
-def _parse(registry: Any, options: dict[str, Any] | None, where: str) -> None:
-    if options is not None:
-        values = dict(options)
-        registry.get(values.pop("kind")).parse(values, where)
+def _parse(registry: Any, options: dict[str, Any] | None, block: Block) -> None:
+    if options is None:
+        return
+    values = dict(options)
+    kind = values.pop("kind")
+    if kind in registry:
+        registry.get(kind).parse(values, str(block))
+    else:
+        assert re.search(rf"bfc-bench new \w+ {kind}$", block.page.read_text(), re.MULTILINE), f"{block}: {kind}"
 
 
 def test_what_pages_are_filled_with_is_there(plugins: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,7 +212,7 @@ def test_a_learner_of_variants_is_represented_by_its_example() -> None:
         def fit(self, train, ctx):
             raise NotImplementedError
 
-    assert check_learner(Variants).learner == "variants:good"
+    assert check_learner(Variants).name == "variants:good"
 
 
 @pytest.mark.parametrize("what", [int, "plain", Linear])

@@ -54,7 +54,6 @@ app = typer.Typer(
     name="bfc-bench",
     help="Sample-complexity benchmarks for hierarchical learning: learners against shared task suites.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

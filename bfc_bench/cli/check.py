@@ -1,8 +1,9 @@
-"""``bfc-bench check``: the conformance kit, for authors of learners and executors."""
+"""``bfc-bench check``: the conformance kit, for authors of learners, executors and of what suites are made of."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -17,26 +18,44 @@ def add_to(app: typer.Typer) -> None:
 
 def check(
     name: Annotated[
-        str, typer.Argument(metavar="NAME_OR_MODULE", help="A learner's or executor's name, or module:Class.")
+        str,
+        typer.Argument(
+            metavar="NAME_OR_MODULE",
+            help="A learner, executor or part of a suite by name, such as a target; module:Class; a suite's file.",
+        ),
     ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of what is checked; not of learners. Repeatable."),
+    ] = None,
     executor_option: ExecutorOptionsOption = None,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
     ] = False,
 ) -> None:
-    """Run every check of a learner's or executor's contract and print how many passed, were skipped and failed."""
+    """Try every law of its contract on something and print how many passed, were skipped and failed."""
     if statistics == bool(name):
-        raise UsageError("check: a learner's or executor's name or --statistics is required, and only one.")
+        raise UsageError("check: a name or --statistics is required, and only one.")
     if statistics:
         from bfc_bench.analysis.selftest import report as measured
 
         for line in measured():
             typer.echo(line)
         return
+    from bfc_bench.suite.changes import apply
+    from bfc_bench.testing import check_part
     from bfc_bench.testing.apart import check_apart
+    from bfc_bench.testing.parts import find_parts
 
-    fine = True
-    for report in check_apart(name, executor_options(executor_option)):
+    options: dict[str, Any] = {}
+    for change in set_ or ():
+        apply(options, change)
+    fine, parts = True, find_parts(name, options)
+    if options and not parts:
+        raise UsageError("check: --set is for parts of a suite; learners are checked with their smoke options.")
+    for report in (
+        map(partial(check_part, strict=False), parts) if parts else check_apart(name, executor_options(executor_option))
+    ):
         typer.echo(f"{report.name}\n{report}")
         fine = fine and report.ok
     raise typer.Exit(0 if fine else 1)

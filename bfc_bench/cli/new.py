@@ -1,9 +1,11 @@
-"""Writes a complete distribution with one learner, ready to be changed."""
+"""Writes a complete distribution with one learner, or one part of suites, ready to be changed."""
 
 from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -14,81 +16,145 @@ import typer
 import bfc_bench
 from bfc_bench.errors import UsageError
 
+
+@dataclass(frozen=True)
+class Kind:
+    """What can be written anew."""
+
+    what: str
+    """In words."""
+    example: str
+    """A name for one."""
+    hook: str
+    base: str = ""
+    """The class that it derives from."""
+    check: str = ""
+    """Options that ``bfc-bench check`` needs."""
+    packaged: str = ""
+    """Of pyproject.toml, where files that are no Python belong to the package."""
+    layout: dict[str, str] = field(default_factory=dict)
+    """Where further files of its template go, or go elsewhere."""
+
+
 LAYOUT = {
-    "pyproject.toml.tmpl": "pyproject.toml",
-    "README.md.tmpl": "README.md",
-    "first.toml.tmpl": "first.toml",
-    "package.py.tmpl": "src/$package/__init__.py",
-    "learner.py.tmpl": "src/$package/$module.py",
-    "test.py.tmpl": "tests/test_$module.py",
+    "pyproject.toml": "pyproject.toml",
+    "{kind}/README.md": "README.md",
+    "{kind}/first.toml": "first.toml",
+    "package.py": "src/$package/__init__.py",
+    "{kind}/part.py": "src/$package/$module.py",
+    "{kind}/test.py": "tests/test_$module.py",
 }
 """Where each file of the template goes."""
+SUITE = {
+    "pyproject.toml": "pyproject.toml",
+    "{kind}/README.md": "README.md",
+    "{kind}/package.py": "src/$package/__init__.py",
+    "{kind}/part.toml": "src/$package/$module.toml",
+    "{kind}/test.py": "tests/test_$module.py",
+}
+KINDS = {
+    "learner": Kind("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
+    "target": Kind("target", "wave", "bfc_register_targets", "Target"),
+    "inputs": Kind("input law", "laplace", "bfc_register_inputs", "Inputs"),
+    "labels": Kind("labelling", "rounded", "bfc_register_labels", "Labels"),
+    "data": Kind(
+        *("data set", "logbook", "bfc_register_data", "DataSet"),
+        check=" --set path=FILE",
+        layout={**LAYOUT, "{kind}/points.txt": "points.txt"},
+    ),
+    "claim": Kind(
+        "kind of claim", "overfits", "bfc_register_claims", "Claim", check=" --set label=LABEL --set task=TASK"
+    ),
+    "suite": Kind(
+        *("suite", "first-steps", "bfc_register_suites"),
+        packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n',
+        layout=SUITE,
+    ),
+}
+"""By what follows ``bfc-bench new``."""
 
 LONGEST = 60
-"""Characters of a learner's name."""
+"""Characters of a name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-IMPORTED = {"ClassVar", "PositiveInt", *bfc_bench.__all__}
-"""Names that the template imports, so that no class of it can have them."""
+IMPORTED = {
+    *("ClassVar", "Callable", "Path", "PositiveFloat", "PositiveInt", "Region", "Sequence"),
+    *bfc_bench.__all__,
+}
+"""Names that the templates import, so that no class of them can have them."""
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
     new = typer.Typer(help="Write a complete distribution to start a plugin from.", no_args_is_help=True)
-    new.command("learner")(learner)
+    for command in KINDS:
+        new.command(command)(_verb(command))
     new.callback()(lambda: None)
     app.add_typer(new, name="new")
 
 
-def learner(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="For example nearest-neighbour.")],
-    directory: Annotated[
-        Path | None, typer.Option("--directory", help="Folder to write; ./bfc-bench-NAME by default.")
-    ] = None,
-) -> None:
-    """Write a distribution with one learner, its entry point and a test that calls check_learner."""
-    folder = directory or Path(f"bfc-bench-{name}")
-    for path in write_learner(name, folder):
-        typer.echo(str(path))
-    typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}")
+def _verb(command: str) -> Callable[[str, Path | None], None]:
+    kind = KINDS[command]
+
+    def write(
+        name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case words joined by hyphens.")],
+        directory: Annotated[
+            Path | None, typer.Option("--directory", help="Folder to write; ./bfc-bench-NAME by default.")
+        ] = None,
+    ) -> None:
+        folder = directory or Path(f"bfc-bench-{name}")
+        for path in write_distribution(command, name, folder):
+            typer.echo(str(path))
+        typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}{kind.check}")
+
+    write.__doc__ = f"Write a distribution with one {kind.what}, such as {kind.example}: entry point, suite and tests."
+    return write
 
 
-def write_learner(name: str, directory: Path) -> list[Path]:
-    """Write a distribution for a learner called ``name`` into ``directory``; gives the files, which must not exist yet.
+def write_distribution(command: str, name: str, directory: Path) -> list[Path]:
+    """Write a distribution for a ``learner``, ``target`` or another of ``KINDS`` called ``name`` into ``directory``;
+    gives the files, which must not exist yet.
 
     Raises ``UsageError`` for a name that is not kebab-case or not usable in Python, and for a folder that is not empty.
     """
-    names = _names(name)
+    kind = KINDS[command]
+    names = _names(name, kind)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: must be a new or an empty folder. Choose another one or move what is there.")
     written = []
-    for source, target in LAYOUT.items():
+    for source, target in (kind.layout or LAYOUT).items():
         path = directory / Template(target).substitute(names)
-        text = files("bfc_bench.cli").joinpath("template", source).read_text(encoding="utf-8")
+        template = files("bfc_bench.cli").joinpath("template", *f"{source.format(kind=command)}.tmpl".split("/"))
+        text = Template(template.read_text(encoding="utf-8")).substitute(names)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(Template(text).substitute(names), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error.strerror}. Choose a folder by --directory.") from None
         written.append(path)
     return written
 
 
-def _names(name: str) -> dict[str, str]:
+def _names(name: str, kind: Kind) -> dict[str, str]:
+    article = "An" if kind.what[0] in "aeiou" else "A"
     if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise UsageError(
-            f"A learner's name must be lower-case words of letters and digits joined by hyphens, at most {LONGEST} "
-            f"characters, for example 'nearest-neighbour'. Got {name[: LONGEST + 1]!r}."
+            f"{article} {kind.what}'s name must be lower-case words of letters and digits joined by hyphens, at most "
+            f"{LONGEST} characters, for example {kind.example!r}. Got {name[: LONGEST + 1]!r}."
         )
     module = name.replace("-", "_")
     cls = "".join(word.capitalize() for word in name.split("-"))
     if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED:
         raise UsageError(
-            f"A learner cannot be called {name!r}: {cls!r} or {module!r} means something else. Add a word."
+            f"{article} {kind.what} cannot be called {name!r}: {cls!r} or {module!r} means something else. Add a word."
         )
-    return {
+    names = {
         "name": name,
         "module": module,
         "cls": cls,
         "package": f"bfc_bench_{module}",
         "distribution": f"bfc-bench-{name}",
+        "what": kind.what,
+        "hook": kind.hook,
+        "base": kind.base,
     }
+    return {**names, "packaged": Template(kind.packaged).substitute(names)}

@@ -19,8 +19,23 @@ from bfc_bench.tasks import DATA_VARIABLE
 if TYPE_CHECKING:
     from rich.console import Console
 
+
+def _suites(incomplete: str) -> list[str]:
+    """Names of suites that begin so, for the shell; files it completes itself."""
+    from bfc_bench.plugins import load_plugins
+
+    return [name for name in load_plugins().suites if name.startswith(incomplete)]
+
+
+def _learners(incomplete: str) -> list[str]:
+    """Names of learners that begin so, for the shell."""
+    from bfc_bench.plugins import load_plugins
+
+    return [name for name in load_plugins().learners if name.startswith(incomplete)]
+
+
 SuiteArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.")
+    str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.", autocompletion=_suites)
 ]
 StoreOption: TypeAlias = Annotated[
     Path, typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Directory of the results.")
@@ -30,7 +45,8 @@ SetOption: TypeAlias = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the suite, e.g. replicates=2. Repeatable."),
 ]
 LearnerOption: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--learner", metavar="NAME", help="Only this learner or label. Repeatable.")
+    list[str] | None,
+    typer.Option("--learner", metavar="NAME", help="Only this learner or label. Repeatable.", autocompletion=_learners),
 ]
 TaskOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--task", metavar="NAME", help="Only this task. Repeatable.")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
+from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,15 +55,33 @@ def results(
     every: Annotated[
         bool, typer.Option("--all", help="Also rows made under older definitions of the suite's tasks and learners.")
     ] = False,
+    task: TaskOption = None,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="NAME", help="Only this label. Repeatable.")
+    ] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option("--status", metavar="ok|failed|...", help="Only cells that ended so."),
+    ] = None,
+    columns: Annotated[
+        str, typer.Option("--columns", metavar="A,B,...", help="Only these columns of the rows, in this order.")
+    ] = "",
 ) -> None:
     """Print the rows of a suite."""
-    from bfc_bench.errors import UsageError
+    from bfc_bench.errors import UsageError, suggest
     from bfc_bench.files import write_file
-    from bfc_bench.store.export import csv_parts, json_parts, parquet_bytes
+    from bfc_bench.store.export import as_text, csv_parts, json_parts, parquet_bytes
+    from bfc_bench.store.row import COLUMNS
     from bfc_bench.stored_suite import open_store
 
-    writers: dict[str, Callable[[Iterable[Row]], Iterable[bytes | memoryview]]]
-    writers = {"csv": csv_parts, "json": json_parts, "parquet": lambda rows: [parquet_bytes(rows)]}
+    named = [name.strip() for name in columns.split(",")] if columns else list(COLUMNS)
+    if unknown := [name for name in named if name not in COLUMNS]:
+        raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
+    writers: dict[str, Callable[[Iterable[Row]], Iterable[bytes | memoryview]]] = {
+        "csv": lambda rows: csv_parts(rows, named),
+        "json": lambda rows: json_parts(rows, named),
+        "parquet": lambda rows: [parquet_bytes(rows, named)],
+    }
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
     if format == "parquet" and output is None and sys.stdout.isatty():
@@ -71,19 +90,42 @@ def results(
         wrong = "is a folder" if output.is_dir() else f"lies in {output.parent}, which is no folder"
         raise UsageError(f"--output must name a file to write. {output} {wrong}.")
     with open_store(store) as held:
-        if format == "table" and output is None:
-            stored = held[suite]
-            rows = stored.columns(every=every, only=READ)
+        stored, wanted = held[suite], {"task": task, "label": label, "status": status}
+        if format == "table" and output is None and not columns:
+            found = stored.columns(every=every, only=READ)
+            asked = _known(wanted, found)
+            rows = found.where(task=asked.get("task"), label=asked.get("label"), status=asked.get("status"))
             _print_table(rows)
-            if not every:
+            if not every and not status:  # of cells that ended in one way there are no curves
                 _print_ill_behaved(stored, rows)
             return
-        parts = writers.get(format, csv_parts)(held[suite].each(every=every))
-        if output is None:
-            sys.stdout.buffer.writelines(parts)
-            sys.stdout.buffer.flush()
-        else:
-            write_file(output, parts)
+        kept = _known(wanted, stored.columns(every=every, only=("status",))) if any(wanted.values()) else {}
+        with closing(stored.each(every=every)) as each:  # before the store is, also where the reader of a pipe has gone
+            chosen = (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
+            if format == "table" and output is None:
+                lines = ([getattr(row, name) for name in named] for row in chosen)
+                texts = [["" if value is None else str(as_text(value)) for value in line] for line in lines]
+                _print_fitted(named, texts, console())
+                return
+            parts = writers.get(format, writers["csv"])(chosen)
+            if output is None:
+                sys.stdout.buffer.writelines(parts)
+                sys.stdout.buffer.flush()
+            else:
+                write_file(output, parts)
+
+
+def _known(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> dict[str, Sequence[str]]:
+    """The values that are asked for, by column. Raises ``UsageError`` for one that is in no row, but for statuses."""
+    from bfc_bench.errors import UsageError, suggest
+    from bfc_bench.store.row import Status
+
+    asked = {name: values for name, values in wanted.items() if values}
+    for name, values in asked.items():
+        known = get_args(Status) if name == "status" else sorted(set(rows.column(name)))
+        if unknown := [value for value in values if value not in known]:
+            raise UsageError(f"--{name}: no row has {unknown[0]!r}.{suggest(unknown[0], known)}")
+    return asked
 
 
 def _print_table(rows: Rows) -> None:

@@ -7,9 +7,8 @@ import io
 import json
 import marshal
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bfc_bench.store.row import COLUMNS, Row
@@ -75,49 +74,51 @@ def _spread(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def json_parts(rows: Iterable[Row]) -> Iterator[bytes]:
-    """A JSON list with one object per row."""
+def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
+    """A JSON list with one object per row, which has ``columns``."""
     between = "[\n"
     for row in rows:
-        yield (between + json.dumps([row.as_dict()], indent=1)[2:-2]).encode()
+        yield (between + json.dumps([{name: getattr(row, name) for name in columns}], indent=1)[2:-2]).encode()
         between = ",\n"
     yield b"[]\n" if between == "[\n" else b"\n]\n"
 
 
-def csv_parts(rows: Iterable[Row]) -> Iterator[bytes]:
-    """One line per row; nested columns hold JSON texts."""
+def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
+    """One line per row, which has ``columns``; nested ones hold JSON texts."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for row in rows:
-        writer.writerow(_as_texts(row))
+        writer.writerow([as_text(getattr(row, name)) for name in columns])
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
     yield text.getvalue().encode()
 
 
-def parquet_bytes(rows: Iterable[Row]) -> memoryview:
+def parquet_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> memoryview:
     """The ``ParquetTable`` of rows."""
-    table = ParquetTable()
+    table = ParquetTable(columns)
     for row in rows:
         table.add(row.as_dict())
     return table.bytes()
 
 
 class ParquetTable:
-    """A parquet file with one line per row; nested columns hold JSON texts, and numbers that are missing are null.
+    """A parquet file with one line per row, which has ``columns``; nested ones hold JSON texts, and numbers that are
+    missing are null.
 
     Rows are written ``ROWS_PER_GROUP`` at a time: a million of them need not be there at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Sequence[str] = COLUMNS) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
         kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
         named = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
-        self._schema = pa.schema([(name, kinds.get(kind, pa.string())) for name, kind in named.items()])
+        self._columns = columns
+        self._schema = pa.schema([(name, kinds.get(named[name], pa.string())) for name in columns])
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []
@@ -127,9 +128,9 @@ class ParquetTable:
         """One more line: the columns of a row, those that it lacks with their defaults."""
         key = marshal.dumps(values["options"], 2)
         if key not in self._options:  # few are distinct
-            self._options[key] = _as_text(values["options"])
+            self._options[key] = as_text(values["options"])
         line = {**_DEFAULTS, **values, "options": self._options[key]}
-        self._group.append([_as_text(line[name]) for name in COLUMNS])
+        self._group.append([as_text(line[name]) for name in self._columns])
         if len(self._group) == ROWS_PER_GROUP:
             self._write()
 
@@ -148,17 +149,11 @@ class ParquetTable:
             self._group = []
 
 
-def _as_texts(row: Row) -> list[Any]:
-    """A row's values in the order of ``COLUMNS``, for formats of plain columns."""
-    return [_as_text(value) for value in _VALUES(row)]
-
-
-def _as_text(value: Any) -> Any:
+def as_text(value: Any) -> Any:
     """What is nested as a JSON text."""
     return (json.dumps(value) if value else "{}") if isinstance(value, dict) else value
 
 
-_VALUES = attrgetter(*COLUMNS)
 _DEFAULTS: Mapping[str, Any] = {
     f.name: {} if f.default_factory is not MISSING else f.default
     for f in fields(Row)

@@ -266,13 +266,13 @@ class Rows(Sequence[Row]):
     def where(
         self,
         *,
-        task: str | None = None,
+        task: str | Collection[str] | None = None,
         label: str | Collection[str] | None = None,
-        status: str | None = None,
+        status: str | Collection[str] | None = None,
         d: int | None = None,
         n: int | None = None,
     ) -> Rows:
-        """Those with the given values; of several labels any."""
+        """Those with the given values; of several tasks, labels or statuses any."""
         kept = np.ones(len(self), dtype=bool)
         for name, wanted in (("task", task), ("label", label), ("status", status)):
             if wanted is not None:

@@ -13,7 +13,7 @@ import time
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -302,7 +302,7 @@ class Store:
         """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
         return list(self.each(suite, version, every=every))
 
-    def each(self, suite: str, version: int, *, every: bool = False) -> Iterator[Row]:
+    def each(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
         """The same rows one by one, all of the moment at which the first was asked for."""
         unreadable = 0
         with self.snapshot():

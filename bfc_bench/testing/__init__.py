@@ -1,4 +1,4 @@
-"""The conformance kit: one line in a test tells whether a learner, or an executor, keeps the contract.
+"""The conformance kit: one line in a test tells whether a learner, an executor or a part of a suite keeps its contract.
 
     from bfc_bench.testing import check_executor, check_learner
 
@@ -8,6 +8,8 @@
 The kit makes tiny data of its own, fits the learner with its ``smoke`` options some twenty times and tries one law
 after the other. ``bfc-bench check NAME`` does the same from the command line, in a process of its own: there a learner
 that ends its process, or never returns, breaks a law like any other.
+
+``check_part`` does so for an input law, a target, a labelling, a data set, a kind of claim and a suite file.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from bfc_bench.learner import Learner
 from bfc_bench.text import visible
 
 if TYPE_CHECKING:
+    from bfc_bench.config import Settings
     from bfc_bench.testing.law import ContractLaw
 
-__all__ = ["Check", "CheckReport", "check_executor", "check_learner"]
+__all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
 
 Outcome = Literal["passed", "skipped", "failed"]
 TOLERANCE = 1e-3
@@ -48,7 +51,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """How every law came out for one learner or executor."""
+    """How every law came out for one learner, executor or part of a suite."""
 
     name: str
     checks: tuple[Check, ...]
@@ -116,6 +119,19 @@ def check_executor(executor: type[Executor] | Executor, *, strict: bool = True) 
     return _strictly(try_executor(executor), strict)
 
 
+def check_part(part: type[Settings] | Settings | Path, *, strict: bool = True) -> CheckReport:
+    """Try every law on an input law, a target, a labelling, a data set or a kind of claim: an instance, or a class with
+    its defaults; or on a suite file, by its path.
+
+    Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``part`` is
+    nothing that has laws, or a class with options that have no default.
+    """
+    from bfc_bench.testing.parts import trial_of
+
+    name, trial, laws = trial_of(part)
+    return _strictly(CheckReport(name, tuple(_checks(laws, trial))), strict)
+
+
 def _strictly(report: CheckReport, strict: bool) -> CheckReport:
     if strict and not report.ok:
         broken = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
@@ -174,7 +190,10 @@ def try_executor(
 
 
 def _checks(
-    laws: Sequence[ContractLaw], trial: Any, watch: Callable[[str], object], fatal: Mapping[str, str]
+    laws: Sequence[ContractLaw],
+    trial: Any,
+    watch: Callable[[str], object] = lambda law: None,
+    fatal: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Check]:
     from bfc_bench.testing.outcome import Skip
 

@@ -1,4 +1,4 @@
-"""What a law is: a named function that must hold for every learner, or every executor."""
+"""What a law is: a named function that must hold for every learner, executor or part of a suite."""
 
 from __future__ import annotations
 

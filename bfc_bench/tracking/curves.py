@@ -57,7 +57,7 @@ class ReplicateCurve:
         """The run's description."""
         row = self.first
         return (
-            f"Replicate {row.replicate} of `{row.label}` on `{row.task}`, d = {row.d}: step is n, the number of training "
+            f"Replicate {row.replicate} of `{row.label}` on `{row.task}`, d = {row.d}: step is n, the training "
             f"points. `{LOG_NMSE}` averages to the geometric mean that the report shows."
         )
 

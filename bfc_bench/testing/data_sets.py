@@ -1,0 +1,85 @@
+"""Laws of a data set."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bfc_bench.tasks.base import Contents, DataSet
+from bfc_bench.tasks.contents import digest_of, read
+from bfc_bench.tasks.data_task import DataTask
+from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.testing.ambient import preserved
+from bfc_bench.testing.law import law
+from bfc_bench.testing.outcome import require, skip
+
+
+@dataclass
+class DataTrial:
+    """A data set on trial."""
+
+    data: DataSet
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What it holds."""
+        return self.read()
+
+    def read(self, seed: int = 0) -> Contents:
+        """Read anew, with the global generators at ``seed``."""
+        with preserved(seed):
+            return read(self.data, type(self.data).__name__)
+
+
+@law()
+def what_it_needs_is_there(trial: DataTrial) -> None:
+    """``missing()`` has nothing to ask for."""
+    if (missing := trial.data.missing()) is not None:
+        skip(missing)
+
+
+@law(what_it_needs_is_there)
+def contents_can_be_learned_from(trial: DataTrial) -> None:
+    """``load`` gives Contents: x (N, d), y (N,), finite; numbers of classes where these have names."""
+    contents = trial.contents
+    named, d = len(contents.columns), contents.points.x.shape[1]
+    require(named in (0, d), f"columns must name all {d} columns, or none. Got {named}")
+
+
+@law(contents_can_be_learned_from)
+def contents_are_the_same_at_every_call(trial: DataTrial) -> None:
+    """The digest, by which cells know what they were trained on, stays; the global generator does not matter."""
+    found = {digest_of(trial.read(seed)) for seed in (0, 1)}
+    require(len(found) == 1, "load gives other contents when it is called again; fix its seeds and its order")
+
+
+@law(contents_can_be_learned_from)
+def contents_do_not_depend_on_the_working_directory(trial: DataTrial) -> None:
+    """Workers may be elsewhere: paths are those that the suite resolved."""
+    paths = [value for name, value in trial.data.plain().items() if DataSet.is_path(name) and value]
+    if any(not os.path.isabs(str(path)) for path in paths):
+        skip("its path is relative; a suite makes it absolute")
+    here = os.getcwd()
+    with TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            elsewhere = digest_of(trial.read())
+        finally:
+            os.chdir(here)
+    require(elsewhere == digest_of(trial.contents), "load gives other contents in another working directory")
+
+
+@law(contents_can_be_learned_from)
+def samples_can_be_drawn(trial: DataTrial) -> None:
+    """A task on it has training and test points, the smaller sample first in the larger one."""
+    task = DataTask("check", trial.data, Clean(), 0, "", None, digest_of(trial.contents))
+    size = len(trial.contents.points) // 2
+    problem = task.problem(0, task.dimension, 0, 100)
+    large, small = problem.train(size), problem.train(max(1, size // 2))
+    require(large.x.shape == (size, task.dimension), f"a sample of {size} points has shape {large.x.shape}")
+    if trial.data.standardize is not True:
+        require(np.array_equal(large.x[: small.n], small.x), "a smaller sample is no prefix of a larger one")

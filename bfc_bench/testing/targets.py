@@ -1,0 +1,129 @@
+"""Laws of a target."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bfc_bench.tasks.base import Law, Target, Teacher
+from bfc_bench.tasks.inputs import INPUTS
+from bfc_bench.testing.ambient import preserved
+from bfc_bench.testing.law import law
+from bfc_bench.testing.outcome import require, skip
+from bfc_bench.testing.streams import require_keyed, require_numbers, rng
+
+DIMS = (6, 8, 12, 16, 32, 4, 2, 1)
+M = 200
+CLOSE = 1e-9
+"""Difference of the values of a point alone and among others, over the largest."""
+
+
+@dataclass
+class TargetTrial:
+    """A target on trial, on the first built-in input law that it goes with."""
+
+    target: Target
+
+    @cached_property
+    def law(self) -> Law:
+        """In a dimension in which the target exists."""
+        dims = [d for d in DIMS if self.target.check(d) is None]
+        require(bool(dims), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {self.target.check(DIMS[0])}")
+        laws = [kind() for kind in INPUTS if not any(f.is_required() for f in kind.model_fields.values())]
+        fits = [inputs for inputs in laws if self.target.check_inputs(inputs) is None]
+        require(bool(fits), "check_inputs refuses every built-in input law")
+        d = next((d for d in dims if fits[0].check(d) is None), dims[0])
+        return fits[0].law(rng("law"), d)
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        """Points (M, d)."""
+        return self.law.sample(rng("points"), M)
+
+    def teacher(self) -> Teacher:
+        """One member of the family."""
+        with preserved():
+            return self.target.draw(rng("teacher"), self.law)
+
+
+@law()
+def exists_in_some_dimension(trial: TargetTrial) -> None:
+    """``check`` and ``check_inputs`` refuse some dimensions and laws at most."""
+    require(trial.law.d > 0, "check(d) must give None or a reason")
+
+
+@law(exists_in_some_dimension)
+def values_have_their_shape(trial: TargetTrial) -> None:
+    """``draw`` gives a Teacher, whose values at x (m, d) are (m,), finite float64."""
+    teacher = trial.teacher()
+    require(isinstance(teacher, Teacher), f"draw must return a bfc_bench.Teacher. Got {type(teacher).__name__}")
+    for m in (1, M):
+        require_numbers(teacher(trial.x[:m].copy()), (m,), f"the values of {m} points")
+
+
+@law(values_have_their_shape)
+def the_teacher_comes_from_its_stream(trial: TargetTrial) -> None:
+    """Equal streams give equal teachers, and no global generator is touched, by ``draw`` or by the teacher."""
+    require_keyed(lambda stream: trial.target.draw(stream, trial.law)(trial.x.copy()), "draw")
+
+
+@law(values_have_their_shape)
+def a_value_depends_on_its_point_alone(trial: TargetTrial) -> None:
+    """What else is asked for at once changes nothing, and asking again gives the same."""
+    teacher = trial.teacher()
+    together = teacher(trial.x.copy())
+    require(np.array_equal(together, teacher(trial.x.copy())), "asked twice, the teacher gives different values")
+    alone = np.concatenate([teacher(trial.x[k : k + 1].copy()) for k in range(10)])
+    error = np.max(np.abs(alone - together[:10])) / np.max(np.abs(together))
+    require(bool(error <= CLOSE), f"a point alone has another value than among others: relative difference {error:.1e}")
+
+
+@law(values_have_their_shape)
+def points_are_not_changed(trial: TargetTrial) -> None:
+    """The inputs are lent."""
+    x = trial.x.copy()
+    trial.teacher()(x)
+    require(np.array_equal(x, trial.x), "the teacher writes into the points that it is given")
+
+
+@law(values_have_their_shape)
+def there_is_something_to_learn(trial: TargetTrial) -> None:
+    """The values are not constant."""
+    require(bool(np.std(trial.teacher()(trial.x.copy())) > 0), f"all {M} values are equal")
+
+
+@law(values_have_their_shape)
+def hidden_features_have_a_row_per_point(trial: TargetTrial) -> None:
+    """``hidden(x)`` is {"S2": (m, width), ...}."""
+    hidden = trial.teacher().hidden(trial.x.copy())
+    if not hidden:
+        skip("hidden() is not given")
+    for layer, values in hidden.items():
+        require(re.fullmatch(r"S\d+", str(layer)) is not None, f"layers are called S2, S3, ... Got {layer!r}")
+        shape = np.shape(values)
+        require(len(shape) == 2 and shape[0] == M, f"{layer} must be ({M}, width). Got {shape}")
+        require(bool(np.isfinite(values).all()), f"{layer} is not finite")
+
+
+@law(values_have_their_shape)
+def parts_have_errors(trial: TargetTrial) -> None:
+    """``part_errors`` gives finite numbers, none of them for the target itself."""
+    teacher = trial.teacher()
+    values = teacher(trial.x.copy())
+    errors = teacher.part_errors(trial.x.copy(), values)
+    if not errors:
+        skip("part_errors() is not given")
+    for part, error in errors.items():
+        require(bool(abs(error) <= CLOSE), f"the error of G* itself in {part!r} must be 0. Got {error!r}")
+
+
+@law()
+def swept_options_exist(trial: TargetTrial) -> None:
+    """``swept`` names options of the class."""
+    unknown = sorted(trial.target.swept - set(type(trial.target).model_fields))
+    require(not unknown, f"swept names {', '.join(unknown)}, which is no option")
+    if not trial.target.swept:
+        skip("swept names no option")

@@ -1,0 +1,56 @@
+"""``bfc-bench results`` shows the rows and the columns that are asked for."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bfc_bench import run_suite
+from bfc_bench.cli.app import run
+
+
+@pytest.fixture
+def stored(suite_file: Callable[..., Path], tmp_path: Path) -> list[str]:
+    learners = [{"name": "kernel-ridge", "label": "a"}, {"name": "kernel-ridge", "label": "b"}]
+    path = suite_file(learner=[*learners, {"name": "poly-net", "label": "c"}])
+    run_suite(path, store=tmp_path / "store", executor="serial", learners=["a", "b"])
+    return [str(path), "--store", str(tmp_path / "store")]
+
+
+def test_rows_and_columns_are_chosen(stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["results", *stored, "--label", "b", "--task", "t", "--format", "csv", "--columns", "n,label,nmse"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode())))
+    assert [list(line) for line in lines] == [["n", "label", "nmse"]] * 2
+    assert [(line["n"], line["label"]) for line in lines] == [("10", "b"), ("20", "b")]
+    assert run(["results", *stored, "--label", "a", "--label", "b", "--format", "json", "--columns", "cell"]) == 0
+    assert [list(row) for row in json.loads(capsysbinary.readouterr().out)] == [["cell"]] * 4
+    assert run(["results", *stored, "--status", "failed", "--format", "json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out) == []
+
+
+def test_tables_too(stored: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["results", *stored, "--label", "b"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["b", "b"]
+    assert run(["results", *stored, "--columns", "label,n"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["label", "n"], ["a", "10"], ["a", "20"], ["b", "10"], ["b", "20"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--label", "d"], "--label: no row has 'd'."),
+        (["--task", "u"], "--task: no row has 'u'."),
+        (["--status", "fialed"], "--status: no row has 'fialed'. Did you mean 'failed'?"),
+        (["--columns", "nmes"], "--columns: there is no column 'nmes'. Did you mean 'nmse'?"),
+    ],
+)
+def test_what_is_not_there_is_an_error(
+    stored: list[str], arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["results", *stored, *arguments]) == 2
+    assert said in capsys.readouterr().err

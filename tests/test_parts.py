@@ -1,0 +1,235 @@
+"""The laws for what suites are made of: the built-in parts keep them, and who breaks one is told which."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from bfc_bench import Contents, DataSet, Inputs, Labels, PointClaim, Points, Target, Teacher, Verdict
+from bfc_bench.cli.app import run
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.testing import check_part
+
+PLUGINS = load_plugins()
+ALPHAS = {"alphas": [1.0, 0.1]}
+DROP = {"id": "c", "task": "t", "before": "a/x", "after": "b", "metric": "feature_errors.S2"}
+OPTIONS: dict[str, dict[str, Any]] = {
+    **{"quadratic-densenet": {"widths": [3, 2], **ALPHAS}, "slide-densenet": {"widths": [3, 2], **ALPHAS}},
+    **{"hard-kernel": ALPHAS, "hard-poly": ALPHAS, "lowrank-poly": {"degree": 2}, "staircase": {"degree": 3}},
+    **{"agnostic": {"opt": 0.1}, "flip": {"rate": 0.1}, "noise": {"sd": 0.1}},
+    "reaches": {"id": "c", "label": "a", "task": "t", "at_most": 0.1},
+    "succeeds": {"id": "c", "label": "a", "task": "t", "level": 0.1, "share": 0.5},
+    "beats": {"id": "c", "label": "a", "task": "t", "against": "b"},
+    "exponent": {"id": "c", "label": "a", "task": "t", "at_most": 2},
+    "slope": {"id": "c", "label": "a", "task": "t", "at_most": -0.5},
+    "drops": {**DROP, "factor": 2},
+    "unchanged": {**DROP, "tolerance": 0.1},
+    "follows": {"id": "c", "label": "a", "task": "t", "factor": 1.5},
+    "precedes": {
+        **{"id": "c", "label": "a", "task": "t"},
+        "first": {"metric": "feature_errors.S2", "level": 0.1},
+        "then": {"metric": "feature_errors.S3", "level": 0.1},
+    },
+}
+NEED_FILES = {"idx", "npz", "table", "sklearn", "cifar-10", "cifar-100", "cifar-2", "fashion-mnist", "mnist"}
+PARTS = [
+    (name, registry)
+    for registry in (PLUGINS.inputs, PLUGINS.targets, PLUGINS.labels, PLUGINS.data, PLUGINS.claims)
+    for name in registry
+    if name not in NEED_FILES
+]
+
+
+@pytest.mark.parametrize(("name", "registry"), PARTS, ids=[name for name, _ in PARTS])
+def test_the_built_in_parts_keep_the_laws(name: str, registry: Any) -> None:
+    check_part(registry.get(name).parse(OPTIONS.get(name, {}), name))
+
+
+@pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
+@pytest.mark.parametrize("name", [name for name in PLUGINS.suites if not name.startswith("images")])
+def test_the_built_in_suites_keep_the_laws(name: str) -> None:
+    check_part(PLUGINS.suites.get(name))
+
+
+class Global(Inputs):
+    """Draws from NumPy's global generator."""
+
+    kind: ClassVar[str] = "global"
+
+    def sample(self, rng, m, law):
+        return np.random.randn(m, law.d)  # noqa: NPY002
+
+
+class Own(Inputs):
+    """Draws from a generator that nobody handed in."""
+
+    kind: ClassVar[str] = "own"
+
+    def sample(self, rng, m, law):
+        return np.random.default_rng().standard_normal((m, law.d))
+
+
+class Turned(Inputs):
+    """(d, m) in the place of (m, d)."""
+
+    kind: ClassVar[str] = "turned"
+
+    def sample(self, rng, m, law):
+        return rng.standard_normal((law.d, m))
+
+
+class Fixed(Inputs):
+    """The same points from whatever stream."""
+
+    kind: ClassVar[str] = "fixed"
+
+    def sample(self, rng, m, law):
+        return np.ones((m, law.d))
+
+
+class Wide(Inputs):
+    """Says E[x^2] = 1, and has 4."""
+
+    kind: ClassVar[str] = "wide"
+
+    def sample(self, rng, m, law):
+        return 2 * rng.standard_normal((m, law.d))
+
+
+class Ranked(Teacher):
+    """A value that depends on the other points."""
+
+    def __call__(self, x):
+        return np.argsort(np.argsort(x[:, 0])).astype(float)
+
+
+class Writes(Teacher):
+    """Changes what it is given."""
+
+    def __call__(self, x):
+        x *= 2
+        return x[:, 0]
+
+
+class Constant(Teacher):
+    """Nothing to learn."""
+
+    def __call__(self, x):
+        return np.ones(len(x))
+
+
+def target(teacher: Teacher) -> Target:
+    class Made(Target):
+        """Gives one teacher."""
+
+        kind: ClassVar[str] = "made"
+
+        def draw(self, rng, law):
+            return teacher
+
+    return Made()
+
+
+class Coins(Labels):
+    """Binary labels that are 0 and 1."""
+
+    kind: ClassVar[str] = "coins"
+    label_kind: ClassVar[Any] = "binary"
+
+    def label(self, rng, seen, values, rule):
+        return (rng.random(len(values)) < 0.5).astype(float)
+
+
+class Unkeyed(Labels):
+    """Noise from the global generator."""
+
+    kind: ClassVar[str] = "unkeyed"
+
+    def label(self, rng, seen, values, rule):
+        return values + np.random.randn(len(values))  # noqa: NPY002
+
+
+class Shuffled(DataSet):
+    """Another order at each call."""
+
+    kind: ClassVar[str] = "shuffled"
+
+    def load(self):
+        x = np.random.default_rng().standard_normal((20, 2))
+        return Contents(Points(x, x[:, 0]))
+
+
+class Optimist(PointClaim):
+    """Decides from an estimate."""
+
+    kind: ClassVar[str] = "optimist"
+    label: str = "a"
+
+    @property
+    def predictors(self):
+        return (self.label,)
+
+    def judge(self, rows):
+        return Verdict(self.id, self.kind, "", "it is so", "supported", 1.0, 1.0, 1.0, "", 1, 0.5)
+
+
+BROKEN = [
+    (Global, "points come from their stream", "global generator numpy.random"),
+    (Own, "points come from their stream", "two equal streams give different numbers"),
+    (Turned, "points have their shape", r"must have shape \(1, 6\)\. Got \(6, 1\)"),
+    (Fixed, "another stream gives other points", "give the same points"),
+    (Wide, "square mean is that of the points", "square_mean says 1 "),
+    (target(Ranked()), "a value depends on its point alone", "another value than among others"),
+    (target(Writes()), "points are not changed", "writes into the points"),
+    (target(Constant()), "there is something to learn", "all 200 values are equal"),
+    (Coins, "labels have their shape and kind", r"must be \[-1.0, 1.0\]"),
+    (Unkeyed, "labels come from their stream", "global generator numpy.random"),
+    (Shuffled, "contents are the same at every call", "other contents when it is called again"),
+    (Optimist(id="c", task="t"), "one replicate decides nothing", "needs an interval"),
+    (Optimist(id="c", task="t"), "it is decided where p is small", "p = 0.5"),
+]
+
+
+@pytest.mark.parametrize(("part", "law", "reason"), BROKEN)
+def test_who_breaks_a_law_is_told_which(part: Any, law: str, reason: str) -> None:
+    with pytest.raises(AssertionError, match=rf"failed +{law}: .*{reason}"):
+        check_part(part)
+
+
+def test_a_suite_that_names_what_is_not_there_fails(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(PLUGINS.suites.get("smoke").read_text().replace('"kernel-ridge"', '"kernel-rigde"'))
+    with pytest.raises(AssertionError, match=r"what it names is installed: .*Did you mean 'kernel-ridge'"):
+        check_part(file)
+
+
+def test_options_without_a_default_must_be_given() -> None:
+    with pytest.raises(UsageError, match="widths is required and missing"):
+        check_part(PLUGINS.targets.get("quadratic-densenet"))
+    with pytest.raises(UsageError, match="check_part expects an Inputs, Target"):
+        check_part(3)  # type: ignore[arg-type]
+
+
+def test_the_command_checks_parts_by_name_class_and_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine_of_parts.py").write_text(
+        "import numpy as np\nfrom bfc_bench import Inputs\n\n\nclass Global(Inputs):\n    kind = 'global'\n\n"
+        "    def sample(self, rng, m, law):\n        return np.random.randn(m, law.d)\n"
+    )
+    (tmp_path / "two.toml").write_text(PLUGINS.suites.get("smoke").read_text())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run(["check", "sphere"]) == 0
+    assert run(["check", "lowrank-poly", "--set", "degree=2"]) == 0
+    assert run(["check", "two.toml"]) == 0
+    assert run(["check", "smoke"]) == 0
+    assert "4 checks: 4 passed, 0 skipped, 0 failed" in capsys.readouterr().out
+    assert run(["check", "mine_of_parts:Global"]) == 1
+    assert "failed  points come from their stream" in capsys.readouterr().out
+    assert run(["check", "lowrank-poly"]) == 2
+    assert "degree is required and missing. Give options by --set KEY=VALUE." in capsys.readouterr().err
+    assert run(["check", "kernel-ridge", "--set", "ridge=1"]) == 2
+    assert "learners are checked with their smoke options" in capsys.readouterr().err
