@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from locks import CALLS
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store import file_system
@@ -22,16 +21,20 @@ from bfc_bench.store.file_system import FileSystem
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks.faults.locks import CALLS  # noqa: E402
+
 ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
-HERE = Path(__file__).parent
 ERRORS = ["ENOSYS", "ENOLCK", "EOPNOTSUPP"]
 PRELUDE = f"""
 import errno, os, signal, sys, warnings
-sys.path.insert(0, {str(HERE)!r})
+sys.path.append({str(ROOT)!r})
 from dataclasses import replace
 from pathlib import Path
-from locks import forbid_locks
+from benchmarks.faults.locks import forbid_locks
 from bfc_bench.errors import StoreError
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store

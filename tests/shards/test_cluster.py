@@ -5,16 +5,22 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
-from cluster import cluster, missing
 
 from bfc_bench import judge_claims, read_results
 from bfc_bench.shards.heartbeat import Heartbeat
 from bfc_bench.shards.job import jobs
 from bfc_bench.shards.journal import entries
 from bfc_bench.store.row import measured
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks.faults.cluster import cluster, missing  # noqa: E402
 
 pytestmark = [
     pytest.mark.slurm,

@@ -2,7 +2,7 @@
 
 Debian's slurm-wlm and munge. munged, slurmctld and slurmd run as whoever starts them, no accounting:
 
-    python tests/slurm/cluster.py COMMAND...    runs a command with the cluster in its environment, then stops it
+    python -m benchmarks.faults.cluster COMMAND...    runs a command with the cluster in its environment, then stops it
 """
 
 from __future__ import annotations
