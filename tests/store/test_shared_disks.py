@@ -246,6 +246,44 @@ def test_another_machines_holder_keeps_a_shared_store(nfs, tmp_path):
         Store(tmp_path / "store", write=True)
 
 
+@pytest.fixture
+def mounted(tmp_path):
+    """A folder on a real mount that calls itself fuse.sshfs, by Debian's bindfs."""
+    source, folder = tmp_path / "source", tmp_path / "mounted"
+    source.mkdir()
+    folder.mkdir()
+    if shutil.which("bindfs") is None:
+        pytest.skip("bindfs is not installed")
+    made = subprocess.run(
+        ["bindfs", "-o", "subtype=sshfs", source, folder], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"cannot mount here: {made.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=False)
+
+
+def test_a_mount_that_machines_share_is_known_by_its_kind_and_survives_a_kill(mounted, tmp_path):
+    with pytest.warns(UserWarning, match=r"lies on fuse\.sshfs, which machines share"):
+        Store(mounted / "store", write=True).close()
+    code = PRELUDE.replace("forbid_locks(getattr(errno, sys.argv[1]))", "") + WRITE
+    writer = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", code, "-", mounted / "store", str(10**6)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    said = [int(writer.stdout.readline()) for _ in range(20)][-1]
+    assert json.loads((mounted / "store" / "in-use").read_text())["process"] == writer.pid
+    with Store(mounted / "store") as reading:
+        assert len(reading.rows("s", 1)) >= 2 * (said + 1)
+    writer.kill()
+    said += len(writer.communicate()[0].splitlines())
+    with pytest.warns(UserWarning, match=r"fuse\.sshfs"):
+        store = Store(mounted / "store", write=True)
+    assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("truncate",)
+    assert len(store.rows("s", 1)) in (2 * (said + 1), 2 * (said + 2))
+    store.close()
+
+
 MOUNTS = """\
 21 1 254:0 / / rw - ext4 /dev/vda rw
 30 21 0:40 / /home rw,relatime shared:1 - nfs4 server:/home rw
