@@ -24,6 +24,8 @@ class Family:
 
     name: str
     faults: list[Fault] = field(default_factory=list)
+    lacking: Callable[[], str] = str
+    """Says what this machine lacks that they need; an empty text where there is nothing."""
 
     def __call__(self, what: str, expected: str) -> Callable[[Callable[[Place], str]], Callable[[Place], str]]:
         """Note the decorated function as the one that provokes a fault."""

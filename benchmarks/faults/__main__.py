@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import machine
-from benchmarks.faults import Line, disks, kills, learners, records, tracking
+from benchmarks.faults import Line, disks, kills, learners, records, shards, slurm, stores, tracking
 from benchmarks.faults.place import Place
 from bfc_bench.errors import suggest, words
 
 FAMILIES = {
-    family.name: family for family in (learners.FAULTS, kills.FAULTS, disks.FAULTS, records.FAULTS, tracking.FAULTS)
+    module.FAULTS.name: module.FAULTS for module in (learners, kills, disks, stores, shards, slurm, records, tracking)
 }
 
 LONGEST = 400
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("| | fault | expected | got |\n| --- | --- | --- | --- |")
     with busy(options.busy):
         for name in options.families or FAMILIES:
+            if why := FAMILIES[name].lacking():
+                print(f"{name}: not tried. {why}", file=sys.stderr)
+                continue
             for line in provoke(name):
                 show(line)
                 lines.append(line)

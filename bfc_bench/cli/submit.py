@@ -89,8 +89,8 @@ def submit(
     out.print(_summary(made), markup=False, highlight=False, soft_wrap=True)
     if not local:
         ids = send(made.job)
-        arrays = "" if len(ids) == 1 else f" {len(ids)} arrays, since one may not be so large:"
-        text = f"Submitted as{arrays} {', '.join(ids)}. `bfc-bench status --store {store}` shows where it stands."
+        arrays = "job" if len(ids) == 1 else f"{len(ids)} arrays, since one may not be so large:"
+        text = f"Submitted as {arrays} {', '.join(ids)}. `bfc-bench status --store {store}` shows where it stands."
         out.print(text, markup=False, highlight=False, soft_wrap=True)
         return
     codes = run_here(made.job, lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True))

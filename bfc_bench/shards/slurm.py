@@ -30,11 +30,11 @@ def script(job: Job, options: Sequence[str]) -> str:
     ``exec`` puts the shard in the place of the shell, which is what ``--signal=B:`` reaches.
     """
     lines = [
-        f"--job-name=bfc-{job.suite['name']}",
+        f"--job-name={shlex.quote('bfc-' + job.suite['name'])}",
         f"--signal=B:USR1@{SIGNAL_SECONDS}",
         "--requeue",
         "--open-mode=append",
-        f"--output={job.folder / 'logs' / '%A-%a.txt'}",
+        f"--output={shlex.quote(str(job.folder / 'logs' / '%A-%a.txt'))}",
         *options,
     ]
     directives = "\n".join(f"#SBATCH {line}" for line in lines)

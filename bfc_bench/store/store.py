@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +27,8 @@ from bfc_bench.config import canonical_json
 from bfc_bench.errors import OutputError, StoreError, StoreFailure
 from bfc_bench.files import put_database_in_place
 from bfc_bench.store import artifacts
+from bfc_bench.store.file_system import FileSystem, file_system
+from bfc_bench.store.holding import IN_USE, hold
 from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row, is_known, present
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.text import all_visible
@@ -71,6 +72,10 @@ _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point the one that was committed later comes last, whatever the clock said."""
 
 _TEXTS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+NO_LOCKING = "&vfs=unix-none"
+"""For SQLite, where there are no locks; who writes alone needs none, and others must not open the file."""
+PATIENCE = 10.0
+"""Seconds in which who reads where there are no locks must find a moment at which nobody writes."""
 READ_TOGETHER = 1000
 """Rows that one such question is for."""
 
@@ -112,11 +117,16 @@ class Store:
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        opening.enter_context(_held(self.directory))  # before the file is made: of several that start, one makes it
+        (self.directory / "lock").touch(0o600)  # which is asked for locks
+        place = file_system(self.directory)
+        opening.enter_context(hold(self.directory, place))  # before the file is made: of several that start, one does
+        if not place.plain:
+            warnings.warn(_warning(self.directory, place), stacklevel=4)
         if not self.path.exists() or self.path.stat().st_size == 0:
-            self._create()
-        db = opening.enter_context(closing(_connect(self.path, "rw")))
+            self._create(place)
+        db = opening.enter_context(closing(_connect(self.path, "rw", locks=place.locks)))
         found = self._schema(db)
+        _set_journal(db, place)
         if found < SCHEMA:
             steps = " ".join(_UPGRADES[schema] for schema in range(found, SCHEMA))
             db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA}; COMMIT;")
@@ -124,15 +134,20 @@ class Store:
         db.execute("ROLLBACK")
         return db
 
-    def _create(self) -> None:
+    def _create(self, place: FileSystem) -> None:
         """Make the file aside, so that who reads meets none or a whole one."""
         aside = self.path.with_name(f".{self.path.name}.new")
-        for left in self.directory.glob(f"{aside.name}*"):  # by one who was killed here
-            left.unlink()
+        self._remove(aside)  # left by one who was killed here
         os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # its log is made with the same mode
-        with closing(_connect(aside, "rw")) as db:
-            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT; PRAGMA journal_mode = WAL;")
+        with closing(_connect(aside, "rw", locks=place.locks)) as db:
+            _set_journal(db, place)
+            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
         put_database_in_place(aside, self.path)
+        self._remove(aside)
+
+    def _remove(self, aside: Path) -> None:
+        for left in self.directory.glob(f"{aside.name}*"):
+            left.unlink()
 
     def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
         if not self.path.exists():
@@ -142,16 +157,17 @@ class Store:
         return opening.enter_context(closing(self._connect_to_read()))
 
     def _connect_to_read(self) -> sqlite3.Connection:
+        if not file_system(self.directory).locks:
+            return _connect_to_copy(self.path, PATIENCE)
         try:
             return _connect(self.path, "ro")
         except sqlite3.OperationalError as error:
             # A read-only directory has no room for the index of the log.
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
-        log = self.path.with_name(f"{self.path.name}-wal")
-        if not log.exists() or log.stat().st_size == 0:
+        if len(_sizes(self.path)) == 1:
             return _connect(self.path, "ro", "&immutable=1")
-        return _connect_to_copy(self.path, log)
+        return _connect_to_copy(self.path)
 
     def _schema(self, db: sqlite3.Connection) -> int:
         """The schema of an open file. Raises ``StoreError`` for one that is newer, or no store of this program."""
@@ -516,29 +532,13 @@ def _some(text: str, names: Sequence[str]) -> dict[str, Any] | None:
     return values if _clean(text) else present(values)
 
 
-@contextmanager
-def _held(directory: Path) -> Iterator[None]:
-    """Hold a directory for writing. Raises ``StoreError`` at once when another process holds it."""
-    with os.fdopen(os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = file.read().strip()
-            raise StoreError(
-                f"The store in {directory} is in use by another bfc-bench{f' (process {holder})' if holder else ''}. "
-                "Wait until it has ended, or use another --store."
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
-    """A connection that has read from the file."""
-    uri = f"{path.absolute().as_uri()}?mode={mode}{extra}"
+def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> sqlite3.Connection:
+    """A connection that has read from the file; without ``locks`` that of somebody who has it to himself."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}{extra}{'' if locks else NO_LOCKING}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
     try:
+        if not locks:  # before it is read: a log that was left needs no index in shared memory then
+            db.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
@@ -547,22 +547,52 @@ def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
     return db
 
 
-def _connect_to_copy(path: Path, log: Path) -> sqlite3.Connection:
-    """The file and its log as they are now, merged outside their directory. The copy has no name: it goes with the
-    connection."""
-    with TemporaryDirectory(prefix="bfc-bench-") as folder:
-        before = _sizes(path, log)
-        copies = [Path(shutil.copyfile(file, Path(folder, file.name))) for file in (path, log)]
-        if _sizes(path, log) != before:
+def _set_journal(db: sqlite3.Connection, place: FileSystem) -> None:
+    """Where the index of a log cannot be shared, or locks are not to be had, the file has a journal in its place, which
+    is synced at every commit."""
+    if place.plain:
+        db.execute("PRAGMA journal_mode = WAL").fetchone()
+        return
+    db.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
+    db.execute("PRAGMA locking_mode = NORMAL").fetchone()
+    db.execute("PRAGMA synchronous = FULL")
+
+
+def _connect_to_copy(path: Path, patience: float = 0.0) -> sqlite3.Connection:
+    """The file and its log as they are at one moment, merged outside their directory, tried again for ``patience``
+    seconds while somebody writes. The copy has no name: it goes with the connection."""
+    deadline = time.monotonic() + patience
+    while True:
+        with TemporaryDirectory(prefix="bfc-bench-") as folder:
+            before = _sizes(path)
+            time.sleep(0.01 * bool(patience))  # whoever writes from now on leaves another time
+            if before == _sizes(path):
+                with suppress(FileNotFoundError):
+                    copies = [Path(shutil.copyfile(file, Path(folder, file.name))) for file, *_ in before]
+                    if _sizes(path) == before:
+                        db = _connect(copies[0], "rw", locks=False)
+                        _set_journal(db, FileSystem("", locks=False))
+                        return db
+        if time.monotonic() >= deadline:
             raise StoreError(f"{path} is being written from elsewhere and cannot be copied; read it there.")
-        db = _connect(copies[0], "rw")
-        db.execute("PRAGMA journal_mode = DELETE").fetchone()
-        return db
 
 
-def _sizes(*files: Path) -> list[tuple[int, int]]:
-    return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+def _sizes(path: Path) -> list[tuple[Path, int, int]]:
+    """The file and the logs that hold something, with sizes and times."""
+    files = [path, *(path.with_name(path.name + log) for log in ("-wal", "-journal"))]
+    found = [(file, file.stat()) for file in files if file.exists()]
+    return [(file, known.st_size, known.st_mtime_ns) for file, known in found if known.st_size or file == path]
 
 
 def _reason(error: sqlite3.Error | OSError) -> str:
     return str(error.strerror or error) if isinstance(error, OSError) else str(error)
+
+
+def _warning(directory: Path, place: FileSystem) -> str:
+    """What to know of a store that lies where SQLite cannot do its best."""
+    what = f"on {place.kind}, which machines share" if place.shared else "on a file system without locks"
+    readers = "" if place.locks else ", readers see a copy"
+    return (
+        f"the store in {directory} lies {what}: it has a journal in the place of the log{readers}, and the file "
+        f"{IN_USE!r} in it says who writes. A disk of one machine is faster."
+    )

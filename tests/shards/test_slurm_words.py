@@ -1,4 +1,4 @@
-"""What SLURM is told and what it says, without one; tests/slurm has a real one."""
+"""What SLURM is told and what it says, without one; test_cluster.py has a real one."""
 
 import os
 import stat
