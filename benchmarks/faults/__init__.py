@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 from benchmarks.faults.place import Place
 
@@ -24,6 +25,13 @@ class Family:
 
     name: str
     faults: list[Fault] = field(default_factory=list)
+    needs: str = ""
+    """A library without which they cannot be provoked."""
+
+    @property
+    def possible(self) -> bool:
+        """Whether they can be provoked here."""
+        return not self.needs or find_spec(self.needs) is not None
 
     def __call__(self, what: str, expected: str) -> Callable[[Callable[[Place], str]], Callable[[Place], str]]:
         """Note the decorated function as the one that provokes a fault."""

@@ -12,12 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import machine
-from benchmarks.faults import Line, disks, kills, learners, records, tracking
+from benchmarks.faults import Line, clusters, disks, kills, learners, records, tracking
 from benchmarks.faults.place import Place
 from bfc_bench.errors import suggest, words
 
 FAMILIES = {
-    family.name: family for family in (learners.FAULTS, kills.FAULTS, disks.FAULTS, records.FAULTS, tracking.FAULTS)
+    family.name: family
+    for family in (
+        *(learners.FAULTS, kills.FAULTS, disks.FAULTS, records.FAULTS, tracking.FAULTS),
+        clusters.FAULTS,
+    )
 }
 
 LONGEST = 400
@@ -38,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("| | fault | expected | got |\n| --- | --- | --- | --- |")
     with busy(options.busy):
         for name in options.families or FAMILIES:
+            if not FAMILIES[name].possible:
+                print(f"\n{name}: not provoked, {FAMILIES[name].needs} is not installed.")
+                continue
             for line in provoke(name):
                 show(line)
                 lines.append(line)

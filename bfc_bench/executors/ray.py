@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from pydantic import NonNegativeFloat, PositiveInt, field_validator
 
@@ -35,6 +35,8 @@ TICK = 0.1
 """Seconds for which to wait for an answer before looking at clocks."""
 RESUBMITTED = 2
 """Times that a unit is given to another slot when its own is gone."""
+WAITED = 120.0
+"""Seconds without anything that runs, after which this is said."""
 LOOKED_THROUGH = 100
 """Units among which one is looked for that a node has memory for."""
 PASSED_ON = "BFC_"
@@ -165,7 +167,11 @@ class RayPool:
         """Nodes that joined later with other versions."""
         self._greeted: dict[Any, Node] = {}
         """New nodes by their answer to come."""
+        self._offered: set[Device] = set()
+        """Devices that some node has had; nodes that have left may be back."""
         self._looked = 0.0
+        self._busy = time.monotonic()
+        """When some slot ran something last."""
         self._failed_starts = 0
         self._distributions = distributions()
         self._here = greeting()(self._distributions)
@@ -179,7 +185,7 @@ class RayPool:
 
     def submit(self, key: int, payload: Any, needs: Needs) -> None:
         """Queue one unit. Raises ``BenchError`` for one that no node has cores or a GPU for."""
-        if not self.slots(needs.device):
+        if needs.device not in self._offered:
             what = "GPU" if needs.device == "cuda" else "core"
             raise BenchError(f"executor 'ray': a unit needs a {what}, and the nodes of the cluster have none.")
         if needs.cores > self._options.cpus_per_slot:
@@ -235,7 +241,7 @@ class RayPool:
             else:
                 if differs:
                     raise UsageError(f"executor 'ray': node {node.host} has {differs}. Install the same on both.")
-                self._nodes[node.id] = node
+                self._use(node)
             del self._greeted[answer]
 
     def _greet(self, node: Node) -> None:
@@ -256,7 +262,11 @@ class RayPool:
             self._strange.add(node.id)
             log.warning("Ray: node %s has joined and is not used: it has %s.", node.host, differs)
         else:
-            self._nodes[node.id] = node
+            self._use(node)
+
+    def _use(self, node: Node) -> None:
+        self._nodes[node.id] = node
+        self._offered |= {device for device in get_args(Device) if self.slots(device)}
 
     def _differs(self, there: dict[str, str]) -> str:
         """In which versions a node differs from this process, in words."""
@@ -268,6 +278,13 @@ class RayPool:
         if (now := time.monotonic()) - self._looked < LOOK:
             return
         self._looked = now
+        if any(slot.calls for slot in self._slots):
+            self._busy = now
+        elif now - self._busy > WAITED:
+            self._busy = now
+            log.warning(
+                "Ray: nothing has run for %g s; %d nodes are there. Units wait for room.", WAITED, len(self._nodes)
+            )
         there = self._cluster.nodes()
         self._nodes = {id: node for id, node in self._nodes.items() if id in there}
         self._slots = [slot for slot in self._slots if slot.node.id in there or slot.waits_for is not None]
