@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+from bfc_bench.testing.units import write
 
 
 def where(_: object) -> bytes:
@@ -31,6 +35,14 @@ def fells_its_slot(arguments: tuple[str, int]) -> bytes:
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(60)
     return b"done"
+
+
+def lingers_with_a_child(file: str) -> bytes:
+    """Says which processes it consists of, then stays."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    write(file, f"{os.getpid()} {child.pid}".encode())
+    time.sleep(300)
+    return b""
 
 
 def secrets_seen(_: object) -> bytes:

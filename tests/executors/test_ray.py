@@ -283,23 +283,23 @@ SESSION = """
 import sys
 from bfc_bench.executors.base import Needs
 from bfc_bench.executors.ray import RayExecutor
-from bfc_bench.testing.units import do
-pool = RayExecutor(address=sys.argv[1]).open(do)
-pool.submit(0, ("linger", sys.argv[2]), Needs(600.0))
+from ray_deeds import deed, lingers_with_a_child
+pool = RayExecutor(address=sys.argv[1]).open(deed)
+pool.submit(0, (lingers_with_a_child, sys.argv[2]), Needs(600.0))
 list(pool.outcomes())
 """
 
 
 @needs_ray
-def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path) -> None:
+def test_workers_and_what_they_started_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path) -> None:
     file = tmp_path / "lingers"
     session = subprocess.Popen([sys.executable, "-c", SESSION, cluster.address, str(file)])
     wait_until(file.exists)
-    worker = int(file.read_text().split()[1])
-    assert alive(worker)
+    processes = [int(process) for process in file.read_text().split()]
+    assert all(map(alive, processes))
     session.kill()
     session.wait()
-    wait_until(lambda: not alive(worker), 60)
+    wait_until(lambda: not any(map(alive, processes)), 60)
 
 
 @needs_ray
