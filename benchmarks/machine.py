@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from bfc_bench.executors.processes import ONE_THREAD
+from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.run.provenance import provenance
 from bfc_bench.toolkit.precision import resolve_device
 
@@ -25,7 +26,7 @@ def has_gpu() -> bool:
 
 def describe() -> dict[str, Any]:
     """Processor, cores, versions and commit, as plain data."""
-    facts = provenance("cpu", "benchmarks", 1)
+    facts = provenance("cpu", SerialExecutor(), 1)
     return {key: facts[key] for key in KEPT}
 
 

@@ -14,7 +14,11 @@ TESTS = Path(__file__).parent
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an installed distribution of misbehaving learners, on the path of this process and its workers."""
-    site = tmp_path / "site"
+    return install_faulty(tmp_path / "site", monkeypatch)
+
+
+def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What ``faulty`` does, in a folder that it makes."""
     info = site / "breaking_learners-1.0.dist-info"
     info.mkdir(parents=True)
     shutil.copy(TESTS / "breaking_learners.py", site)

@@ -13,12 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import machine
-from benchmarks.faults import Line, disks, kills, learners, records, shards, slurm, stores, tracking
+from benchmarks.faults import Line, clusters, disks, kills, learners, records, shards, slurm, stores, tracking
 from benchmarks.faults.place import Place
 from bfc_bench.errors import suggest, words
 
 FAMILIES = {
-    module.FAULTS.name: module.FAULTS for module in (learners, kills, disks, stores, shards, slurm, records, tracking)
+    module.FAULTS.name: module.FAULTS
+    for module in (learners, kills, disks, stores, shards, slurm, records, tracking, clusters)
 }
 
 LONGEST = 400

@@ -2,6 +2,7 @@
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.ray import RayExecutor
 from bfc_bench.executors.serial import SerialExecutor
 
-EXECUTORS: tuple[type[Executor], ...] = (SerialExecutor, ProcessExecutor)
+EXECUTORS: tuple[type[Executor], ...] = (SerialExecutor, ProcessExecutor, RayExecutor)

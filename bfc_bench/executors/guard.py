@@ -45,7 +45,12 @@ class Guard:
 
 
 def main() -> None:
-    """Read until the session's end of the pipe is closed."""
+    """Read until the session's end of the pipe is closed, as nobody's child: some programs end theirs before they end.
+
+    Ray's workers do.
+    """
+    if os.fork():
+        os._exit(0)
     groups: set[int] = set()
     for line in sys.stdin:
         (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))

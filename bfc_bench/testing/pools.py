@@ -25,10 +25,6 @@ GONE = 20.0
 """Seconds within which processes must have ended when they are told to."""
 
 
-class Interrupted(Exception):
-    """Raised in the middle of waiting, as Ctrl-C would be."""
-
-
 @dataclass
 class PoolTrial:
     """An executor and the pool that its laws share; a law that opens one of its own closes it."""
@@ -142,26 +138,29 @@ def within(seconds: float, what: str) -> Iterator[None]:
 
 @contextmanager
 def interrupted_when(condition: Callable[[], bool]) -> Iterator[None]:
-    """Raise ``Interrupted`` in the block once the condition holds, which ends the block. Skips without signals."""
+    """Raise ``KeyboardInterrupt`` in the block once the condition holds, as Ctrl-C does; that ends the block."""
     if threading.current_thread() is not threading.main_thread():
         skip("it is not tried in the main thread, which alone is interrupted")
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise Interrupted
+        raise KeyboardInterrupt
 
     def watch() -> None:
         deadline = time.monotonic() + PATIENCE
         while not ended.wait(0.05):
             if condition() or time.monotonic() > deadline:
+                sent.set()
                 os.kill(os.getpid(), signal.SIGUSR1)
                 return
 
-    ended, before = threading.Event(), signal.signal(signal.SIGUSR1, interrupt)
+    ended, sent, before = threading.Event(), threading.Event(), signal.signal(signal.SIGUSR1, interrupt)
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        with suppress(Interrupted):
-            yield
+        yield
+    except KeyboardInterrupt:
+        if not sent.is_set():  # the user's own
+            raise
     finally:
         ended.set()
         watcher.join()

@@ -1,0 +1,46 @@
+"""``python -m benchmarks.ray_units``: what a unit that does nothing costs over Ray and over processes, one worker each.
+
+A program of its own, since it starts a Ray cluster on this machine, whose ports are open to the network.
+"""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+from benchmarks import machine
+from bfc_bench.executors.base import Executor, Needs, Pool
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.ray import RayExecutor
+from bfc_bench.testing.units import do
+
+UNITS, REPETITIONS = 1000, 5
+
+
+def main() -> None:
+    """Print milliseconds of wall time per unit, the median of repetitions with the least and the largest."""
+    executors: tuple[Executor, ...] = (ProcessExecutor(), RayExecutor())
+    for executor in executors:
+        started = time.perf_counter()
+        pool = executor.open(do, jobs=1)
+        try:
+            _units(pool, 10)
+            start = time.perf_counter() - started
+            times = [1e3 * _units(pool, UNITS) / UNITS for _ in range(REPETITIONS)]
+        finally:
+            pool.close()
+        figures = f"{median(times):.2f} [{min(times):.2f}, {max(times):.2f}] ms/unit"
+        print(f"{executor.name}: {figures}, start {start:.1f} s, load per core {machine.load():.1f}", flush=True)
+
+
+def _units(pool: Pool, count: int) -> float:
+    """Seconds for so many units."""
+    started = time.perf_counter()
+    for key in range(count):
+        pool.submit(key, ("give", b"x"), Needs(60.0))
+    assert sum(1 for _ in pool.outcomes()) == count
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What units do on the nodes of a Ray cluster, which find this module by their own path."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bfc_bench.testing.units import write
+
+
+def where(_: object) -> bytes:
+    """What a worker is told of its node and of GPUs."""
+    share = ("XLA_PYTHON_CLIENT_MEM_FRACTION", "BFC_BENCH_GPU_SHARE")
+    names = ("BFC_NODE", "CUDA_VISIBLE_DEVICES", *share, "JAX_PLATFORMS")
+    return " ".join(os.environ.get(name, "-") or "none" for name in names).encode()
+
+
+def slowly_where(seconds: float) -> bytes:
+    time.sleep(seconds)
+    return where(None)
+
+
+def fells_its_slot(arguments: tuple[str, int]) -> bytes:
+    """Kills the actor around it so many times, noting each in a file."""
+    file, times = arguments
+    with open(file, "a+") as journal:
+        journal.write("x")
+        journal.flush()
+        if journal.tell() <= times:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+    return b"done"
+
+
+def lingers_with_a_child(file: str) -> bytes:
+    """Says which processes it consists of, then stays."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    write(file, f"{os.getpid()} {child.pid}".encode())
+    time.sleep(300)
+    return b""
+
+
+def secrets_seen(_: object) -> bytes:
+    return " ".join(name for name in os.environ if name.startswith("RAY_AUTH_TOKEN") or "SECRET" in name).encode()
+
+
+def deed(payload: tuple[Callable[[Any], bytes], Any]) -> bytes:
+    what, value = payload
+    return what(value)
