@@ -100,7 +100,7 @@ def _deadly(place: Place) -> str:
     return f"after {len(deaths.read_text())} deaths: {ended}"
 
 
-@FAULTS(f"shards killed with -9 at {TIMES} random moments, resubmitted each time", NOTHING)
+@FAULTS(f"shards killed with -9 at {TIMES} random moments, resubmitted each time; then --redo killed", NOTHING)
 def _random(place: Place) -> str:
     suite = place.suite([("slow", "slow", {"seconds": 0.05}), ("linear-ridge", "ridge", {})], replicates=15)
     whole = place.new("store")
@@ -123,7 +123,9 @@ def _random(place: Place) -> str:
             wrong.append(f"{changed} rows changed")
         known.update(rows)
     _finish(place, suite, store)
-    if [{**row, "reason": ""} for row in numbers(place.rows(store))] != numbers(place.rows(whole)):
+    # What was running at two ends is given up: whoever kills shards cannot be told from a cell that does.
+    place.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", 1, "--redo", "killed")
+    if numbers(place.rows(store)) != numbers(place.rows(whole)):
         wrong.append("other numbers")
     return "; ".join(wrong) or NOTHING
 
