@@ -44,7 +44,7 @@ class Block:
     @property
     def commands(self) -> list[str]:
         """The commands of a console block: its lines after ``$``, or all where there is no ``$``."""
-        lines = self.text.splitlines()
+        lines = self.text.replace("\\\n", "").splitlines()
         typed = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
         return typed or [line for line in lines if line.strip()]
 

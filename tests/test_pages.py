@@ -156,7 +156,7 @@ def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block: Block, plug
     if {"name", "task", "learner"} <= held.keys():
         Suite.parse(held, where)
     else:
-        assert held.keys() <= {"task", "learner", "claim"}, f"{block}: not a part of a suite"
+        assert held.keys() <= {"task", "learner", "claim", "executor"}, f"{block}: not a part of a suite"
     for task in held.get("task", []):
         entry = TaskEntry.parse(task, where)
         parts = {"inputs": plugins.inputs, "target": plugins.targets, "labels": plugins.labels, "data": plugins.data}
