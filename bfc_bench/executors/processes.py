@@ -33,6 +33,7 @@ from bfc_bench.executors import pipes
 from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise, usable_cores
 from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
+from bfc_bench.executors.script import not_imported_again
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
 from bfc_bench.masking import is_credential
 from bfc_bench.toolkit.precision import Device, share_of_gpu, visible_gpus
@@ -115,7 +116,7 @@ class Worker:
         self.process: SpawnProcess = context.Process(
             target=work, args=(units, messages, os.getpid(), call, prepare), name="bfc-bench worker"
         )
-        with _environment(environment):
+        with _environment(environment), not_imported_again():
             self.process.start()
         assert self.process.pid is not None
         self.group = self.process.pid
