@@ -21,6 +21,7 @@ COLOURS = {
     FAINT: "var(--faint)",
     GRID: "var(--grid)",
     "#000000": "var(--ink)",
+    "#0072b2": "var(--blue)",
     "#ffffff": "var(--card)",
     "white": "var(--card)",
 }

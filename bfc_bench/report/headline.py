@@ -10,7 +10,8 @@ import numpy as np
 
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.report import plots
+from bfc_bench.analysis.theory import Theories
+from bfc_bench.report import plots, theory_plots
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.section import Section
 from bfc_bench.report.style import Drawing, Styles
@@ -36,6 +37,7 @@ def headline(
     sections: Sequence[Section],
     gallery: Gallery,
     styles: Styles,
+    theories: Theories,
 ) -> Headline | None:
     """Of the first claim on a task that has curves, or else of the first task that has some; None where none has."""
     by_task = {section.name: section for section in sections if any(map(_is_drawn, section.curves))}
@@ -45,29 +47,43 @@ def headline(
         task = entry.get("task") or next(iter(entry.get("tasks") or ()), None)
         if task in by_task:
             statement = f"{verdict.sign} {verdict.words}: {verdict.statement}"
-            return _made(statement, by_task[task], entry, gallery, styles)
+            return _made(statement, by_task[task], entry, gallery, styles, theories)
     if not by_task:
         return None
     first = next(iter(by_task.values()))
-    return _made(f"{first.name}: {plots.METRIC_NAMES.get(first.metric, first.metric)}", first, {}, gallery, styles)
+    return _made(
+        f"{first.name}: {plots.METRIC_NAMES.get(first.metric, first.metric)}", first, {}, gallery, styles, theories
+    )
 
 
 def _is_drawn(curve: Curve) -> bool:
     return bool(np.isfinite(curve.mean).any() or curve.failures.any())
 
 
-def _made(statement: str, section: Section, entry: Mapping[str, Any], gallery: Gallery, styles: Styles) -> Headline:
+def _made(
+    statement: str,
+    section: Section,
+    entry: Mapping[str, Any],
+    gallery: Gallery,
+    styles: Styles,
+    theories: Theories,
+) -> Headline:
     def drawn(width: float) -> Drawing:
         level = entry.get("level")
         scalings = [s for s in section.scalings if level in (None, s.level) and len(s.measured_dims) > 1]
         if entry.get("kind") in OF_DIMENSION and scalings:
             first = scalings[0].level
-            return plots.thresholds_against_d([s for s in scalings if s.level == first], "", styles, width=width)
+            of_level = [scaling for scaling in scalings if scaling.level == first]
+            figure = plots.thresholds_against_d(of_level, "", styles, width=width)
+            theory_plots.add_expected_n_star(figure, of_level, theories, styles)
+            return figure
         dims = sorted({curve.d for curve in section.curves})
         d = entry.get("d") if entry.get("d") in dims else dims[-1]
         curves = [curve for curve in section.curves if curve.d == d]
         reached = [found for scaling in section.scalings for found in scaling.reached]
-        return plots.learning_curves(curves, "", styles, reached=reached, width=width)
+        figure = plots.learning_curves(curves, "", styles, reached=reached, width=width)
+        theory_plots.add_theory(figure, curves, theories, styles)
+        return figure
 
     return Headline(
         statement,

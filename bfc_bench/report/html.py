@@ -121,7 +121,7 @@ def write_report(
         suite=suite,
         release=release_of("bfc-bench"),
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
-        headline=headline(suite, verdicts, sections, gallery, styles),
+        headline=headline(suite, verdicts, sections, gallery, styles, theories or {}),
         curves_csv=_curves_csv(sections),
         command=_command(suite, sessions),
         citation=citation(),

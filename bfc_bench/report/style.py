@@ -58,7 +58,7 @@ class Style:
     @property
     def css(self) -> str:
         """The colour in a page, whose paper may be dark."""
-        return "var(--ink)" if self.colour == "#000000" else self.colour
+        return {"#000000": "var(--ink)", "#0072B2": "var(--blue)"}.get(self.colour, self.colour)
 
     @property
     def outline(self) -> str:

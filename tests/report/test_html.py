@@ -151,7 +151,7 @@ def test_the_order_of_the_suite_decides_the_colours(tmp_path):
     suite = {"name": "two", "learner": [{"name": "b"}, {"name": "a"}]}
     text = write_report(tmp_path, suite=suite, rows=[row(label="a", nmse=0.1), row(label="b", nmse=0.2)]).read_text()
     found = re.findall(r'class="mark" style="color: ([^"]+)"[^>]*><use[^>]*/></svg>(\w)', text)
-    assert set(found) == {("#0072B2", "b"), ("#D55E00", "a")}
+    assert set(found) == {("var(--blue)", "b"), ("#D55E00", "a")}
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_drawings_take_the_colours_of_the_page(written):
     text = written.read_text(encoding="utf-8")
     panels = re.findall(r'<svg viewBox="[^"]*" role="img".*?</svg>', text, flags=re.DOTALL)
     assert len(panels) == 30
-    for own in ("var(--ink)", "var(--faint)", "var(--grid)", "var(--card)"):
+    for own in ("var(--ink)", "var(--faint)", "var(--grid)", "var(--card)", "var(--blue)"):
         assert any(own in panel for panel in panels)
         assert own[4:-1] + ": #" in text[text.index("prefers-color-scheme: dark") : text.index("</style>")]
     assert not re.search(r"fill:#ffffff|stroke:#000000|#333333", "".join(panels))
