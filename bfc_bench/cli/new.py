@@ -65,6 +65,7 @@ KINDS = {
     "claim": Kind(
         "kind of claim", "overfits", "bfc_register_claims", "Claim", check=" --set label=LABEL --set task=TASK"
     ),
+    "executor": Kind("executor", "futures", "bfc_register_executors", "Executor"),
     "suite": Kind(
         *("suite", "first-steps", "bfc_register_suites"),
         packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n',
@@ -77,7 +78,18 @@ LONGEST = 60
 """Characters of a name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 IMPORTED = {
-    *("ClassVar", "Callable", "Path", "PositiveFloat", "PositiveInt", "Region", "Sequence"),
+    *(
+        "Any",
+        "Callable",
+        "ClassVar",
+        "Future",
+        "Iterator",
+        "Path",
+        "PositiveFloat",
+        "PositiveInt",
+        "ProcessPoolExecutor",
+    ),
+    *("Region", "Sequence"),
     *bfc_bench.__all__,
 }
 """Names that the templates import, so that no class of them can have them."""
