@@ -352,9 +352,13 @@ class StoredSuite:
     @property
     def reported(self) -> bool:
         """Whether the report in the store shows what the store holds now."""
+        return self.is_shown_in(self.directory)
+
+    def is_shown_in(self, directory: Path) -> bool:
+        """Whether the report in a folder shows what the store holds now."""
         from bfc_bench.report.key import key_of
 
-        return key_of(self.directory) == self._key
+        return key_of(directory) == self._key
 
     @property
     def _key(self) -> str:

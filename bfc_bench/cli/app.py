@@ -21,8 +21,8 @@ from bfc_bench.masking import masked
 from bfc_bench.tracking import THREAD
 
 VERBS = (
-    *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "claims"),
-    *("compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
+    *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),
+    *("claims", "compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
 )
 """In the order of ``--help``; each is a module beside this one."""
 HIDDEN = ("shard",)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version as release_of
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
 from matplotlib.figure import Figure
 
 from bfc_bench.analysis.claims import Verdict, expected_errors
@@ -27,6 +24,7 @@ from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
 from bfc_bench.report.layout import Table, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
+from bfc_bench.report.template import template
 from bfc_bench.store.export import Records
 from bfc_bench.store.origins import origin_remarks
 from bfc_bench.store.row import Row
@@ -115,7 +113,7 @@ def write_report(
     shown = show(directory, artifacts)
     for part in sections:
         part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
-    page = _template().render(
+    page = template("report.html", flat=flat).render(
         key=key,
         suffixes=suffixes,
         suite=suite,
@@ -233,19 +231,3 @@ def _claims(verdicts: Sequence[Verdict]) -> Table:
         }
 
     return listing("", map(line, verdicts), CLAIMS)
-
-
-def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"date": _date, "duration": _duration, "flat": flat}
-    return environment.from_string(files("bfc_bench.report").joinpath("report.html").read_text(encoding="utf-8"))
-
-
-def _date(seconds: float | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds)) if seconds else tables.MISSING
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

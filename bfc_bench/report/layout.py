@@ -21,6 +21,8 @@ class TableCell:
     remarks: tuple[str, ...] = ()
     kind: str = ""
     """Class of the cell: ``label`` and ``status`` get their mark, ``text`` is set to the left and wraps."""
+    address: str = ""
+    """What the text leads to; empty for nothing."""
 
 
 @dataclass(frozen=True)

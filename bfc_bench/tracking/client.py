@@ -27,6 +27,12 @@ _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
 }
+_REFUSED = {
+    "UNAUTHENTICATED": "the user name or the password is not accepted; set MLFLOW_TRACKING_USERNAME and "
+    "MLFLOW_TRACKING_PASSWORD to those of a user of this server",
+    "PERMISSION_DENIED": "this user may not do that there; whoever keeps the server can permit it",
+}
+"""What is said of a server that wants to know who asks, by MLflow's name of the error."""
 _EXPERIMENT_NOTE = """\
 **step = n**, the number of training points. One run per curve: suite, task, d, label, replicate.
 
@@ -92,7 +98,8 @@ def _open(uri: str) -> MlflowClient:
 def _translated(error: Exception, uri: str, kind: type[TrackingError] = TrackingError) -> TrackingError:
     if type(error).__name__ == "InvalidUrlException":
         kind = TrackingAddressError
-    reason = masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
+    reason = _REFUSED.get(getattr(error, "error_code", ""), "")
+    reason = reason or masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
     return kind(f"MLflow at {masked(uri)}: {reason}")
 
 

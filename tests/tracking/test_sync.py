@@ -1,7 +1,9 @@
 import math
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -268,3 +270,27 @@ def test_a_sync_without_work_leaves_mlflow_alone_and_one_after_a_loss_repairs_it
     assert ": 1 curves: 1 new" in bench("sync", *command).stdout
     assert bench("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
     assert ": 2 curves: 1 new, 1 unchanged" in bench("sync", *command).stdout
+
+
+@pytest.mark.parametrize(("status", "said"), [(401, "MLFLOW_TRACKING_PASSWORD"), (403, "can permit it")])
+def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said, rows, store_dir, monkeypatch):
+    """MLflow's answer names its interface and a page about it; what to do is not in it."""
+
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(status)
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "not-the-one")
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(TrackingError, match=said) as error:
+            sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+        server.shutdown()
+    assert str(error.value).startswith(f"MLflow at {uri}: ")
+    assert len(str(error.value).splitlines()) == 1
+    assert "not-the-one" not in str(error.value)

@@ -1,0 +1,322 @@
+"""A site of several suites and stores: what they hold, their claims and learners side by side, whose machine gave what.
+
+Pages are files that need nothing else; each suite's own is the report, which the index leads to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as release_of
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from bfc_bench.analysis.claims import Verdict
+from bfc_bench.analysis.claims.verdict import SIGNS
+from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
+from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.files import make_folder, write_file
+from bfc_bench.report.layout import Table, TableCell
+from bfc_bench.report.tables import MISSING, STATUSES, remark_on, sample_size, with_interval
+from bfc_bench.report.template import date, template
+from bfc_bench.store.rows import Rows
+
+PAGES = {"index.html": "Suites", "claims.html": "Claims", "learners.html": "Learners", "machines.html": "Machines"}
+T = TypeVar("T")
+K = TypeVar("K")
+
+COMMIT = 12
+"""Characters of a commit that are shown."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """How far a learner came on a task at one d."""
+
+    label: str
+    learner: str
+    task: str
+    d: int
+    error: TableCell
+    """The least mean over replicates among all sizes, and where that is."""
+    reached: Mapping[float, TableCell]
+    """N* by level."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """The rows of one run of a suite, and what is recorded of it."""
+
+    rows: int
+    devices: tuple[str, ...]
+    releases: tuple[str, ...]
+    """Of bfc-bench."""
+    started_at: float | None
+    facts: Mapping[str, Any]
+    """Its provenance; empty where nothing is known of it."""
+
+    @property
+    def machine(self) -> tuple[str, str, str]:
+        """Host, processor and number of cores, as far as they are known."""
+        host, processor, cores = (self.facts.get(name) for name in ("host", "processor", "cores"))
+        return host or "", processor or "", f"{cores} cores" if cores else ""
+
+    @property
+    def others(self) -> list[str]:
+        """Further machines, of a run in shards."""
+        return [host for host in self.facts.get("machines", ()) if host != self.facts.get("host")]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a site says of one suite in one store."""
+
+    store: str
+    """The store's name on the site."""
+    name: str
+    """``smoke@1``."""
+    address: str
+    """Folder of its report below that of the site."""
+    description: str
+    statuses: Mapping[str, int]
+    finished_at: float | None
+    """When its last cell ended."""
+    verdicts: Sequence[Verdict]
+    best: Sequence[Best]
+    made: Sequence[Made]
+
+    @classmethod
+    def of(
+        cls,
+        store: str,
+        address: str,
+        suite: Mapping[str, Any],
+        rows: Rows,
+        verdicts: Sequence[Verdict],
+        sessions: Iterable[Mapping[str, Any]],
+        made_by: Mapping[tuple[str, str, str], int],
+    ) -> Entry:
+        """Of a suite's definition as plain data, its rows, and how many of them each (run, device, release) made."""
+        finished = rows.number("finished_at")
+        return cls(
+            store=store,
+            name=f"{suite['name']}@{suite['version']}",
+            address=address,
+            description=suite.get("description", ""),
+            statuses=Counter(rows.column("status")),
+            finished_at=max(finished[finished > 0].tolist(), default=None),
+            verdicts=tuple(verdicts),
+            best=tuple(_best(rows, suite["levels"])),
+            made=tuple(_made(sessions, made_by)),
+        )
+
+    @property
+    def link(self) -> TableCell:
+        """The suite, which leads to its report."""
+        detail = f"store {self.store}" if self.store else ""
+        return TableCell(self.name, detail, kind="text", address=f"{quote(self.address)}/report.html")
+
+
+def write_site(directory: Path, entries: Sequence[Entry]) -> Path:
+    """Write the pages of a site whose reports lie in ``directory`` already; the path of its index.
+
+    Each page is replaced as a whole, the index last: whoever is killed in between leaves earlier pages or new ones.
+    Raises ``OutputError``.
+    """
+    make_folder(directory)
+    parts = {
+        "index.html": [_suites(entries)],
+        "claims.html": [*_claims(entries)],
+        "learners.html": [*_learners(entries)],
+        "machines.html": [*_machines(entries)],
+    }
+    verdicts: Counter[str] = Counter(verdict.verdict for entry in entries for verdict in entry.verdicts)
+    page = template("site.html")
+    for name, title in reversed(PAGES.items()):
+        content = page.render(
+            name=name,
+            title=title,
+            pages=PAGES,
+            tables=parts[name],
+            folded=name == "learners.html",
+            facts=_facts(entries),
+            verdicts={word: verdicts[word] for word in SIGNS} if verdicts else {},
+            signs=SIGNS,
+            release=release_of("bfc-bench"),
+        )
+        write_file(directory / name, content.encode())
+    return directory / "index.html"
+
+
+def _best(rows: Rows, levels: Sequence[float]) -> Iterator[Best]:
+    """One per (task, d, label), those without a value included."""
+    for task, group in by_task(rows).items():
+        found = {(curve.d, curve.label): curve for curve in curves(group, metric_of(group))}
+        for (d, label), own in sorted(group.groups("d", "label").items()):
+            curve, learner = found.get((d, label)), own.distinct("learner")[0]
+            reached = {level: _reached(curve, level) for level in levels} if curve else {}
+            yield Best(label, learner, task, d, _least(curve, own), reached)
+
+
+def _least(curve: Curve | None, rows: Rows) -> TableCell:
+    """The least mean of a curve with its interval and size; where it has none, how its cells ended."""
+    points = [] if curve is None else [x for x in zip(curve.intervals, curve.n, strict=True) if x[0].count]
+    if curve is None or not points:
+        return TableCell("no value", _counted(Counter(rows.column("status"))))
+    interval, n = min(points, key=lambda point: point[0].mean)
+    metric = () if curve.metric == "nmse" else (curve.metric,)
+    return TableCell(with_interval(interval.mean, interval.lo, interval.hi), f"at n = {n}", metric)
+
+
+def _reached(curve: Curve, level: float) -> TableCell:
+    found = threshold(curve, level)
+    size, detail = sample_size(found)
+    return TableCell(size, detail, tuple(filter(None, [remark_on(found)])))
+
+
+def _made(sessions: Iterable[Mapping[str, Any]], made_by: Mapping[tuple[str, str, str], int]) -> Iterator[Made]:
+    """Runs that made rows, in their order; then those that nothing is known of."""
+    known = {session["id"]: session for session in sessions}
+    for id in dict.fromkeys([*known, *(id for id, *_ in made_by)]):
+        own = {origin[1:]: count for origin, count in made_by.items() if origin[0] == id}
+        if own:
+            devices, releases = (tuple(sorted(set(filter(None, part)))) for part in zip(*own, strict=True))
+            session = known.get(id, {})
+            yield Made(sum(own.values()), devices, releases, session.get("started_at"), session.get("provenance") or {})
+
+
+def _facts(entries: Sequence[Entry]) -> list[str]:
+    suites, stores = {entry.name for entry in entries}, {entry.store for entry in entries}
+    cells = sum(sum(entry.statuses.values()) for entry in entries)
+    last = max((entry.finished_at for entry in entries if entry.finished_at), default=None)
+    facts = [_many(len(suites), "suite"), f"{cells:,} cells", f"last cell finished {date(last)}"]
+    return [*facts[:1], _many(len(stores), "store"), *facts[1:]] if len(stores) > 1 else facts
+
+
+def _suites(entries: Sequence[Entry]) -> Table:
+    lines = []
+    for entry in entries:
+        verdicts: Counter[str] = Counter(verdict.verdict for verdict in entry.verdicts)
+        claims = [f"{SIGNS[word]} {verdicts[word]} {word}" for word in SIGNS if verdicts[word]] or ["none"]
+        machines = dict.fromkeys(", ".join(filter(None, made.machine)) or "unknown" for made in entry.made)
+        lines.append(
+            [
+                TableCell(entry.link.text, entry.link.detail, (entry.description,), "text", entry.link.address),
+                TableCell(f"{sum(entry.statuses.values()):,}", _counted(entry.statuses), kind="text"),
+                _stacked(claims),
+                _stacked(machines or [MISSING]),
+                _stacked(dict.fromkeys(release for made in entry.made for release in made.releases)),
+                TableCell(date(entry.finished_at), kind="text"),
+            ]
+        )
+    return Table("", ["suite", "cells", "claims", "machine", "release", "last cell finished"], lines)
+
+
+def _claims(entries: Sequence[Entry]) -> Iterator[Table]:
+    """A table per suite with a column per store."""
+    for name, of_suite in _by(entries, lambda entry: entry.name).items():
+        stores = {entry.store: {_key(verdict): verdict for verdict in entry.verdicts} for entry in of_suite}
+        claims = {key: verdict for verdicts in stores.values() for key, verdict in verdicts.items()}
+        header = ["claim", "statement", "claimed", *(store or "verdict" for store in stores)]
+        lines = [
+            [
+                TableCell(verdict.id, verdict.source, kind="text"),
+                TableCell(verdict.statement, kind="text"),
+                TableCell(verdict.region),
+                *(_verdict(verdicts.get(key)) for verdicts in stores.values()),
+            ]
+            for key, verdict in claims.items()
+        ]
+        if lines:
+            yield Table(name, header, lines)
+
+
+def _key(verdict: Verdict) -> tuple[str, str, str]:
+    """What tells a claim from another one of the same name in another store."""
+    return verdict.id, verdict.statement, verdict.region
+
+
+def _verdict(verdict: Verdict | None) -> TableCell:
+    if verdict is None:
+        return TableCell("not judged", kind="text")
+    estimate = f"{with_interval(verdict.estimate, verdict.lo, verdict.hi)}, R = {verdict.replicates}"
+    remarks = (verdict.aside, verdict.when, verdict.note)
+    return TableCell(verdict.verdict, estimate, tuple(filter(None, remarks)), "verdict")
+
+
+def _learners(entries: Sequence[Entry]) -> Iterator[Table]:
+    """A table per label, in the order of their names."""
+    found = [(entry, best) for entry in entries for best in entry.best]
+    for label, of_label in sorted(_by(found, lambda item: item[1].label).items()):
+        plugins = dict.fromkeys(best.learner for _, best in of_label)
+        suites = len({entry.name for entry, _ in of_label})
+        tasks = len({(entry.name, best.task) for entry, best in of_label})
+        levels = sorted({level for _, best in of_label for level in best.reached}, reverse=True)
+        caption = f"{label} ({', '.join(plugins)}): {_many(tasks, 'task')} of {_many(suites, 'suite')}"
+        lines = [
+            [
+                entry.link,
+                TableCell(best.task, best.learner if len(plugins) > 1 else "", kind="text"),
+                TableCell(f"d = {best.d}", kind="text"),
+                best.error,
+                *(best.reached.get(level, TableCell(MISSING)) for level in levels),
+            ]
+            for entry, best in of_label
+        ]
+        header = ["suite", "task", "d", "least mean error", *(f"N*({level:g})" for level in levels)]
+        yield Table(caption, header, lines)
+
+
+def _machines(entries: Sequence[Entry]) -> Iterator[Table]:
+    """A table per machine; a run on several ones is under the one that began it, and names the others."""
+    found = [(entry, made) for entry in entries for made in entry.made]
+    for machine, own in _by(found, lambda item: item[1].machine).items():
+        lines = [
+            [
+                entry.link,
+                TableCell(
+                    _many(made.rows, "row"), remarks=tuple(f"also on {host}" for host in made.others), kind="text"
+                ),
+                TableCell(date(made.started_at), kind="text"),
+                TableCell(", ".join(made.devices) or MISSING, kind="text"),
+                TableCell(", ".join(made.releases) or MISSING, kind="text"),
+                TableCell((made.facts.get("git") or MISSING)[:COMMIT] + _changed(made), kind="text"),
+                TableCell(made.facts.get("platform") or MISSING, kind="text"),
+            ]
+            for entry, made in own
+        ]
+        header = ["suite", "rows", "run started", "device", "release", "commit", "platform"]
+        yield Table(", ".join(filter(None, machine)) or "Nothing is known of the machine", header, lines)
+
+
+def _changed(made: Made) -> str:
+    """The mark of a commit from which files differed, where the commit is cut."""
+    git = made.facts.get("git") or ""
+    return "+" if git.endswith("+") and len(git) > COMMIT else ""
+
+
+def _by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Items by what they have in common, in order of appearance."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def _counted(statuses: Mapping[str, int]) -> str:
+    """``all ok``, or ``170 ok, 10 failed``."""
+    if len(statuses) == 1:
+        return f"all {next(iter(statuses))}"
+    return ", ".join(f"{statuses[status]:,} {status}" for status in STATUSES if statuses.get(status))
+
+
+def _stacked(texts: Iterable[str]) -> TableCell:
+    """One text below the other."""
+    first, *others = [*texts] or [MISSING]
+    return TableCell(first, remarks=tuple(others), kind="text")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
