@@ -171,8 +171,6 @@ class Writing:
     """A transaction, with what SQLite syncs."""
     row: float
     """A row in it: received, checked, written."""
-    collected: float
-    """A row of a shard that is collected: written among thousands."""
     sync: float
     """A row in a shard's journal on this disk."""
 
@@ -199,12 +197,12 @@ def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
     entries = [(done.row, "t", "l", "") for batch, said in sent[:20] for done in receive(batch, said).finished]
     syncing = _wall(lambda: [journal.add(entry) for entry in entries]) / len(entries)
     journal.close()
-    return Writing(max(0.0, each - together) / len(sent), together / rows, together / rows, syncing)
+    return Writing(max(0.0, each - together) / len(sent), together / rows, syncing)
 
 
 def start() -> float:
     """CPU seconds from nothing to a worker with its libraries, the files of which are in memory."""
-    return median(command_cpu("-c", START) for _ in range(REPETITIONS))
+    return min(command_cpu("-c", START) for _ in range(2))
 
 
 def temporary() -> TemporaryDirectory[str]:

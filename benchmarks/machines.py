@@ -17,6 +17,7 @@ from typing import get_args
 from benchmarks import machine
 from benchmarks.cluster import Costs, Mode, Result, Shape, Unit, simulate
 from benchmarks.cluster_costs import Driving, driving, start, temporary, writing
+from benchmarks.measurement import all_cpu
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.resolve import resolve
@@ -145,7 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{facts['processor']}, {facts['cores']} cores; {facts['platform']}; Python {facts['python']}")
     print(", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version))
     busy = " to ".join(f"{load:.1f}" for load in (before, machine.load()) if load is not None)
-    print(f"Load per core {busy}; commit {facts['git']}; {time.perf_counter() - began:.0f} s in all.")
+    spent = f"{time.perf_counter() - began:.0f} s in all, {all_cpu():.0f} s of CPU time"
+    print(f"Load per core {busy}; commit {facts['git']}; {spent}.")
     return 0
 
 
@@ -155,7 +157,7 @@ def _report(mode: Mode, cases: Mapping[int, Case]) -> None:
     _table(COLUMNS, [_row(case, results[count]) for count, case in cases.items()])
     print()
     for count, case in cases.items():
-        print(f"- {count} machines: {bottleneck(case.bounds(results[count]), results[count].makespan)}")
+        print(f"- {count} machine{'s' * (count > 1)}: {bottleneck(case.bounds(results[count]), results[count].makespan)}")
     print()
     rows: dict[str, list[str]] = {}
     first = min(cases)

@@ -10,6 +10,7 @@ from bfc_bench.seeds import stream
 
 sys.path.append(str(Path(__file__).parents[1]))  # last, so that the installed bfc_bench stays the one that is tested
 
+from benchmarks import machines
 from benchmarks.cluster import Costs, Mode, Shape, Unit, leaves, simulate
 
 MODES: tuple[Mode, ...] = ("ray", "slurm")
@@ -107,3 +108,25 @@ def test_what_costs_more_takes_longer(cost: str) -> None:
     spans = [simulate([Unit(5.0, 3)] * 300, each, Shape(10, 4)).makespan for each in costs]
     assert spans == sorted(spans)
     assert spans[0] < spans[-1]
+
+
+def test_the_bottleneck_is_what_takes_longest() -> None:
+    text = machines.bottleneck({"the fits": 10.0, "the session": 80.0, "the longest unit": 20.0}, 100.0)
+    assert text.startswith("the session, 80 s of 100 s (80%)")
+    assert "4.0 times faster, the longest unit" in text
+
+
+def test_the_command_measures_and_prints_every_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machines, "start", lambda: 2.0)  # which imports everything in processes of their own
+    assert machines.main(["smoke", "--replicates", "2", "--machines", "1", "3", "--cores", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "A worker starts in 2.00 s" in said
+    for mode in MODES:
+        table = said.partition(f"**{mode}**")[2].partition("| wall time with")[0]
+        rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| ")][2:]  # below the head
+        assert [[int(cell) for cell in row] for row in rows] == [[1, 2], [3, 6]]
+        assert "- 1 machine: " in table
+        assert "- 3 machines: " in table
+    assert "half: start of a worker" in said
