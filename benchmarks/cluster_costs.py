@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -203,8 +202,3 @@ def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
 def start() -> float:
     """CPU seconds from nothing to a worker with its libraries, the files of which are in memory."""
     return min(command_cpu("-c", START) for _ in range(2))
-
-
-def temporary() -> TemporaryDirectory[str]:
-    """A folder where stores are: on a disk."""
-    return TemporaryDirectory(prefix="bfc-bench-", dir=Path.cwd())

@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import get_args
 
 from benchmarks import machine
 from benchmarks.cluster import Costs, Mode, Result, Shape, Unit, simulate
-from benchmarks.cluster_costs import Driving, driving, start, temporary, writing
+from benchmarks.cluster_costs import Driving, driving, start, writing
 from benchmarks.measurement import all_cpu
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.plan import Plan, make_plan
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{names}, {options.replicates} replicates: {cells} cells, {total:.0f} CPU seconds of fits\n")
     batches = plans[0].batches(1)
     sample = batches[:: max(1, len(batches) // SAMPLE)]
-    with temporary() as folder:
+    with TemporaryDirectory() as folder:  # TMPDIR names a disk where this one is memory
         wrote = writing(plans[0].grid, sample, Path(folder))
     started = start()
     drove = {count: driving(sample, count, options.cores) for count in options.machines}

@@ -63,10 +63,10 @@ def test_the_disk_that_shards_share_takes_row_after_row() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_no_bound_is_beaten(mode: Mode) -> None:
     units = mixed()
-    for machines in (1, 5, 50, 500):
-        result = simulate(units, COSTS, Shape(machines, 4, mode, losses_per_hour=60, stragglers=0.1, slowdown=3))
+    for count in (1, 5, 50, 500):
+        result = simulate(units, COSTS, Shape(count, 4, mode, losses_per_hour=60, stragglers=0.1, slowdown=3))
         assert result.makespan >= COSTS.start + max(unit.seconds for unit in units)
-        assert result.makespan >= sum(unit.seconds for unit in units) / (4 * machines)
+        assert result.makespan >= sum(unit.seconds for unit in units) / (4 * count)
         assert result.makespan >= sum(unit.rows for unit in units) * COSTS.row
         assert result.makespan >= result.placing + result.driving
 
