@@ -119,6 +119,7 @@ class _Session:
     idle: deque[_Slot] = field(default_factory=deque)
     ready: int = 0
     """Slots that are there."""
+    starting: int = 0
     freed: list[_Slot] = field(default_factory=list)
     """Slots that have room for one more unit."""
     ended: list[Unit] = field(default_factory=list)
@@ -127,6 +128,11 @@ class _Session:
     gone: bool = False
     placing: float = 0.0
     driving: float = 0.0
+
+    @property
+    def wanted(self) -> int:
+        """Slots to be started: none for units that others, which are starting, will take."""
+        return max(0, min(len(self.places), len(self.queue) - self.starting))
 
 
 def simulate(units: Sequence[Unit], costs: Costs, shape: Shape) -> Result:
@@ -213,7 +219,7 @@ class _Run:
         for slot in freed:
             if len(slot.calls) == 1 and not slot.gone and len(session.queue) > session.ready:
                 time = self._give(session, slot, time)
-        count = min(len(session.places), len(session.queue))
+        count = session.wanted
         for machine in session.places[:count]:
             time += self.costs.place
             session.placing += self.costs.place
@@ -221,6 +227,7 @@ class _Run:
             session.slots.setdefault(machine, []).append(slot)
             self._at(time + self.costs.start, partial(self._meet, session, slot))
         del session.places[:count]
+        session.starting += count
         rows = sum(unit.rows for unit in ended)
         writing = len(ended) * self.costs.commit + rows * self.costs.row
         if self.shape.mode == "ray":
@@ -255,6 +262,7 @@ class _Run:
         """A slot is there."""
         if not slot.gone:
             slot.ready = True
+            session.starting -= 1
             session.ready += 1
             session.freed.append(slot)
             self._wake(session)
@@ -278,7 +286,7 @@ class _Run:
         self.result.placing = max(self.result.placing, session.placing)
         self.result.driving = max(self.result.driving, session.driving)
         session.busy = False
-        if session.freed or session.ended or (session.queue and (session.places or session.idle)):
+        if session.freed or session.ended or session.wanted or (session.queue and session.idle):
             self._wake(session)
 
     def _gap(self) -> float:
@@ -299,6 +307,7 @@ class _Run:
                 slot.calls[0][0].lost += 1
                 self.result.lost += max(0.0, self._now - slot.since)
         session.ready -= sum(slot.ready for slot in lost)
+        session.starting -= sum(not slot.ready for slot in lost)
         if self.shape.mode == "slurm":
             self._lose_shard(session)
             return

@@ -95,7 +95,8 @@ class Case:
 
     def _cut(self) -> Iterator[Unit]:
         """Units of more than half the longest one in two, longest first."""
-        cut = [(u, 2 if u.seconds > self.longest / 2 and u.rows > 1 else 1) for u in self.units]
+        half = self.longest / 2
+        cut = [(u, 2 if u.seconds > half and u.rows > 1 else 1) for u in self.units]
         parts = [Unit(u.seconds / n, rows) for u, n in cut for rows in {1: [u.rows], 2: _halves(u.rows)}[n]]
         yield from sorted(parts, key=lambda unit: -unit.seconds)
 
@@ -232,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.machines", description=__doc__)
     parser.add_argument("suites", metavar="SUITE", nargs="*", help=f"{', '.join(SUITES)} by default")
     parser.add_argument("--store", metavar="DIR", type=Path, help="rows to learn costs from")
-    parser.add_argument("--replicates", type=int, default=50, help="instead of the suites'; 50 by default")
+    parser.add_argument("--replicates", type=int, default=20, help="instead of the suites'; 20 by default")
     parser.add_argument("--machines", metavar="COUNT", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--cores", type=int, default=16, help="slots per machine; 16 by default")
     parser.add_argument("--losses", type=float, default=1.0, help="machines lost per hour; 1 by default")
