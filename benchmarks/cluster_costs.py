@@ -118,8 +118,8 @@ class Driving:
     """A unit more in a pass: pickled, given out, heard of."""
 
 
-def driving(batches: Sequence[Planned], machines: int, cores: int) -> Driving:
-    """What ``executors/ray.py`` takes for such units on so many nodes."""
+def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -> Driving:
+    """What ``executors/ray.py`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
     cluster = _Machines(machines, cores)
     pool = RayPool(cast(Cluster, cluster), RayExecutor(address="auto"), _nothing, None, None)
     nodes, queue = list(cluster.nodes().values()), pool._queues["cpu"]
@@ -128,7 +128,6 @@ def driving(batches: Sequence[Planned], machines: int, cores: int) -> Driving:
         now = time.monotonic()
         pool._slots = [_Slot(_Actor(), nodes[i % machines], "cpu", 1, 0.0, None, since=now) for i in range(slots)]
 
-    slots = machines * cores
     fill(slots // 2)
     placing = _cpu(lambda: pool._start("cpu"))
     fill(slots)

@@ -119,7 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with TemporaryDirectory() as folder:  # TMPDIR names a disk where this one is memory
         wrote = writing(plans[0].grid, sample, Path(folder))
     started = start()
-    drove = {count: driving(sample, count, options.cores) for count in options.machines}
+    units = {count: _units(plans, count * options.cores) for count in options.machines}
+    drove = {
+        count: driving(sample, count, options.cores, min(count * options.cores, len(units[count])))
+        for count in options.machines
+    }
     print(
         f"A worker starts in {started:.2f} s. The writer takes {1e3 * wrote.commit:.2f} ms for a transaction and "
         f"{1e3 * wrote.row:.2f} ms for a row, {1 / wrote.row:.0f} rows a second; a shard's row is on this disk in "
@@ -137,7 +141,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dispatch = RAY_SECONDS + drove.dispatch
         return Costs(started, drove.place, drove.look, dispatch, wrote.commit, wrote.row)
 
-    units = {count: _units(plans, count * options.cores) for count in options.machines}
     for mode in get_args(Mode):
         cases = {
             count: Case(_shape(options, count, mode), units[count], costs(mode, drove[count]))
