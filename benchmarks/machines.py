@@ -1,18 +1,25 @@
-"""``python -m benchmarks.machines SUITE``: how long a suite would take on many machines, by the plan's cost model.
+"""``python -m benchmarks.machines [SUITE ...]``: what bounds a run on 1 to 1000 machines, and what would move it.
 
-Times of cells come from the rows of ``--store``, where it has some of the learner, and from declared costs elsewhere.
-Batches are handed out as an executor hands them out, in the order of the plan, to whichever worker is free.
+Units are the batches of the suites' plans, as long as the rows of ``--store`` say, and declared costs where it has
+none. What the session takes for a slot, a unit and a row, and how long a worker starts, is measured first
+(``cluster_costs.py``); then the run is played through (``cluster.py``), as it is and with each of these costs halved.
 """
 
 from __future__ import annotations
 
 import argparse
-import heapq
-import pickle
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import get_args
 
-from bfc_bench.plugins import load_plugins
+from benchmarks import machine
+from benchmarks.cluster import Costs, Mode, Result, Shape, Unit, simulate
+from benchmarks.cluster_costs import Driving, driving, start, writing
+from benchmarks.measurement import all_cpu
+from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
@@ -20,59 +27,223 @@ from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import read_suite
 
-START_SECONDS = 3.0
-"""CPU time of a new worker before its first fit: interpreter, libraries, and programs compiled or loaded."""
-COMMIT_SECONDS = 2.5e-4
-"""CPU time of the session for a row: to receive it, store it and tell the plugins (``benchmarks.overhead``)."""
-COLUMNS = ("machines", "workers", "batches", "wall", "ideal", "busy", "longest batch", "rows a second", "MB sent")
+SUITES = ("bfc", "bfc-agnostic", "representations")
+RAY_SECONDS = 1.0e-3
+"""CPU time of the session for what Ray does with a unit (``benchmarks.ray_units``)."""
+PROCESSES_SECONDS = 6e-5
+"""The same for a unit of the pool of one machine."""
+SHARED_DISK = 10.0
+"""How many times longer than a disk of its own the disk that machines share is assumed to take to sync a row."""
+SAMPLE = 200
+"""Units by which costs are measured."""
+LEAST = 0.5
+"""Per cent by which a wall time must change to be shown."""
+COLUMNS = (
+    *("machines", "slots", "units", "wall", "efficiency", "session: slots", "session: units", "rows", "disk"),
+    *("longest unit", "lost"),
+)
+HALVED = {
+    "start": "start of a worker",
+    "place": "starting a slot",
+    "look": "a pass over the slots",
+    "dispatch": "giving out a unit",
+    "commit": "a transaction",
+    "row": "a row",
+    "sync": "a sync of the shared disk",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A number of machines: what runs there and at what costs."""
+
+    shape: Shape
+    units: Sequence[Unit]
+    costs: Costs
+
+    @property
+    def ideal(self) -> float:
+        """Seconds of the fits, were all slots busy with them from beginning to end."""
+        return sum(unit.seconds for unit in self.units) / (self.shape.machines * self.shape.slots)
+
+    @property
+    def longest(self) -> float:
+        """Seconds of the longest unit."""
+        return max(unit.seconds for unit in self.units)
+
+    def result(self) -> Result:
+        """The run, played through."""
+        return simulate(self.units, self.costs, self.shape)
+
+    def bounds(self, result: Result) -> dict[str, float]:
+        """Seconds that the wall time cannot be shorter than, by what takes them."""
+        bounds = {"the fits": self.ideal, "the longest unit": self.costs.start + self.longest}
+        if self.shape.mode == "slurm":
+            shard = {"the session of a shard": result.driving, "the collector": result.writing}
+            return {**bounds, **shard, "the shared disk": result.syncing}
+        parts = {"starting slots": result.placing, "giving out units": result.driving, "writing rows": result.writing}
+        most = max(parts, key=lambda name: parts[name])
+        return {**bounds, f"the session, most of it {most} ({parts[most]:.0f} s)": sum(parts.values())}
+
+    def variants(self) -> Iterator[tuple[str, Case]]:
+        """The same with one thing changed."""
+        for name, what in HALVED.items():
+            if cost := getattr(self.costs, name):
+                yield f"half: {what}", replace(self, costs=replace(self.costs, **{name: cost / 2}))
+        yield "half: the longest units", replace(self, units=list(self._cut()))
+        yield "no slow slots", replace(self, shape=replace(self.shape, stragglers=0.0))
+
+    def _cut(self) -> Iterator[Unit]:
+        """Units of more than half the longest one in two, longest first."""
+        half = self.longest / 2
+        cut = [(u, 2 if u.seconds > half and u.rows > 1 else 1) for u in self.units]
+        parts = [Unit(u.seconds / n, rows) for u, n in cut for rows in {1: [u.rows], 2: _halves(u.rows)}[n]]
+        yield from sorted(parts, key=lambda unit: -unit.seconds)
+
+
+def _halves(rows: int) -> list[int]:
+    return [rows // 2, rows - rows // 2]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row per number of machines."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.machines", description=__doc__)
-    parser.add_argument("suite", metavar="SUITE")
-    parser.add_argument("--store", metavar="DIR", type=Path, help="rows to learn costs from")
-    parser.add_argument("--machines", metavar="COUNT", type=int, nargs="+", default=[1, 10, 100, 1000])
-    parser.add_argument("--cores", type=int, default=16, help="workers per machine; 16 by default")
-    parser.add_argument("--replicates", type=int, help="instead of the suite's")
-    options = parser.parse_args(arguments)
+    """Measure, play through, print."""
+    options = _parser().parse_args(arguments)
+    began, before = time.perf_counter(), machine.load()
     plugins = load_plugins()
-    path = suite_path(options.suite, plugins.suites)
-    changes = [] if options.replicates is None else [f"replicates={options.replicates}"]
-    grid = resolve(read_suite(path, changes), plugins, str(path))
-    plan = plan_for(grid, None, "cpu")
-    if options.store:
-        with Store(options.store) as store:
-            plan = make_plan(grid, plan.common, {}, store.rows(grid.suite.name, grid.suite.version))
-    total = sum(plan.seconds.values())
+    plans = [_plan(suite, options.replicates, options.store, plugins) for suite in options.suites or SUITES]
+    cells, total = sum(len(plan.todo) for plan in plans), sum(sum(plan.seconds.values()) for plan in plans)
+    names = ", ".join(plan.grid.suite.name for plan in plans)
+    print(f"{names}, {options.replicates} replicates: {cells} cells, {total:.0f} CPU seconds of fits\n")
+    batches = plans[0].batches(1)
+    sample = batches[:: max(1, len(batches) // SAMPLE)]
+    with TemporaryDirectory() as folder:  # TMPDIR names a disk where this one is memory
+        wrote = writing(plans[0].grid, sample, Path(folder))
+    started = start()
+    units = {count: _units(plans, count * options.cores) for count in options.machines}
+    drove = {
+        count: driving(sample, count, options.cores, min(count * options.cores, len(units[count])))
+        for count in options.machines
+    }
     print(
-        f"{grid.suite.name}@{grid.suite.version}: {len(plan.todo)} cells, {total:.0f} CPU seconds of fits, "
-        f"largest cell {plan.peak_bytes / 1e9:.2f} GB\n"
+        f"A worker starts in {started:.2f} s. The writer takes {1e3 * wrote.commit:.2f} ms for a transaction and "
+        f"{1e3 * wrote.row:.2f} ms for a row, {1 / wrote.row:.0f} rows a second; a shard's row is on this disk in "
+        f"{1e3 * wrote.sync:.2f} ms.\n"
     )
-    for row in (COLUMNS, ["---:"] * len(COLUMNS), *(_row(plan, n, options.cores) for n in options.machines)):
-        print(f"| {' | '.join(map(str, row))} |")
+    _table(
+        ("machines", "starting a slot", "a pass over the slots", "giving out a unit, without Ray"),
+        [(str(n), *(f"{1e3 * value:.2f} ms" for value in (d.place, d.look, d.dispatch))) for n, d in drove.items()],
+    )
+
+    def costs(mode: Mode, drove: Driving) -> Costs:
+        if mode == "slurm":
+            dispatch, sync = PROCESSES_SECONDS, SHARED_DISK * wrote.sync
+            return Costs(started, dispatch=dispatch, commit=wrote.commit, row=wrote.row, sync=sync)
+        dispatch = RAY_SECONDS + drove.dispatch
+        return Costs(started, drove.place, drove.look, dispatch, wrote.commit, wrote.row)
+
+    for mode in get_args(Mode):
+        cases = {
+            count: Case(_shape(options, count, mode), units[count], costs(mode, drove[count]))
+            for count in options.machines
+        }
+        _report(mode, cases)
+    facts = machine.describe()
+    print(f"{facts['processor']}, {facts['cores']} cores; {facts['platform']}; Python {facts['python']}")
+    print(", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version))
+    busy = " to ".join(f"{load:.1f}" for load in (before, machine.load()) if load is not None)
+    spent = f"{time.perf_counter() - began:.0f} s in all, {all_cpu():.0f} s of CPU time"
+    print(f"Load per core {busy}; commit {facts['git']}; {spent}.")
     return 0
 
 
-def _row(plan: Plan, machines: int, cores: int) -> list[str]:
-    workers = machines * cores
-    batches = plan.batches(workers)
-    seconds = [batch.seconds for batch in batches]
-    end = max(wall(seconds, workers), len(plan.todo) * COMMIT_SECONDS)
-    ideal = sum(seconds) / workers
-    sent = sum(len(pickle.dumps(batch.batch)) for batch in batches) / 1e6
-    return [
-        *(str(machines), str(workers), str(len(batches)), f"{end:.1f} s", f"{ideal:.1f} s"),
-        *(f"{ideal / end:.0%}", f"{max(seconds):.1f} s", f"{len(plan.todo) / end:.0f}", f"{sent:.1f}"),
-    ]
+def _report(mode: Mode, cases: Mapping[int, Case]) -> None:
+    results = {count: case.result() for count, case in cases.items()}
+    print(f"\n**{mode}**\n")
+    _table(COLUMNS, [_row(case, results[count]) for count, case in cases.items()])
+    print()
+    for count, case in cases.items():
+        print(
+            f"- {count} machine{'s' * (count > 1)}: {bottleneck(case.bounds(results[count]), results[count].makespan)}"
+        )
+    print()
+    rows: dict[str, list[str]] = {}
+    first = min(cases)
+    for count, case in cases.items():
+        small = replace(case, costs=cases[first].costs)
+        for name, variant in (*case.variants(), (f"all costs as on {first} machine{'s' * (first > 1)}", small)):
+            end = variant.result().makespan
+            change = 100 * (end / results[count].makespan - 1)
+            rows.setdefault(name, []).append(f"{end:.0f} s ({change:+.1f} %)" if abs(change) >= LEAST else "")
+    moved = [(name, *changes) for name, changes in rows.items() if any(changes)]
+    _table(("wall time with", *(f"{count} machines" for count in cases)), moved)
+    print()
 
 
-def wall(seconds: Sequence[float], workers: int) -> float:
-    """The time until the last of these batches has ended."""
-    free = [START_SECONDS] * workers
-    for batch in seconds:
-        heapq.heapreplace(free, free[0] + batch)
-    return max(free)
+def bottleneck(bounds: Mapping[str, float], makespan: float) -> str:
+    """What takes longest, and by how much that would have to be faster to take no longer than the next."""
+    (first, most), (second, next_most), *_ = sorted(bounds.items(), key=lambda item: -item[1])
+    share = f"{first}, {most:.0f} s of {makespan:.0f} s ({most / makespan:.0%})"
+    return f"{share}. Were that {most / next_most:.1f} times faster, {second} would take as long, {next_most:.0f} s"
+
+
+def _row(case: Case, result: Result) -> tuple[str, ...]:
+    shape, end = case.shape, result.makespan
+    times = (result.placing, result.driving, result.writing, result.syncing, case.longest)
+    return (
+        *(str(shape.machines), str(shape.machines * shape.slots), str(len(case.units)), f"{end:.0f} s"),
+        *(f"{share / end:.1%}" for share in (case.ideal, *times)),
+        f"{result.lost:.0f} s",
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for row in (head, ["---:"] * len(head), *rows):
+        print(f"| {' | '.join(row)} |")
+
+
+def _plan(suite: str, replicates: int, directory: Path | None, plugins: Plugins) -> Plan:
+    """All cells of a suite, with costs from the rows of a store where there is one."""
+    path = suite_path(suite, plugins.suites)
+    grid = resolve(read_suite(path, [f"replicates={replicates}"]), plugins, str(path))
+    plan = plan_for(grid, None, "cpu")
+    if directory is None:
+        return plan
+    with Store(directory) as store:
+        return make_plan(grid, plan.common, {}, store.columns(grid.suite.name, grid.suite.version))
+
+
+def _units(plans: Sequence[Plan], slots: int) -> list[Unit]:
+    """The batches that the plans have for so many slots, longest first."""
+    batches = [planned for plan in plans for planned in plan.batches(slots)]
+    return sorted((Unit(b.seconds, len(b.batch.cells)) for b in batches), key=lambda unit: -unit.seconds)
+
+
+def _shape(options: argparse.Namespace, machines: int, mode: Mode) -> Shape:
+    return Shape(
+        machines,
+        options.cores,
+        mode,
+        losses_per_hour=options.losses,
+        notice=30.0,
+        absence=300.0,
+        stragglers=options.slow[0],
+        slowdown=options.slow[1],
+        seed=options.seed,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.machines", description=__doc__)
+    parser.add_argument("suites", metavar="SUITE", nargs="*", help=f"{', '.join(SUITES)} by default")
+    parser.add_argument("--store", metavar="DIR", type=Path, help="rows to learn costs from")
+    parser.add_argument("--replicates", type=int, default=20, help="instead of the suites'; 20 by default")
+    parser.add_argument("--machines", metavar="COUNT", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument("--cores", type=int, default=16, help="slots per machine; 16 by default")
+    parser.add_argument("--losses", type=float, default=1.0, help="machines lost per hour; 1 by default")
+    slow = parser.add_argument("--slow", metavar=("SHARE", "TIMES"), type=float, nargs=2, default=[0.02, 3.0])
+    slow.help = "share of the slots that are slow, and how many times slower they are; .02 and 3 by default"
+    parser.add_argument("--seed", type=int, default=0, help="of losses and slow slots")
+    return parser
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import time
 from statistics import median
 
 from benchmarks import machine
+from benchmarks.measurement import own_cpu
 from bfc_bench.executors.base import Executor, Needs, Pool
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.ray import RayExecutor
@@ -18,7 +19,10 @@ UNITS, REPETITIONS = 1000, 5
 
 
 def main() -> None:
-    """Print milliseconds of wall time per unit, the median of repetitions with the least and the largest."""
+    """Print milliseconds of wall time per unit, the median of repetitions with the least and the largest.
+
+    And the CPU time of this process per unit, which is what bounds a session that feeds many workers.
+    """
     executors: tuple[Executor, ...] = (ProcessExecutor(), RayExecutor())
     for executor in executors:
         started = time.perf_counter()
@@ -26,10 +30,12 @@ def main() -> None:
         try:
             _units(pool, 10)
             start = time.perf_counter() - started
+            cpu = own_cpu()
             times = [1e3 * _units(pool, UNITS) / UNITS for _ in range(REPETITIONS)]
+            own = 1e3 * (own_cpu() - cpu) / (REPETITIONS * UNITS)
         finally:
             pool.close()
-        figures = f"{median(times):.2f} [{min(times):.2f}, {max(times):.2f}] ms/unit"
+        figures = f"{median(times):.2f} [{min(times):.2f}, {max(times):.2f}] ms/unit, {own:.2f} ms CPU here"
         print(f"{executor.name}: {figures}, start {start:.1f} s, load per core {machine.load():.1f}", flush=True)
 
 

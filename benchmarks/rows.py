@@ -144,7 +144,7 @@ def make_store(shape: Shape, folder: Path) -> tuple[Path, Path]:
         for start in range(0, len(cells), BATCH):
             rng = stream("synthetic rows", start)
             store.put(
-                (_row(cell, grid, rng), grid.task_digests[cell.task], grid.learner_digests[cell.label], "")
+                (synthetic_row(cell, grid, rng), grid.task_digests[cell.task], grid.learner_digests[cell.label], "")
                 for cell in cells[start : start + BATCH]
             )
         store.end_session("benchmarks")
@@ -165,7 +165,7 @@ def _toml(shape: Shape) -> str:
     return f'name = "rows"\nreplicates = {shape.replicates}\n{tasks}{learners}{claims}'
 
 
-def _row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
+def synthetic_row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
     """What a fit may leave: an error that falls with n, its features and stages; one cell in fifty is not ok."""
     entry = grid.entries[cell.label]
     rank = list(grid.entries).index(cell.label)

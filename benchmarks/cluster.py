@@ -1,0 +1,345 @@
+"""Discrete-event simulation of one run on many machines: units, slots, the session that feeds them, rows, losses.
+
+A session is what a run is: one thread that hands out units, hears what has ended and commits rows, one pass after
+another (``executors/ray.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
+sessions as there are machines (``shards/parts.py``); rows go through the disk that they share, and a collector commits
+them at the end. A shard that was lost is the business of the next submission, which is made when all others have ended.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from bfc_bench.executors.ray import RESUBMITTED
+from bfc_bench.seeds import stream
+from bfc_bench.shards.shard import MOST_LOSSES
+
+Mode = Literal["ray", "slurm"]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds."""
+
+    start: float = 0.0
+    """From the start of a worker to its first fit."""
+    place: float = 0.0
+    """Of the session to start one slot."""
+    look: float = 0.0
+    """Of a pass of the session over its slots."""
+    dispatch: float = 0.0
+    """Of the session to give out one unit and to hear its end."""
+    commit: float = 0.0
+    """Of a transaction; one for each unit that ends."""
+    row: float = 0.0
+    """Of a row in it."""
+    sync: float = 0.0
+    """Of the shared disk for a row of a shard."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The machines, and what goes wrong with them."""
+
+    machines: int
+    slots: int
+    """Of each machine."""
+    mode: Mode = "ray"
+    losses_per_hour: float = 0.0
+    """Machines that are lost, of all together."""
+    notice: float = 0.0
+    """Seconds until a loss is known."""
+    absence: float = 300.0
+    """Seconds until a lost machine is back."""
+    stragglers: float = 0.0
+    """Share of the slots that are slow."""
+    slowdown: float = 1.0
+    """How many times slower these are."""
+    seed: int = 0
+
+
+@dataclass(eq=False)
+class Unit:
+    """What one slot does at a time: ``seconds`` of fits that end in ``rows`` rows."""
+
+    seconds: float
+    rows: int = 1
+    lost: int = 0
+    """Machines that were lost while they ran it."""
+    ended: int = 0
+    """How often its rows were committed."""
+    parts: Sequence[Unit] = ()
+    """Its cells, after it was lost too often to be tried as a whole."""
+
+
+@dataclass
+class Result:
+    """What a run took, in seconds."""
+
+    units: Sequence[Unit]
+    makespan: float = 0.0
+    placing: float = 0.0
+    """Of the busiest session, to start slots."""
+    driving: float = 0.0
+    """Of the busiest session, for units: its passes, what it gives out and what it hears."""
+    writing: float = 0.0
+    """Of the writer, for rows: the session's with ``ray``, the collector's with ``slurm``."""
+    syncing: float = 0.0
+    """Of the disk that shards share."""
+    lost: float = 0.0
+    """Of slots, for what had to be done again."""
+
+
+@dataclass(eq=False)
+class _Slot:
+    machine: int
+    slowness: float
+    calls: deque[tuple[Unit, float]] = field(default_factory=deque)
+    """The unit that it runs and one that waits, each with the time at which it came."""
+    since: float = 0.0
+    """When it began what it runs."""
+    ready: bool = False
+    gone: bool = False
+
+
+@dataclass(eq=False)
+class _Session:
+    machines: Sequence[int]
+    units: list[Unit]
+    places: list[int]
+    """Machines on which a slot is to be started."""
+    queue: deque[Unit]
+    slots: dict[int, list[_Slot]] = field(default_factory=dict)
+    """By machine."""
+    idle: deque[_Slot] = field(default_factory=deque)
+    ready: int = 0
+    """Slots that are there."""
+    starting: int = 0
+    freed: list[_Slot] = field(default_factory=list)
+    """Slots that have room for one more unit."""
+    ended: list[Unit] = field(default_factory=list)
+    """Units to be committed."""
+    busy: bool = False
+    gone: bool = False
+    placing: float = 0.0
+    driving: float = 0.0
+
+    @property
+    def wanted(self) -> int:
+        """Slots to be started: none for units that others, which are starting, will take."""
+        return max(0, min(len(self.places), len(self.queue) - self.starting))
+
+
+def simulate(units: Sequence[Unit], costs: Costs, shape: Shape) -> Result:
+    """Play ``units``, longest first, through on the machines of ``shape``; they themselves stay as they are."""
+    return _Run([replace(unit) for unit in units], costs, shape).result
+
+
+def leaves(units: Sequence[Unit]) -> Iterator[Unit]:
+    """Units, the cells in the place of those that were taken apart."""
+    for unit in units:
+        yield from unit.parts or (unit,)
+
+
+class _Run:
+    def __init__(self, units: list[Unit], costs: Costs, shape: Shape) -> None:
+        self.costs, self.shape, self.result = costs, shape, Result(units)
+        self._now = self._disk = 0.0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        slow = stream(shape.seed, "stragglers").random((shape.machines, shape.slots)) < shape.stragglers
+        self._slowness = [[shape.slowdown if there else 1.0 for there in row] for row in slow.tolist()]
+        self._losses = stream(shape.seed, "losses")
+        self._away: set[int] = set()
+        self._sessions: list[_Session] = []
+        self._open = 0
+        """Units of sessions that are there, neither committed nor taken apart."""
+        self._left: list[Unit] = []
+        """Units of shards that were lost."""
+        self._submit(units)
+        if shape.losses_per_hour:
+            self._at(self._gap(), self._lose)
+        while self._open:
+            self._now, _, happen = heapq.heappop(self._events)
+            happen()
+            if not self._open and self._left:
+                left, self._left = self._left, []
+                self._submit(left)
+        self.result.makespan = self._now
+        if shape.mode == "slurm":
+            self.result.writing = sum(unit.rows for unit in units) * costs.row
+            self.result.makespan += self.result.writing
+
+    def _at(self, time: float, happen: Callable[[], None]) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (time, self._count, happen))
+
+    def _submit(self, units: Sequence[Unit]) -> None:
+        """Begin a session, or one on each machine, with each unit where there is least to do so far."""
+        machines, slots = range(self.shape.machines), range(self.shape.slots)
+        shards = [[machine] for machine in machines] if self.shape.mode == "slurm" else [list(machines)]
+        loads = [(0.0, number) for number in range(len(shards))]
+        parts: list[list[Unit]] = [[] for _ in shards]
+        for unit in units:
+            load, number = loads[0]
+            parts[number].append(unit)
+            heapq.heapreplace(loads, (load + unit.seconds, number))
+        self._open = len(units)
+        self._sessions = [
+            _Session(own, part, [machine for _ in slots for machine in own], deque(part))
+            for own, part in zip(shards, parts, strict=True)
+        ]
+        self._away.clear()
+        for session in self._sessions:
+            self._wake(session)
+
+    def _wake(self, session: _Session) -> None:
+        """Let it go over its slots, once all that happens at this moment has happened."""
+        if not session.busy and not session.gone:
+            session.busy = True
+            self._at(self._now, lambda: self._pass(session))
+
+    def _pass(self, session: _Session) -> None:
+        """Start slots, give units to those that have room, then commit what has ended."""
+        if session.gone:
+            return
+        freed, session.freed = session.freed, []
+        ended, session.ended = session.ended, []
+        time = self._now + self.costs.look
+        session.idle += [slot for slot in freed if not slot.calls]
+        session.driving += self.costs.look
+        while session.idle and session.queue:
+            if not (slot := session.idle.popleft()).gone and not slot.calls:
+                time = self._give(session, slot, time)
+        for slot in freed:
+            if len(slot.calls) == 1 and not slot.gone and len(session.queue) > session.ready:
+                time = self._give(session, slot, time)
+        count = session.wanted
+        for machine in session.places[:count]:
+            time += self.costs.place
+            session.placing += self.costs.place
+            slot = _Slot(machine, self._slowness[machine][len(session.slots.get(machine, ())) % self.shape.slots])
+            session.slots.setdefault(machine, []).append(slot)
+            self._at(time + self.costs.start, partial(self._meet, session, slot))
+        del session.places[:count]
+        session.starting += count
+        rows = sum(unit.rows for unit in ended)
+        writing = len(ended) * self.costs.commit + rows * self.costs.row
+        if self.shape.mode == "ray":
+            self.result.writing += writing
+        else:
+            session.driving += writing
+        self._at(time + writing, lambda: self._sync(session, ended, rows))
+
+    def _give(self, session: _Session, slot: _Slot, time: float) -> float:
+        time += self.costs.dispatch
+        session.driving += self.costs.dispatch
+        slot.calls.append((session.queue.popleft(), time))
+        if len(slot.calls) == 1:
+            self._begin(session, slot)
+        return time
+
+    def _begin(self, session: _Session, slot: _Slot) -> None:
+        unit, came = slot.calls[0]
+        slot.since = max(self._now, came)
+        self._at(slot.since + unit.seconds * slot.slowness, lambda: self._end(session, slot))
+
+    def _end(self, session: _Session, slot: _Slot) -> None:
+        if slot.gone:
+            return
+        session.ended.append(slot.calls.popleft()[0])
+        session.freed.append(slot)
+        if slot.calls:
+            self._begin(session, slot)
+        self._wake(session)
+
+    def _meet(self, session: _Session, slot: _Slot) -> None:
+        """A slot is there."""
+        if not slot.gone:
+            slot.ready = True
+            session.starting -= 1
+            session.ready += 1
+            session.freed.append(slot)
+            self._wake(session)
+
+    def _sync(self, session: _Session, ended: Sequence[Unit], rows: int) -> None:
+        """Rows of shards wait for the disk that all of them share."""
+        if self.shape.mode == "slurm" and not session.gone:
+            seconds = rows * self.costs.sync
+            self._disk = max(self._now, self._disk) + seconds
+            self.result.syncing += seconds
+            self._at(self._disk, lambda: self._commit(session, ended))
+        else:
+            self._commit(session, ended)
+
+    def _commit(self, session: _Session, ended: Sequence[Unit]) -> None:
+        if session.gone:
+            return
+        for unit in ended:
+            unit.ended += 1
+        self._open -= len(ended)
+        self.result.placing = max(self.result.placing, session.placing)
+        self.result.driving = max(self.result.driving, session.driving)
+        session.busy = False
+        if session.freed or session.ended or session.wanted or (session.queue and session.idle):
+            self._wake(session)
+
+    def _gap(self) -> float:
+        return self._now + float(self._losses.exponential(3600 / self.shape.losses_per_hour))
+
+    def _lose(self) -> None:
+        """A machine is gone, for a while."""
+        self._at(self._gap(), self._lose)
+        machine = int(self._losses.integers(self.shape.machines))
+        session = next(session for session in self._sessions if machine in session.machines)
+        if machine in self._away or session.gone:
+            return
+        self._away.add(machine)
+        lost = session.slots.pop(machine, [])
+        for slot in lost:
+            slot.gone = True
+            if slot.calls:
+                slot.calls[0][0].lost += 1
+                self.result.lost += max(0.0, self._now - slot.since)
+        session.ready -= sum(slot.ready for slot in lost)
+        session.starting -= sum(not slot.ready for slot in lost)
+        if self.shape.mode == "slurm":
+            self._lose_shard(session)
+            return
+        session.places = [place for place in session.places if place != machine]
+        self._at(self._now + self.shape.notice, lambda: self._notice(session, lost))
+        self._at(self._now + self.shape.absence, lambda: self._return(session, machine))
+
+    def _lose_shard(self, session: _Session) -> None:
+        """What it has not committed is for the next submission, but for what was lost too often."""
+        session.gone = True
+        left = [unit for unit in session.units if not unit.ended]
+        self._open -= len(left)
+        for unit in left:
+            unit.ended += unit.lost >= MOST_LOSSES
+        self._left += [unit for unit in left if not unit.ended]
+
+    def _notice(self, session: _Session, lost: Sequence[_Slot]) -> None:
+        """Units of slots that are gone go to others, first of all; those that were lost too often, cell by cell."""
+        for unit in [unit for slot in lost for unit, _ in slot.calls]:
+            if unit.lost <= RESUBMITTED:
+                session.queue.appendleft(unit)
+            elif unit.rows > 1:
+                unit.parts = [Unit(unit.seconds / unit.rows) for _ in range(unit.rows)]
+                self._open += unit.rows - 1
+                session.queue += unit.parts
+            elif unit.lost <= 2 * RESUBMITTED + 1:  # a cell by itself is submitted once more
+                session.queue.append(unit)
+            else:
+                session.ended.append(unit)  # with a row that says so
+        self._wake(session)
+
+    def _return(self, session: _Session, machine: int) -> None:
+        self._away.discard(machine)
+        session.places += [machine] * self.shape.slots
+        self._wake(session)

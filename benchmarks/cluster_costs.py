@@ -1,0 +1,203 @@
+"""What a run on many machines costs its session, measured here, piece by piece.
+
+CPU time, since others may be at work on this machine; wall time of what waits for the disk, the least of a few.
+
+The session's own part of ``executor ray`` runs as it is, against a stand-in for Ray whose answers come at once: what
+Ray itself takes is measured by ``benchmarks.ray_units``, on a cluster.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+from typing import Any, cast
+
+from benchmarks.commands import command_cpu
+from benchmarks.measurement import own_cpu, timed
+from benchmarks.rows import synthetic_row
+from bfc_bench.executors.base import Needs
+from bfc_bench.executors.ray import RayExecutor, RayPool, _Slot, _Unit
+from bfc_bench.executors.ray_cluster import Cluster, Node
+from bfc_bench.run.door import pack, receive, send
+from bfc_bench.run.plan import Planned
+from bfc_bench.run.resolve import Grid
+from bfc_bench.seeds import stream
+from bfc_bench.shards.journal import Journal
+from bfc_bench.store.store import Store
+
+REPETITIONS = 3
+START = """
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run import cell
+load_plugins()
+import torch, jax.numpy, scipy.linalg
+jax.numpy.zeros(1)
+"""
+"""What a worker does before its first fit, less what it compiles or loads of that."""
+
+
+class _Refused(Exception):
+    """Stands for Ray's errors, of which there are none."""
+
+
+class _Answer:
+    """What a call on a slot or a node gives, which has come at once."""
+
+    def __init__(self, value: object = b"") -> None:
+        self.value = value
+
+
+class _Actor:
+    """A slot that has done what it is asked to do."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.run = self.ready = self.close = SimpleNamespace(remote=lambda *given: _Answer())
+
+
+class _Ray:
+    """Of Ray's interface what the pool uses."""
+
+    exceptions = SimpleNamespace(RayError=_Refused, RayTaskError=_Refused)
+    cloudpickle = pickle
+
+    def __init__(self) -> None:
+        self.together = 1
+        """Answers that a pass over the slots finds."""
+        self._versions: dict[str, str] | None = None
+
+    def remote(self, **options: object) -> Callable[[Any], Any]:
+        return lambda what: SimpleNamespace(remote=_Actor if isinstance(what, type) else self._call(what))
+
+    def _call(self, function: Callable[..., dict[str, str]]) -> Callable[..., _Answer]:
+        def call(*arguments: object) -> _Answer:
+            self._versions = self._versions or function(*arguments)
+            return _Answer(self._versions)
+
+        return call
+
+    def wait(self, answers: Sequence[_Answer], num_returns: int, timeout: float) -> tuple[list[_Answer], list[_Answer]]:
+        return list(answers[: self.together]), []
+
+    def get(self, answer: _Answer, timeout: float = 0.0) -> object:
+        return answer.value
+
+
+class _Machines:
+    """A cluster of so many nodes."""
+
+    def __init__(self, machines: int, cores: int) -> None:
+        self.ray = _Ray()
+        self._nodes = {str(i): Node(str(i), f"node{i}", cores, 0, 64 * 10**9) for i in range(machines)}
+
+    def nodes(self) -> dict[str, Node]:
+        return self._nodes
+
+    def on(self, node: Node) -> str:
+        return node.id
+
+
+def _nothing(payload: object) -> bytes:
+    return b""
+
+
+@dataclass(frozen=True)
+class Driving:
+    """Seconds of the session at one size of the cluster."""
+
+    place: float
+    """To start one slot where half of them are there."""
+    look: float
+    """A pass over all slots in which one unit has ended, less that unit."""
+    dispatch: float
+    """A unit more in a pass: pickled, given out, heard of."""
+
+
+def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -> Driving:
+    """What ``executors/ray.py`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
+    cluster = _Machines(machines, cores)
+    pool = RayPool(cast(Cluster, cluster), RayExecutor(address="auto"), _nothing, None, None)
+    nodes, queue = list(cluster.nodes().values()), pool._queues["cpu"]
+
+    def fill(slots: int) -> None:
+        now = time.monotonic()
+        pool._slots = [_Slot(_Actor(), nodes[i % machines], "cpu", 1, 0.0, None, since=now) for i in range(slots)]
+
+    fill(slots // 2)
+    placing = _cpu(lambda: pool._start("cpu"))
+    fill(slots)
+    units = [_Unit(i, batch.batch, Needs(600.0, 10**8)) for i, batch in enumerate(batches)]
+    for slot in pool._slots:
+        slot.calls.append((_Answer(), _Unit(-1, None, Needs(600.0, 10**8))))
+
+    def go_over(together: int) -> float:
+        cluster.ray.together = together
+        queue.clear()
+        queue.extend(units * (1 + (2 * slots + 100) // len(units)))
+        outcomes = pool.outcomes()
+        for slot in pool._slots:
+            while len(slot.calls) < 2:
+                slot.calls.append((_Answer(), units[0]))
+        return _cpu(lambda: list(islice(outcomes, together)))
+
+    several = min(slots, 32)
+    one, many = go_over(1), go_over(several)
+    dispatch = max(0.0, many - one) / (several - 1)
+    return Driving(placing, max(0.0, one - dispatch), dispatch)
+
+
+def _cpu(call: Callable[[], object]) -> float:
+    """CPU seconds of a call, the median of a few."""
+    return median(timed(call, own_cpu) for _ in range(REPETITIONS))
+
+
+def _wall(call: Callable[[], object]) -> float:
+    """Wall seconds of a call, the least of a few."""
+    return min(timed(call, time.perf_counter) for _ in range(REPETITIONS))
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Seconds of the writer."""
+
+    commit: float
+    """A transaction, with what SQLite syncs."""
+    row: float
+    """A row in it: received, checked, written."""
+    sync: float
+    """A row in a shard's journal on this disk."""
+
+
+def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
+    """What ``receive``, ``Store.put`` and ``Journal.add`` take for the rows of such units, in new files."""
+    rng, rows = stream("synthetic rows"), 0
+    sent = []
+    for planned in batches:
+        cells = planned.batch.cells
+        sent.append((planned.batch, send([pack(synthetic_row(cell, grid, rng), "") for cell in cells], {})))
+        rows += len(cells)
+    with Store(folder / "store", write=True) as store:
+
+        def put(several: Sequence[tuple[Any, bytes]]) -> None:
+            finished = [done for batch, said in several for done in receive(batch, said).finished]
+            store.put(
+                (row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished
+            )
+
+        each = _wall(lambda: [put([one]) for one in sent])
+        together = _wall(lambda: put(sent))
+    journal = Journal(folder / "journal")
+    entries = [(done.row, "t", "l", "") for batch, said in sent[:20] for done in receive(batch, said).finished]
+    syncing = _wall(lambda: [journal.add(entry) for entry in entries]) / len(entries)
+    journal.close()
+    return Writing(max(0.0, each - together) / len(sent), together / rows, syncing)
+
+
+def start() -> float:
+    """CPU seconds from nothing to a worker with its libraries, the files of which are in memory."""
+    return min(command_cpu("-c", START) for _ in range(2))

@@ -1,0 +1,132 @@
+"""The simulation of runs on many machines: what has a closed form, and what must hold whatever is lost."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from bfc_bench.seeds import stream
+
+sys.path.append(str(Path(__file__).parents[1]))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks import machines
+from benchmarks.cluster import Costs, Mode, Shape, Unit, leaves, simulate
+
+MODES: tuple[Mode, ...] = ("ray", "slurm")
+COSTS = Costs(start=3.0, place=0.01, look=1e-4, dispatch=2e-3, commit=1e-4, row=3e-4, sync=1e-3)
+
+
+def mixed(count: int = 200) -> list[Unit]:
+    """Units of 1 to 60 s and of 1 to 20 rows, longest first."""
+    rng = stream("units of a test")
+    seconds = sorted(rng.uniform(1.0, 60.0, count).tolist(), reverse=True)
+    return [Unit(s, int(rows)) for s, rows in zip(seconds, rng.integers(1, 21, count), strict=True)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("count", "machines", "slots"), [(1, 3, 2), (4, 2, 2), (10, 2, 2), (12, 3, 4), (1000, 7, 16)])
+def test_equal_units_without_costs_take_rounds(mode: Mode, count: int, machines: int, slots: int) -> None:
+    result = simulate([Unit(2.5)] * count, Costs(), Shape(machines, slots, mode))
+    assert result.makespan == pytest.approx(2.5 * math.ceil(count / (machines * slots)))
+
+
+def test_on_one_slot_the_makespan_is_the_sum() -> None:
+    units = mixed(50)
+    result = simulate(units, Costs(start=3.0), Shape(1, 1))
+    assert result.makespan == pytest.approx(3.0 + sum(unit.seconds for unit in units))
+
+
+def test_where_units_take_no_time_the_driver_is_all_there_is() -> None:
+    result = simulate([Unit(0.0)] * 500, Costs(dispatch=0.01), Shape(100, 16))
+    assert result.makespan == pytest.approx(500 * 0.01)
+    assert result.driving == pytest.approx(500 * 0.01)
+
+
+def test_where_units_take_no_time_the_writer_is_all_there_is() -> None:
+    result = simulate([Unit(0.0, 4)] * 500, Costs(commit=2e-3, row=1e-3), Shape(100, 16))
+    assert result.makespan == pytest.approx(500 * (2e-3 + 4 * 1e-3))
+    assert result.writing == pytest.approx(result.makespan)
+
+
+def test_slots_are_started_one_after_another() -> None:
+    result = simulate([Unit(100.0)] * 64, Costs(start=5.0, place=0.5), Shape(4, 16))
+    assert result.placing == pytest.approx(64 * 0.5)
+    assert result.makespan == pytest.approx(64 * 0.5 + 5.0 + 100.0)
+
+
+def test_the_disk_that_shards_share_takes_row_after_row() -> None:
+    result = simulate([Unit(0.0, 3)] * 500, Costs(sync=0.01), Shape(100, 4, "slurm"))
+    assert result.makespan == pytest.approx(500 * 3 * 0.01)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_bound_is_beaten(mode: Mode) -> None:
+    units = mixed()
+    for count in (1, 5, 50, 500):
+        result = simulate(units, COSTS, Shape(count, 4, mode, losses_per_hour=60, stragglers=0.1, slowdown=3))
+        assert result.makespan >= COSTS.start + max(unit.seconds for unit in units)
+        assert result.makespan >= sum(unit.seconds for unit in units) / (4 * count)
+        assert result.makespan >= sum(unit.rows for unit in units) * COSTS.row
+        assert result.makespan >= result.placing + result.driving
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("rate", [0.0, 100.0, 1000.0, 3000.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_every_unit_ends_exactly_once(mode: Mode, rate: float, seed: int) -> None:
+    units = mixed()
+    shape = Shape(5, 4, mode, losses_per_hour=rate, notice=5.0, absence=30.0, stragglers=0.1, slowdown=3.0, seed=seed)
+    result = simulate(units, COSTS, shape)
+    assert {unit.ended for unit in leaves(result.units)} == {1}
+    assert sum(unit.rows for unit in leaves(result.units)) == sum(unit.rows for unit in units)
+    assert {unit.ended for unit in result.units if unit.parts} <= {0}
+    assert result.lost > 0 or rate < 100
+    assert result.lost == 0 or rate > 0
+    assert {unit.ended for unit in units} == {0}, "what is played through stays as it is"
+
+
+def test_units_that_are_lost_again_and_again_are_taken_apart() -> None:
+    result = simulate(mixed(), COSTS, Shape(5, 4, losses_per_hour=2000.0, absence=5.0))
+    assert any(unit.parts for unit in result.units)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_seed_decides(mode: Mode) -> None:
+    def result(seed: int) -> float:
+        shape = Shape(5, 4, mode, losses_per_hour=30.0, stragglers=0.2, slowdown=3.0, seed=seed)
+        return simulate(mixed(), COSTS, shape).makespan
+
+    assert result(0) == result(0)
+    assert result(0) != result(1)
+
+
+@pytest.mark.parametrize("cost", ["start", "place", "look", "dispatch", "commit", "row"])
+def test_what_costs_more_takes_longer(cost: str) -> None:
+    """Of equal units: of others a worse order of ends may happen to be better for the last ones (Graham 1969)."""
+    costs = [Costs(**{cost: value}) for value in (0.0, 1e-3, 1e-2, 0.1, 1.0)]
+    spans = [simulate([Unit(5.0, 3)] * 300, each, Shape(10, 4)).makespan for each in costs]
+    assert spans == sorted(spans)
+    assert spans[0] < spans[-1]
+
+
+def test_the_bottleneck_is_what_takes_longest() -> None:
+    text = machines.bottleneck({"the fits": 10.0, "the session": 80.0, "the longest unit": 20.0}, 100.0)
+    assert text.startswith("the session, 80 s of 100 s (80%)")
+    assert "4.0 times faster, the longest unit" in text
+
+
+def test_the_command_measures_and_prints_every_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machines, "start", lambda: 2.0)  # which imports everything in processes of their own
+    assert machines.main(["smoke", "--replicates", "2", "--machines", "1", "3", "--cores", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "A worker starts in 2.00 s" in said
+    for mode in MODES:
+        table = said.partition(f"**{mode}**")[2].partition("| wall time with")[0]
+        rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| ")][2:]  # below the head
+        assert [[int(cell) for cell in row] for row in rows] == [[1, 2], [3, 6]]
+        assert "- 1 machine: " in table
+        assert "- 3 machines: " in table
+    assert "half: start of a worker" in said
