@@ -253,7 +253,7 @@ def test_jobs_see_their_own_points_only() -> None:
     ],
 )
 def test_a_learner_that_ends_its_process_breaks_the_law_in_which_it_does(name, seconds, law, words) -> None:
-    [report] = check_apart(f"ending_learners:{name}", seconds)
+    [report] = check_apart(f"ending_learners:{name}", seconds=seconds)
     assert report.name == name.lower()
     failed = [(check.name, check.reason) for check in report.checks if check.outcome == "failed"]
     assert failed[0] == (law, words)

@@ -283,11 +283,9 @@ def test_every_gpu_has_a_worker_of_its_own_beside_those_on_the_cores(monkeypatch
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     workers = placed(ProcessExecutor(gpus=[0, "GPU-5"]))
-    assert {environment: len(pids) for environment, pids in workers.items()} == {
-        "0 - - -": 1,
-        "GPU-5 - - -": 1,
-        "none - - cpu": 2,
-    }
+    counts = {environment: len(pids) for environment, pids in workers.items()}
+    assert counts.pop("none - - cpu") in (1, 2)  # of two, of which one may have done all before the other was there
+    assert counts == {"0 - - -": 1, "GPU-5 - - -": 1}
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
 
 

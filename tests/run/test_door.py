@@ -58,7 +58,8 @@ def rows(request, faulty, suite_file, tmp_path):
         assert json.loads(text)["reason"].isprintable() or "\n" in json.loads(text)["reason"]
     found = read_results(path, store=tmp_path / "store")
     assert len(found) == 2 * len(learners)
-    assert {row.status for row in found if row.n == 10 or row.label == "mean"} == {"ok"}
+    fine = {(row.status, row.reason) for row in found if row.n == 10 or row.label == "mean"}
+    assert {status for status, _ in fine} == {"ok"}, fine
     return {row.label: row for row in found if row.n == 20}
 
 
@@ -97,7 +98,8 @@ def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, su
     monkeypatch.setattr(TeacherProblem, "train", drawn)
     path = suite_file(learner=[{"name": "mean"}])
     session = run_suite(path, store=tmp_path / "store", executor="serial")
-    assert dict(session.statuses) == {"out-of-memory": 2}
+    reasons = [row.reason for row in read_results(path, store=tmp_path / "store")]
+    assert dict(session.statuses) == {"out-of-memory": 2}, reasons
     assert "no room for the points" in read_results(path, store=tmp_path / "store")[0].reason
 
 
