@@ -121,7 +121,7 @@ class Driving:
 def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -> Driving:
     """What ``executors/ray.py`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
     cluster = _Machines(machines, cores)
-    pool = RayPool(cast(Cluster, cluster), RayExecutor(address="auto"), _nothing, None, None)
+    pool = RayPool(cast(Cluster, cluster), RayExecutor(address="auto"), _nothing, None, slots)
     nodes, queue = list(cluster.nodes().values()), pool._queues["cpu"]
 
     def fill(slots: int) -> None:
