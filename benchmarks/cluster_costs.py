@@ -111,7 +111,7 @@ class Driving:
     """Seconds of the session at one size of the cluster."""
 
     place: float
-    """To start one slot where half of them are there."""
+    """To start one slot of those that are started together, where half of all are there."""
     look: float
     """A pass over all slots in which one unit has ended, less that unit."""
     dispatch: float
@@ -129,7 +129,8 @@ def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -
         pool._slots = [_Slot(_Actor(), nodes[i % machines], "cpu", 1, 0.0, None, since=now) for i in range(slots)]
 
     fill(slots // 2)
-    placing = _cpu(lambda: pool._start("cpu"))
+    together = max(1, min(32, (slots - slots // 2) // (2 * REPETITIONS)))
+    placing = _cpu(lambda: pool._start("cpu", together)) / together
     fill(slots)
     units = [_Unit(i, batch.batch, Needs(600.0, 10**8)) for i, batch in enumerate(batches)]
     for slot in pool._slots:

@@ -11,7 +11,7 @@ import os
 import pickle
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -294,23 +294,25 @@ class RayPool:
 
     def _hand_out(self) -> None:
         """Give units to slots that do nothing, then one more to each while there are many, and start slots."""
+        held: Counter[str] = Counter()
+        for slot in self._slots:
+            held[slot.node.id] += slot.bytes
         for device in ("cuda", "cpu"):
             queue = self._queues[device]
             ready = [slot for slot in self._slots if slot.device == device and not slot.starting]
             for slot in ready:
                 if not slot.calls:
-                    self._give(slot, queue)
+                    self._give(slot, queue, held)
             for slot in ready:
                 if len(slot.calls) == 1 and len(queue) > len(ready):
-                    self._give(slot, queue)
+                    self._give(slot, queue, held)
             starting = sum(slot.device == device and bool(slot.starting) for slot in self._slots)
-            for _ in range(len(queue) - starting):
-                if not self._start(device):
-                    break
+            self._start(device, len(queue) - starting)
 
-    def _give(self, slot: _Slot, queue: deque[_Unit]) -> None:
-        """Send a slot the first unit that can be sent and that its node has memory for."""
-        taken = sum(other.bytes for other in self._slots if other.node == slot.node and other is not slot)
+    def _give(self, slot: _Slot, queue: deque[_Unit], held: Counter[str]) -> None:
+        """Send a slot the first unit that can be sent and that its node has memory for, beside what is held there."""
+        before = slot.bytes
+        taken = held[slot.node.id] - before
         for unit in list(islice(queue, LOOKED_THROUGH)):
             largest = max((node.memory_bytes for node in self._nodes.values()), default=0)
             if unit.needs.memory_bytes > largest > 0:
@@ -331,6 +333,7 @@ class RayPool:
             if not slot.calls:
                 slot.since = time.monotonic()
             slot.calls.append((slot.actor.run.remote(payload, unit.needs), unit))
+            held[slot.node.id] += slot.bytes - before
             return
 
     def _places(self, node: Node) -> int:
@@ -338,25 +341,41 @@ class RayPool:
         count = node.cores // self._options.cpus_per_slot
         return min(count, self._options.slots_per_node or count)
 
-    def _start(self, device: Device) -> bool:
-        """A new slot on the node that has most room for it, if there is one."""
-        options, on = self._options, [slot for slot in self._slots if slot.device == device]
-        if device == "cpu" and len(on) >= self.slots("cpu"):
-            return False
+    def _start(self, device: Device, count: int) -> None:
+        """Up to ``count`` new slots, each on the node that has most room for it then."""
+        if count <= 0:
+            return
+        if device == "cpu":
+            count = min(count, self.slots("cpu") - sum(slot.device == "cpu" for slot in self._slots))
+        room = self._room(device)
+        for _ in range(count):
+            best = max(room, key=lambda id: room[id], default=None)
+            if best is None or room[best][0] < 1:
+                return
+            places, cores = room[best]
+            taken = min(self._options.cpus_per_slot, max(cores, 0))
+            self._start_on(self._nodes[best], device, taken)
+            room[best] = places - 1, cores - taken
+
+    def _room(self, device: Device) -> dict[str, tuple[int, int]]:
+        """By node, how many more slots for a device it takes, and its cores that no slot has."""
+        slots, cores = Counter[str](), {id: node.cores for id, node in self._nodes.items()}
+        for slot in self._slots:
+            slots[slot.node.id] += slot.device == device
+            if slot.node.id in cores:
+                cores[slot.node.id] -= slot.cores
+        if device == "cuda":
+            per_gpu = self._options.jobs_per_gpu
+            return {id: (node.gpus * per_gpu - slots[id], cores[id]) for id, node in self._nodes.items()}
+        each = self._options.cpus_per_slot
+        return {
+            id: (min(cores[id] // each, self._places(node) - slots[id]), cores[id]) for id, node in self._nodes.items()
+        }
+
+    def _start_on(self, node: Node, device: Device, cores: int) -> None:
+        """A new slot on a node."""
+        options = self._options
         share = 1 / options.jobs_per_gpu if device == "cuda" else 0.0
-        room = {}
-        for node in self._nodes.values():
-            slots = [slot for slot in self._slots if slot.node.id == node.id]
-            cores = node.cores - sum(slot.cores for slot in slots)
-            if device == "cuda":
-                room[node.id] = node.gpus * options.jobs_per_gpu - sum(slot.device == "cuda" for slot in slots), cores
-            else:
-                free = min(cores // options.cpus_per_slot, self._places(node) - sum(s.device == "cpu" for s in slots))
-                room[node.id] = free, cores
-        best = max(room, key=lambda id: room[id], default=None)
-        if best is None or room[best][0] < 1:
-            return False
-        node, cores = self._nodes[best], min(options.cpus_per_slot, max(room[best][1], 0))
         hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
         slot = self._ray.remote(
             num_cpus=cores,
@@ -368,7 +387,6 @@ class RayPool:
         )(Slot)
         actor = slot.remote(self._call, self._prepare, options.jobs_per_gpu)
         self._slots.append(_Slot(actor, node, device, cores, share, actor.ready.remote()))
-        return True
 
     def _hear(self, slot: _Slot, answer: Any) -> Iterator[tuple[int, bytes | Fault]]:
         """Take note of a slot's answer, a unit's outcome where it is one. Raises ``BenchError`` when none can start."""
