@@ -23,7 +23,7 @@ from bfc_bench.run.limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
-from bfc_bench.run.work import Batch, Common, Extra, warm_up
+from bfc_bench.run.work import Batch, Common, Extra, forget_plugins, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
@@ -205,6 +205,8 @@ def _open(plugins: Plugins, executor: Executor, call: Any, prepare: Any, jobs: i
     """The executor's pool. Raises ``PluginError`` that names its plugin where it gives none."""
     who = f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
     try:
+        if executor.place == "session":
+            forget_plugins()
         pool = executor.open(call, prepare, jobs)
     except BenchError:
         raise

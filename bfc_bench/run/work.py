@@ -254,6 +254,12 @@ def forget_problems() -> None:
     _problem.cache_clear()
 
 
+def forget_plugins() -> None:
+    """Load them again when they are wanted: a process that goes on may have others now."""
+    for cached in (_plugins, _metrics, _task, _problem, _learner):
+        cached.cache_clear()
+
+
 @lru_cache(maxsize=1024)
 def _learner(extra: Extra, name: str, options: str) -> Learner:
     return _plugins(extra).learner(name).parse(json.loads(options), "suite")

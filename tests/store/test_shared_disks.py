@@ -118,7 +118,9 @@ def test_a_store_that_was_written_with_a_log_loses_nothing_there(tmp_path):
 
 @no_locks
 def test_readers_without_locks_see_whole_transactions_while_somebody_writes(tmp_path):
-    writer = start(WRITE, "ENOLCK", tmp_path / "store", 10**6)
+    # As fast as cells end; one that never pauses leaves no moment in which a file can be copied, which is then said.
+    pausing = WRITE.replace("flush=True)", "flush=True)\n        time.sleep(0.05)")
+    writer = start(f"import time\n{pausing}", "ENOLCK", tmp_path / "store", 10**6)
     try:
         for _ in range(4):
             said = [int(writer.stdout.readline()) for _ in range(20)][-1]
