@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import pytest
-from conftest import install_faulty
 from pydantic import Field
 
-from bfc_bench import run_suite
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.resolve import resolve
@@ -140,12 +138,3 @@ def test_sets_among_the_facts_of_a_fit_are_sorted_too():
     from bfc_bench.facts import plain
 
     assert plain({"used": {30, 1, 200}, "names": frozenset("cab")}) == {"used": [1, 30, 200], "names": ["a", "b", "c"]}
-
-
-def test_a_process_that_goes_on_knows_the_plugins_that_came_meanwhile(tmp_path, monkeypatch, suite_file):
-    """Its own workers are itself, where the executor is ``serial``."""
-    ridge = suite_file("first", learner=[{"name": "sklearn:linear_model.Ridge"}])
-    assert run_suite(ridge, store=tmp_path / "store", executor="serial").statuses == {"ok": 2}
-    install_faulty(tmp_path / "site", monkeypatch)
-    mean = suite_file("second", learner=[{"name": "mean"}])
-    assert run_suite(mean, store=tmp_path / "store", executor="serial").statuses == {"ok": 2}
