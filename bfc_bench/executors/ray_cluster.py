@@ -45,6 +45,9 @@ def import_ray() -> ModuleType:
     """Ray. Raises ``UsageError`` that says how to install it."""
     try:
         import ray
+
+        if ray.__file__ is None:  # Ray leaves a folder of that name in /tmp, which Python takes for a package
+            raise ImportError(f"only a folder {next(iter(ray.__path__))} is there")
     except ImportError as error:
         raise UsageError(
             f"executor 'ray' needs Ray, which cannot be imported ({message(error)}): pip install \"bfc-bench[ray]\""

@@ -22,6 +22,7 @@ from bfc_bench import UsageError, hookimpl, read_results, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.ray import RayExecutor
+from bfc_bench.executors.ray_cluster import import_ray
 from bfc_bench.testing import check_executor
 from bfc_bench.testing.pools import alive
 from bfc_bench.testing.units import do, give
@@ -341,6 +342,15 @@ def test_without_ray_one_line_says_how_to_get_it(
     (line,) = capsys.readouterr().err.splitlines()
     assert 'pip install "bfc-bench[ray]"' in line
     assert not (tmp_path / "store").exists()
+
+
+def test_a_folder_called_ray_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "ray").mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *(p for p in sys.path if not (Path(p or ".") / "ray").exists())])
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    with pytest.raises(UsageError, match=r"only a folder .*ray is there"):
+        import_ray()
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
 
 
 def test_options_are_shown_and_checked_without_ray(
