@@ -58,7 +58,7 @@ class Plan:
     stale: Counter[Origin] = field(default_factory=Counter)
     """How many of the cells done or failed were made by another release of bfc-bench or on another device, by what."""
     outdated: dict[str, Counter[int]] = field(default_factory=dict)
-    """Rows of other versions of a learner than the present one, by label and version: their cells are made anew."""
+    """Rows of other versions of a learner that has cells to do, by label and version: those are their successors."""
     skipped: dict[Cell, str] = field(default_factory=dict)
     """Cells that do not apply, with the reason."""
     to_skip: list[Cell] = field(default_factory=list)

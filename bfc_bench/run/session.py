@@ -87,8 +87,9 @@ def plan_for(
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
     plan = make_plan(grid, common, held, history, redo=redo)
+    coming = {cell.label for cell in plan.todo}
     for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
-        if label in grid.entries and (others := _without(versions, grid.entries[label].learner.version)):
+        if label in coming and (others := _without(versions, grid.entries[label].learner.version)):
             plan.outdated[label] = others
     return plan
 
