@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import mmap
 import os
 import signal
@@ -95,6 +96,13 @@ def late(seconds: tuple[float, float]) -> bytes:
     return b"done"
 
 
+def leaves_words(file: str) -> bytes:
+    """Registers something for the end of its process, and prints half a line."""
+    atexit.register(Path(file).write_text, "ended")
+    print("half a line", end="")
+    return b"done"
+
+
 def terminated(_: None) -> bytes:
     os.kill(os.getpid(), signal.SIGTERM)
     return b""
@@ -153,7 +161,7 @@ DEEDS: dict[str, Callable[[Any], bytes]] = {
     f.__name__: f
     for f in (
         *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising),
-        *(terminated, crash, environment, crowded, refused, asks, seen, nap),
+        *(terminated, crash, environment, crowded, refused, asks, seen, nap, leaves_words),
     )
 }
 DEATHS = {
@@ -332,6 +340,14 @@ def test_workers_that_cannot_start_end_the_run_with_a_reason() -> None:
 
 def ends() -> None:
     os._exit(3)
+
+
+def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pool = ProcessExecutor().open(do, jobs=1)
+    assert outcomes(pool, ("leaves_words", str(tmp_path / "said"))) == [b"done"]
+    pool.close()
+    assert (tmp_path / "said").read_text() == "ended"
+    assert capfd.readouterr().out == "half a line"
 
 
 def test_closing_ends_every_worker_and_restores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
