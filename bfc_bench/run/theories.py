@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, words
-from bfc_bench.learner import Theory
+from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.admission import ask
 from bfc_bench.run.resolve import Grid, resolve
@@ -58,7 +58,7 @@ class SuiteTheories(Mapping[Key, Theory]):
         drawn = [task for task in self._definition["task"] if not task.get("data")]
         known = {task["name"] for task in drawn}
         learners = []
-        for entry in self._definition["learner"]:
+        for entry in filter(self._may_have_one, self._definition["learner"]):
             mine = [name for name in entry.get("tasks") or known if name in known]
             learners += [{**entry, "tasks": mine}] if mine else []
         if not drawn or not learners:
@@ -70,6 +70,11 @@ class SuiteTheories(Mapping[Key, Theory]):
         except BenchError as error:
             log.warning("no theory is shown for suite %s: %s", name, error)
             return None
+
+    def _may_have_one(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a learner's class says anything of theory, or is not known. Others need not be imported."""
+        scheme = str(entry["name"]).partition(":")[0]
+        return scheme not in self._plugins.learners or self._plugins.learner(scheme).theory is not Learner.theory
 
     def _ask(self, task: str, d: int, label: str) -> Theory | None:
         entry = self._grid.entries.get(label) if self._grid else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from bfc_bench.markers import hookimpl
 from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
 from bfc_bench.tracking import THREAD
-from bfc_bench.tracking.client import default_uri
+from bfc_bench.tracking.client import connection, default_uri
 from bfc_bench.tracking.synced import holds
 
 
@@ -125,6 +126,8 @@ class MlflowTracker:
     def _follow(self) -> None:
         rest = self._interval
         try:
+            if self._behind:
+                self._prepare()
             while not self._finished.wait(rest):
                 started = time.monotonic()
                 self._sync(complete=False)
@@ -132,6 +135,12 @@ class MlflowTracker:
             self._sync(complete=True)
         except Exception as error:
             self._error = error
+
+    def _prepare(self) -> None:
+        """Import MLflow and make its database, which takes seconds, while the first cells are computed."""
+        import_module("bfc_bench.tracking.sync")
+        with connection(self._uri):
+            pass
 
     def _sync(self, complete: bool) -> None:
         from bfc_bench.tracking.sync import sync
