@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import runs
 from fill import fill
 
 project = "bfc-bench"
@@ -54,8 +55,15 @@ def _literally(app, what, name, obj, options, lines):
     ]
 
 
+def _with_runs(app, error):
+    """Reports of the published runs lie beside the pages; those of an earlier build stay."""
+    if app.builder.name == "html" and error is None:
+        runs.site(Path(app.outdir) / "runs")
+
+
 def setup(app):
     """Pages are filled from the classes, the suites and the notebook when they are read."""
+    app.connect("build-finished", _with_runs)
     app.connect("autodoc-process-docstring", _literally)
     app.connect("source-read", lambda app, page, source: source.__setitem__(0, fill(source[0], Path(app.srcdir), page)))
     return {"parallel_read_safe": True}

@@ -58,7 +58,7 @@ def work(
 
 
 def _leave() -> NoReturn:
-    """End after what was registered for the end and was printed; taking large libraries apart takes most of a second."""
+    """End after what was registered for it; taking large libraries apart would take most of a second."""
     with contextlib.suppress(BaseException):
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
