@@ -1,8 +1,8 @@
 """The runs behind claims.md: their stores, packed in ``runs/``, and a site of their reports beside the pages.
 
-    python docs/runs.py pack NAME STORE...    puts what stores of one seed hold into runs/NAME.sqlite.xz
-    python docs/runs.py unpack FOLDER         makes stores of them again: `bfc-bench results bfc --store FOLDER/NAME`
-    python docs/runs.py site FOLDER           writes the site of them
+python docs/runs.py pack NAME STORE...    puts what stores of one seed hold into runs/NAME.sqlite.xz
+python docs/runs.py unpack FOLDER         makes stores of them again: `bfc-bench results bfc --store FOLDER/NAME`
+python docs/runs.py site FOLDER           writes the site of them
 """
 
 import json
