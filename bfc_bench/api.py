@@ -93,7 +93,9 @@ def run_suite(
     suite brings it up to date.
     ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
+    from bfc_bench.run.ahead import begun
     from bfc_bench.run.executing import executor_of
+    from bfc_bench.run.resolve import resolve
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
@@ -102,18 +104,21 @@ def run_suite(
         redo = {*redo, "failed"}
     plugins = plugins or load_plugins()
     collect(Path(store))
-    grid = grid_of(suite, changes, plugins, learners, tasks)
-    opens = executor_of(grid.suite, plugins, executor, executor_options)
-    return run(
-        grid,
-        plugins,
-        Path(store),
-        device=opens.resolve_device(device),
-        executor=opens,
-        jobs=jobs,
-        redo=redo,
-        listeners=listeners,
-    )
+    read, where = _read(suite, changes, plugins, learners, tasks)
+    opens = executor_of(read, plugins, executor, executor_options)
+    on = opens.resolve_device(device)
+    with begun(opens, plugins, read, Path(store), learners=learners, device=on, jobs=jobs) as pool:
+        return run(
+            resolve(read, plugins, where, learners, tasks),
+            plugins,
+            Path(store),
+            device=on,
+            executor=opens,
+            pool=pool,
+            jobs=jobs,
+            redo=redo,
+            listeners=listeners,
+        )
 
 
 def run_until_decided(
@@ -170,13 +175,21 @@ def grid_of(
     """What a suite plans, of some of its learners and tasks."""
     from bfc_bench.run.resolve import resolve
 
+    read, where = _read(suite, changes, plugins, learners, tasks)
+    return resolve(read, plugins, where, learners, tasks)
+
+
+def _read(
+    suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
+) -> tuple[Suite, str]:
+    """A suite as it is written, and what messages call it."""
     for name, given in (("learners", learners), ("tasks", tasks), ("changes", changes)):
         if isinstance(given, str):
             raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
     if isinstance(suite, Suite):
-        return resolve(suite, plugins, "suite", learners, tasks)
+        return suite, "suite"
     path = suite_path(suite, plugins.suites)
-    return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)
+    return read_suite(path, changes), str(path)
 
 
 def read_results(suite: str | Path, *, store: str | Path = DEFAULT_STORE, every: bool = False) -> list[Row]:

@@ -91,6 +91,16 @@ class Executor(Settings):
         the CPU, where it is None as many as there are cores.
         """
 
+    def begin(
+        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> Pool | None:
+        """A pool as of ``open``, with a first worker that is prepared from now on, before there are units for it.
+
+        For executors whose workers take long to start; others give None, and are asked to ``open`` when there are
+        units. The pool may be closed without having been given any, and a second time.
+        """
+        return None
+
 
 def usable_cores() -> int:
     """How many cores this process may use."""

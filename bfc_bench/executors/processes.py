@@ -83,6 +83,19 @@ class ProcessExecutor(Executor):
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
         """A pool of workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
+        return self._pool(call, prepare, jobs)
+
+    def begin(
+        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> Pool:
+        """Such a pool with a first worker on the CPU."""
+        pool = self._pool(call, prepare, jobs)
+        pool.begin()
+        return pool
+
+    def _pool(
+        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None, jobs: int | None
+    ) -> ProcessPool:
         gpus = None if self.gpus is None else list(map(str, self.gpus))
         return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)
 
@@ -245,6 +258,7 @@ class ProcessPool:
         """Of the workers' messages."""
         self._failed_starts, self._last_death = 0, ""
         self._looked = 0.0
+        self._closed = False
 
     @cached_property
     def _gpus(self) -> list[str]:
@@ -253,6 +267,10 @@ class ProcessPool:
     def slots(self, device: Device) -> int:
         """The number of workers on the CPU, or on all GPUs together."""
         return self._jobs if device == "cpu" else len(self._gpus) * self._jobs_per_gpu
+
+    def begin(self) -> None:
+        """Start a worker on the CPU before there are units."""
+        self._add("cpu")
 
     def submit(self, key: int, payload: Any, needs: Needs) -> None:
         """Queue one unit; its worker is killed when ``needs.seconds`` have passed on its clock.
@@ -282,6 +300,9 @@ class ProcessPool:
 
     def close(self, now: bool = False) -> None:
         """Wait for the workers to end; with ``now`` stop them."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             for worker in () if now else self._workers:
                 worker.finish()
@@ -307,9 +328,13 @@ class ProcessPool:
             own = [worker for worker in self._workers if worker.device == device]
             starting = sum(worker.unit is None for worker in own)
             for _ in range(min(self.slots(device) - len(own), len(queue) - starting)):
-                self._workers.append(worker := self._start(device))
-                self._news.register(worker.messages, select.POLLIN)
-                self._guard.watch(worker.group)
+                self._add(device)
+
+    def _add(self, device: Device) -> None:
+        """Start one more worker."""
+        self._workers.append(worker := self._start(device))
+        self._news.register(worker.messages, select.POLLIN)
+        self._guard.watch(worker.group)
 
     def _give(self, worker: Worker, queue: deque[Unit]) -> None:
         """Hand a worker the next unit that can be sent, if there is one."""

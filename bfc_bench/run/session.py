@@ -105,6 +105,7 @@ def run(
     *,
     device: Device = "cpu",
     executor: Executor,
+    pool: Pool | None = None,
     jobs: int | None = None,
     redo: Collection[Redo] = (),
     listeners: Sequence[object] = (),
@@ -112,7 +113,8 @@ def run(
 ) -> Session:
     """Run what is missing of a grid into the store in ``directory``, and return the ended session, its store closed.
 
-    ``jobs`` is the number of workers on the CPU, by default as many as there are cores where they run.
+    ``pool`` is one that ``executor`` has begun. ``jobs`` is the number of workers on the CPU, by default as many as
+    there are cores where they run.
     ``listeners`` are plugin objects that take part in this run only. No batch begins after ``until``, a time of
     ``time.monotonic``; those that have begun are finished. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
@@ -136,7 +138,7 @@ def run(
             session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
         _tell(plugins, "bfc_run_started", session=session)
         try:
-            _run(session, plugins, executor, jobs, extra, until)
+            _run(session, plugins, executor, pool, jobs, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
@@ -145,7 +147,15 @@ def run(
         return session
 
 
-def _run(session: Session, plugins: Plugins, executor: Executor, jobs: int | None, extra: Extra, until: float) -> None:
+def _run(
+    session: Session,
+    plugins: Plugins,
+    executor: Executor,
+    pool: Pool | None,
+    jobs: int | None,
+    extra: Extra,
+    until: float,
+) -> None:
     def commit(finished: Sequence[Finished]) -> None:
         grid = session.plan.grid
         session.store.put(
@@ -163,7 +173,8 @@ def _run(session: Session, plugins: Plugins, executor: Executor, jobs: int | Non
     lost: set[str] = set()
     if not plan.todo:
         return
-    pool = _open(plugins, executor, partial(run_batch, extra=extra), partial(warm_up, plan.common.device, extra), jobs)
+    prepare = partial(warm_up, plan.common.device, extra)
+    pool = pool or _open(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)
     try:
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})

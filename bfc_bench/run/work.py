@@ -205,21 +205,26 @@ class Work:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def warm_up(device: str, extra: Extra) -> None:
-    """In a new worker: find the plugins, so that the first cell's time is its own."""
+def warm_up(device: Device, extra: Extra, learner: str = "") -> None:
+    """In a new worker: find the plugins, and import what a learner needs, so that the first cell's time is its own."""
     if device == "cpu" and multiprocessing.parent_process() is not None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
-    _plugins(extra)
+    plugins = _plugins(extra)
+    if learner:
+        _load_libraries(plugins.learner(learner), device)
 
 
 def load_libraries(batch: Batch, extra: Extra) -> None:
     """Import what the batch's learner needs and wake its libraries, so that no cell's time or memory has that in it."""
     spec = next(iter(batch.learners.values()))
-    learner = _learner(extra, spec.name, spec.options)
-    import_libraries(type(learner))
-    _load(learner.capabilities.arrays[0], batch.common.device)
-    if "jax" in sys.modules and batch.common.device == "cpu":  # it would take most of a GPU's memory
-        _load("jax", batch.common.device)
+    _load_libraries(type(_learner(extra, spec.name, spec.options)), batch.common.device)
+
+
+def _load_libraries(learner: type[Learner], device: Device) -> None:
+    import_libraries(learner)
+    _load(learner.capabilities.arrays[0], device)
+    if "jax" in sys.modules and device == "cpu":  # it would take most of a GPU's memory
+        _load("jax", device)
 
 
 @cache

@@ -1,0 +1,68 @@
+"""The first worker of a first run starts before it is known what there is to do, and is used, or ended."""
+
+import multiprocessing
+import os
+
+import pytest
+
+from bfc_bench import run_suite
+from bfc_bench.errors import UsageError
+from bfc_bench.executors import processes
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.serial import SerialExecutor
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.ahead import begun
+from bfc_bench.suite.model import read_suite
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The workers that are started, in their order."""
+    workers = []
+
+    class Noted(processes.Worker):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            workers.append(self.process.pid)
+
+    monkeypatch.setattr(processes, "Worker", Noted)
+    return workers
+
+
+def test_it_does_the_cells_and_has_what_the_learner_imports(faulty, suite_file, tmp_path, started):
+    path = suite_file(learner=[{"name": "on-tensors"}])
+    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    assert dict(session.statuses) == {"ok": 2}
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(("learners", "message"), [(["nobody"], "no such learner"), ([], "unknown option")])
+def test_it_ends_with_a_run_that_cannot_be_planned(faulty, suite_file, tmp_path, started, learners, message):
+    path = suite_file(learner=[{"name": "mean", "options": {} if learners else {"mean_2": 1}}])
+    before = dict(os.environ)
+    with pytest.raises(UsageError, match=message):
+        run_suite(path, store=tmp_path / "store", learners=learners)
+    assert len(started) == 1
+    assert multiprocessing.active_children() == []
+    assert dict(os.environ) == before
+
+
+def test_it_ends_where_nothing_is_to_do(faulty, suite_file, tmp_path, started):
+    path = suite_file(learner=[{"name": "sklearn:linear_model.LogisticRegression"}])
+    assert dict(run_suite(path, store=tmp_path / "store").statuses) == {"skipped": 2}
+    assert len(started) == 1
+    assert multiprocessing.active_children() == []
+
+
+def test_there_is_none_for_a_store_that_is_there_another_place_or_a_gpu(faulty, suite_file, tmp_path, started):
+    path = suite_file(learner=[{"name": "mean"}])
+    plugins, suite = load_plugins(), read_suite(path)
+    run_suite(path, store=tmp_path / "there", executor="serial")
+    for executor, store, device in (
+        (ProcessExecutor(), "there", "cpu"),
+        (SerialExecutor(), "new", "cpu"),
+        (ProcessExecutor(), "new", "cuda"),
+    ):
+        with begun(executor, plugins, suite, tmp_path / store, device=device) as pool:
+            assert pool is None
+    assert started == []
