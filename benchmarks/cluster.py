@@ -17,6 +17,7 @@ from typing import Literal
 
 from bfc_bench.executors.ray import RESUBMITTED
 from bfc_bench.seeds import stream
+from bfc_bench.shards.parts import balanced
 from bfc_bench.shards.shard import MOST_LOSSES
 
 Mode = Literal["ray", "slurm"]
@@ -183,12 +184,9 @@ class _Run:
         """Begin a session, or one on each machine, with each unit where there is least to do so far."""
         machines, slots = range(self.shape.machines), range(self.shape.slots)
         shards = [[machine] for machine in machines] if self.shape.mode == "slurm" else [list(machines)]
-        loads = [(0.0, number) for number in range(len(shards))]
         parts: list[list[Unit]] = [[] for _ in shards]
-        for unit in units:
-            load, number = loads[0]
+        for number, unit in zip(balanced((unit.seconds for unit in units), len(shards))[0], units, strict=True):
             parts[number].append(unit)
-            heapq.heapreplace(loads, (load + unit.seconds, number))
         self._open = len(units)
         self._sessions = [
             _Session(own, part, [machine for _ in slots for machine in own], deque(part))
