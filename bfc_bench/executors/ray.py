@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import time
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ from typing import Any, ClassVar, get_args
 from pydantic import NonNegativeFloat, PositiveInt, field_validator
 
 from bfc_bench.errors import BenchError, UsageError, message, words
-from bfc_bench.executors.base import Executor, Fault, Needs, Place, Promise
+from bfc_bench.executors.base import Executor, Fault, Needs, Place, Promise, pickled
 from bfc_bench.executors.processes import FAILED_STARTS, START_SECONDS
 from bfc_bench.executors.ray_cluster import LOCAL, Cluster, Node, import_ray
 from bfc_bench.executors.ray_node import Slot, distributions, greeting
@@ -324,11 +322,8 @@ class RayPool:
             if max(slot.bytes, unit.needs.memory_bytes) + taken > slot.node.memory_bytes > 0:
                 continue
             queue.remove(unit)
-            try:
-                payload = pickle.dumps(unit.payload)
-            except Exception as error:
-                reason = f"its payload cannot be sent to a worker: {words(error)}"
-                self._unsent.append((unit.key, Fault("raised", reason, traceback.format_exc())))
+            if isinstance(payload := pickled(unit.payload), Fault):
+                self._unsent.append((unit.key, payload))
                 continue
             if not slot.calls:
                 slot.since = time.monotonic()
