@@ -1,7 +1,7 @@
 """Discrete-event simulation of one run on many machines: units, slots, the session that feeds them, rows, losses.
 
 A session is what a run is: one thread that hands out units, hears what has ended and commits rows, one pass after
-another (``executors/ray.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
+another (``executors/ray/pool.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
 sessions as there are machines (``shards/parts.py``); rows go through the disk that they share, and a collector commits
 them at the end. A shard that was lost is the business of the next submission, which is made when all others have ended.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from bfc_bench.executors.ray import RESUBMITTED
+from bfc_bench.executors.ray.pool import RESUBMITTED
 from bfc_bench.seeds import stream
 from bfc_bench.shards.parts import balanced
 from bfc_bench.shards.shard import MOST_LOSSES

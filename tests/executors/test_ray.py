@@ -22,7 +22,7 @@ from bfc_bench import UsageError, hookimpl, read_results, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.ray import RayExecutor
-from bfc_bench.executors.ray_cluster import import_ray
+from bfc_bench.executors.ray.cluster import import_ray
 from bfc_bench.testing import check_executor
 from bfc_bench.testing.pools import alive
 from bfc_bench.testing.units import do, give
