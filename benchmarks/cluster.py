@@ -203,7 +203,7 @@ class _Run:
             self._at(self._now, lambda: self._pass(session))
 
     def _pass(self, session: _Session) -> None:
-        """Start slots, give units to those that have room, then commit what has ended."""
+        """Give units to slots that do nothing, start slots, give one more to each, then commit what has ended."""
         if session.gone:
             return
         freed, session.freed = session.freed, []
@@ -214,9 +214,6 @@ class _Run:
         while session.idle and session.queue:
             if not (slot := session.idle.popleft()).gone and not slot.calls:
                 time = self._give(session, slot, time)
-        for slot in freed:
-            if len(slot.calls) == 1 and not slot.gone and len(session.queue) > session.ready:
-                time = self._give(session, slot, time)
         count = session.wanted
         for machine in session.places[:count]:
             time += self.costs.place
@@ -226,6 +223,9 @@ class _Run:
             self._at(time + self.costs.start, partial(self._meet, session, slot))
         del session.places[:count]
         session.starting += count
+        for slot in freed:
+            if len(slot.calls) == 1 and not slot.gone and len(session.queue) > session.ready + session.starting:
+                time = self._give(session, slot, time)
         rows = sum(unit.rows for unit in ended)
         writing = len(ended) * self.costs.commit + rows * self.costs.row
         if self.shape.mode == "ray":

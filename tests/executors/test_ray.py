@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import install_faulty
-from ray_deeds import deed, fells_its_slot, secrets_seen, slowly_where, where
+from ray_deeds import deed, fells_its_slot, meets, secrets_seen, slowly_where, where
 
 from bfc_bench import UsageError, hookimpl, read_results, run_suite
 from bfc_bench.cli.app import run
@@ -167,6 +167,12 @@ def test_a_node_that_joins_is_used(cluster: Any) -> None:
         cluster.remove_node(added, allow_graceful=False)
     assert set(seen) == {"a", "late"}
     wait_until(lambda: sum(n["Alive"] for n in states(cluster)) == 2)
+
+
+@needs_ray
+def test_as_many_units_as_there_are_slots_run_at_once(cluster: Any, tmp_path: Path) -> None:
+    with node(cluster, "b", num_cpus=4), opened(cluster) as pool:
+        assert outcomes(pool, *[(meets, (str(tmp_path), 6))] * 6) == [b"met"] * 6
 
 
 @pytest.fixture

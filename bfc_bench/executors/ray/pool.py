@@ -115,7 +115,10 @@ class RayPool:
         self._slots.keep_on(self._members.look())
 
     def _hand_out(self) -> None:
-        """Give units to slots that do nothing, then one more to each while there are many, and start slots."""
+        """Give units to slots that do nothing, start slots, and give one more to each while there are more than these.
+
+        What waits behind another unit would have been begun by a slot that starts meanwhile.
+        """
         memory = NodeMemory(self._members.nodes.values(), self._slots.all)
         for device in ("cuda", "cpu"):
             queue = self._queues.waiting[device]
@@ -124,11 +127,11 @@ class RayPool:
             for slot in ready:
                 if not slot.calls:
                     self._queues.feed(slot, memory)
-            for slot in ready:
-                if len(slot.calls) == 1 and len(queue) > len(ready):
-                    self._queues.feed(slot, memory)
             starting = len(own) - len(ready)
-            self._slots.start(device, len(queue) - starting)
+            starting += self._slots.start(device, len(queue) - starting)
+            for slot in ready:
+                if len(slot.calls) == 1 and len(queue) > len(ready) + starting:
+                    self._queues.feed(slot, memory)
 
     def _hear(self, slot: Slot, answer: Any) -> Iterator[tuple[int, bytes | Fault]]:
         """Take note of a slot's answer, a unit's outcome where it is one. Raises ``BenchError`` when none can start."""

@@ -103,21 +103,22 @@ class Slots:
         count = sum(self._shape.on(node, device) for node in self._members.nodes.values())
         return min(count, self._shape.jobs or count) if device == "cpu" else count
 
-    def start(self, device: Device, count: int) -> None:
-        """Up to ``count`` new ones, each on the node that has most room for it then."""
+    def start(self, device: Device, count: int) -> int:
+        """Up to ``count`` new ones, each on the node that has most room for it then; how many these are."""
         if count <= 0:
-            return
+            return 0
         if device == "cpu":
             count = min(count, self.most("cpu") - sum(slot.device == "cpu" for slot in self.all))
         room = self._room(device)
-        for _ in range(count):
+        for started in range(count):
             best = max(room, key=lambda id: room[id], default=None)
             if best is None or room[best][0] < 1:
-                return
+                return started
             places, cores = room[best]
             taken = min(self._shape.cpus_per_slot, max(cores, 0))
             self._start_on(self._members.nodes[best], device, taken)
             room[best] = places - 1, cores - taken
+        return max(0, count)
 
     def drop(self, slot: Slot) -> None:
         """End one, whatever it does."""
