@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -151,19 +152,19 @@ def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
 def test_a_node_that_joins_is_used(cluster: Any) -> None:
     with opened(cluster) as pool:
         seen: Counter[str] = Counter()
-        pool.submit(0, (slowly_where, 0.1), Needs(60.0))
-        entered = False
-        for key, outcome in pool.outcomes():
+        keys = iter(range(3000))
+        pool.submit(next(keys), (slowly_where, 0.1), Needs(60.0))
+        added: Any = None
+        for _, outcome in pool.outcomes():
             assert isinstance(outcome, bytes)
             seen[outcome.decode().split()[0]] += 1
-            if not entered:
+            more = 0 if "late" in seen else 1
+            if not added:
                 assert set(seen) == {"a"}
                 added = add(cluster, "late", num_cpus=1)
-                entered = True
-            if "late" not in seen and key < 3000:
-                pool.submit(key + 1, (slowly_where, 0.1), Needs(60.0))
-                if key % 2:
-                    pool.submit(key + 10_000, (slowly_where, 0.1), Needs(60.0))
+                more = 8  # than the slots of both nodes have room for
+            for key in islice(keys, more):
+                pool.submit(key, (slowly_where, 0.1), Needs(60.0))
         cluster.remove_node(added, allow_graceful=False)
     assert set(seen) == {"a", "late"}
     wait_until(lambda: sum(n["Alive"] for n in states(cluster)) == 2)
