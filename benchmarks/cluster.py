@@ -40,7 +40,7 @@ class Costs:
     row: float = 0.0
     """Of a row in it."""
     sync: float = 0.0
-    """Of the shared disk for a row of a shard."""
+    """Of the shared disk for the rows of a unit of a shard."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class _Run:
             self.result.writing += writing
         else:
             session.driving += writing
-        self._at(time + writing, lambda: self._sync(session, ended, rows))
+        self._at(time + writing, lambda: self._sync(session, ended))
 
     def _give(self, session: _Session, slot: _Slot, time: float) -> float:
         time += self.costs.dispatch
@@ -265,10 +265,10 @@ class _Run:
             session.freed.append(slot)
             self._wake(session)
 
-    def _sync(self, session: _Session, ended: Sequence[Unit], rows: int) -> None:
-        """Rows of shards wait for the disk that all of them share."""
+    def _sync(self, session: _Session, ended: Sequence[Unit]) -> None:
+        """The rows of a unit of a shard wait for the disk that all of them share."""
         if self.shape.mode == "slurm" and not session.gone:
-            seconds = rows * self.costs.sync
+            seconds = len(ended) * self.costs.sync
             self._disk = max(self._now, self._disk) + seconds
             self.result.syncing += seconds
             self._at(self._disk, lambda: self._commit(session, ended))

@@ -29,7 +29,7 @@ from bfc_bench.run.door import pack, receive, send
 from bfc_bench.run.plan import Planned
 from bfc_bench.run.resolve import Grid
 from bfc_bench.seeds import stream
-from bfc_bench.shards.journal import Journal
+from bfc_bench.shards.journal import Entry, Journal
 from bfc_bench.store.store import Store
 
 REPETITIONS = 3
@@ -172,7 +172,7 @@ class Writing:
     row: float
     """A row in it: received, checked, written."""
     sync: float
-    """A row in a shard's journal on this disk."""
+    """The rows of a unit in a shard's journal, on this disk."""
 
 
 def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
@@ -194,8 +194,14 @@ def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
         each = _wall(lambda: [put([one]) for one in sent])
         together = _wall(lambda: put(sent))
     journal = Journal(folder / "journal")
-    entries = [(done.row, "t", "l", "") for batch, said in sent[:20] for done in receive(batch, said).finished]
-    syncing = _wall(lambda: [journal.add(entry) for entry in entries]) / len(entries)
+    some = [[(done.row, "t", "l", "") for done in receive(batch, said).finished] for batch, said in sent[:20]]
+
+    def note(entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            journal.add(entry)
+        journal.sync()
+
+    syncing = _wall(lambda: [note(entries) for entries in some]) / len(some)
     journal.close()
     return Writing(max(0.0, each - together) / len(sent), together / rows, syncing)
 

@@ -47,10 +47,18 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
     job = Job.read(folder)
     part = job.part(number)
     heart = Heart(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
-    with closing(Journal(job.file("journals", number))) as journal, _told_to_stop(watch := Watch(heart.running)):
+
+    def note(batches: Sequence[Sequence[str]]) -> None:
+        journal.sync()  # first: of a unit that runs no more the rows are there, whatever becomes of the machine
+        heart.running(batches)
+
+    with closing(Journal(job.file("journals", number))) as journal, _told_to_stop(watch := Watch(note)):
         try:
             shard = _Shard(job, journal, watch, load_plugins(), listeners)
-            shard.run(part.cells, Counter(part.lost) + Counter(heart.now.lost))
+            try:
+                shard.run(part.cells, Counter(part.lost) + Counter(heart.now.lost))
+            finally:
+                journal.sync()
             done = journal.cells >= {cell.id for cell in part.cells}
             heart.end("done" if done else "stopped")
             return 0 if done else 130
