@@ -1,7 +1,7 @@
 """Discrete-event simulation of one run on many machines: units, slots, the session that feeds them, rows, losses.
 
 A session is what a run is: one thread that hands out units, hears what has ended and commits rows, one pass after
-another (``executors/ray.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
+another (``executors/ray/pool.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
 sessions as there are machines (``shards/parts.py``); rows go through the disk that they share, and a collector commits
 them at the end. A shard that was lost is the business of the next submission, which is made when all others have ended.
 """
@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from bfc_bench.executors.ray import RESUBMITTED
+from bfc_bench.executors.ray.pool import RESUBMITTED
 from bfc_bench.seeds import stream
+from bfc_bench.shards.parts import balanced
 from bfc_bench.shards.shard import MOST_LOSSES
 
 Mode = Literal["ray", "slurm"]
@@ -39,7 +40,7 @@ class Costs:
     row: float = 0.0
     """Of a row in it."""
     sync: float = 0.0
-    """Of the shared disk for a row of a shard."""
+    """Of the shared disk for the rows of a unit of a shard."""
 
 
 @dataclass(frozen=True)
@@ -183,12 +184,9 @@ class _Run:
         """Begin a session, or one on each machine, with each unit where there is least to do so far."""
         machines, slots = range(self.shape.machines), range(self.shape.slots)
         shards = [[machine] for machine in machines] if self.shape.mode == "slurm" else [list(machines)]
-        loads = [(0.0, number) for number in range(len(shards))]
         parts: list[list[Unit]] = [[] for _ in shards]
-        for unit in units:
-            load, number = loads[0]
+        for number, unit in zip(balanced((unit.seconds for unit in units), len(shards))[0], units, strict=True):
             parts[number].append(unit)
-            heapq.heapreplace(loads, (load + unit.seconds, number))
         self._open = len(units)
         self._sessions = [
             _Session(own, part, [machine for _ in slots for machine in own], deque(part))
@@ -205,7 +203,7 @@ class _Run:
             self._at(self._now, lambda: self._pass(session))
 
     def _pass(self, session: _Session) -> None:
-        """Start slots, give units to those that have room, then commit what has ended."""
+        """Give units to slots that do nothing, start slots, give one more to each, then commit what has ended."""
         if session.gone:
             return
         freed, session.freed = session.freed, []
@@ -216,9 +214,6 @@ class _Run:
         while session.idle and session.queue:
             if not (slot := session.idle.popleft()).gone and not slot.calls:
                 time = self._give(session, slot, time)
-        for slot in freed:
-            if len(slot.calls) == 1 and not slot.gone and len(session.queue) > session.ready:
-                time = self._give(session, slot, time)
         count = session.wanted
         for machine in session.places[:count]:
             time += self.costs.place
@@ -228,13 +223,16 @@ class _Run:
             self._at(time + self.costs.start, partial(self._meet, session, slot))
         del session.places[:count]
         session.starting += count
+        for slot in freed:
+            if len(slot.calls) == 1 and not slot.gone and len(session.queue) > session.ready + session.starting:
+                time = self._give(session, slot, time)
         rows = sum(unit.rows for unit in ended)
         writing = len(ended) * self.costs.commit + rows * self.costs.row
         if self.shape.mode == "ray":
             self.result.writing += writing
         else:
             session.driving += writing
-        self._at(time + writing, lambda: self._sync(session, ended, rows))
+        self._at(time + writing, lambda: self._sync(session, ended))
 
     def _give(self, session: _Session, slot: _Slot, time: float) -> float:
         time += self.costs.dispatch
@@ -267,10 +265,10 @@ class _Run:
             session.freed.append(slot)
             self._wake(session)
 
-    def _sync(self, session: _Session, ended: Sequence[Unit], rows: int) -> None:
-        """Rows of shards wait for the disk that all of them share."""
+    def _sync(self, session: _Session, ended: Sequence[Unit]) -> None:
+        """The rows of a unit of a shard wait for the disk that all of them share."""
         if self.shape.mode == "slurm" and not session.gone:
-            seconds = rows * self.costs.sync
+            seconds = len(ended) * self.costs.sync
             self._disk = max(self._now, self._disk) + seconds
             self.result.syncing += seconds
             self._at(self._disk, lambda: self._commit(session, ended))

@@ -22,13 +22,14 @@ from benchmarks.commands import command_cpu
 from benchmarks.measurement import own_cpu, timed
 from benchmarks.rows import synthetic_row
 from bfc_bench.executors.base import Needs
-from bfc_bench.executors.ray import RayExecutor, RayPool, _Slot, _Unit
-from bfc_bench.executors.ray_cluster import Cluster, Node
+from bfc_bench.executors.ray.cluster import Cluster, Node
+from bfc_bench.executors.ray.pool import RayPool
+from bfc_bench.executors.ray.slots import Shape, Slot, Unit
 from bfc_bench.run.door import pack, receive, send
 from bfc_bench.run.plan import Planned
 from bfc_bench.run.resolve import Grid
 from bfc_bench.seeds import stream
-from bfc_bench.shards.journal import Journal
+from bfc_bench.shards.journal import Entry, Journal
 from bfc_bench.store.store import Store
 
 REPETITIONS = 3
@@ -119,29 +120,29 @@ class Driving:
 
 
 def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -> Driving:
-    """What ``executors/ray.py`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
+    """What ``executors/ray`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
     cluster = _Machines(machines, cores)
-    pool = RayPool(cast(Cluster, cluster), RayExecutor(address="auto"), _nothing, None, slots)
-    nodes, queue = list(cluster.nodes().values()), pool._queues["cpu"]
+    pool = RayPool(cast(Cluster, cluster), Shape(jobs=slots), _nothing, None, 0.0)
+    nodes, queue = list(cluster.nodes().values()), pool._queues.waiting["cpu"]
 
     def fill(slots: int) -> None:
         now = time.monotonic()
-        pool._slots = [_Slot(_Actor(), nodes[i % machines], "cpu", 1, 0.0, None, since=now) for i in range(slots)]
+        pool._slots.all = [Slot(_Actor(), nodes[i % machines], "cpu", 1, None, since=now) for i in range(slots)]
 
     fill(slots // 2)
     together = max(1, min(32, (slots - slots // 2) // (2 * REPETITIONS)))
-    placing = _cpu(lambda: pool._start("cpu", together)) / together
+    placing = _cpu(lambda: pool._slots.start("cpu", together)) / together
     fill(slots)
-    units = [_Unit(i, batch.batch, Needs(600.0, 10**8)) for i, batch in enumerate(batches)]
-    for slot in pool._slots:
-        slot.calls.append((_Answer(), _Unit(-1, None, Needs(600.0, 10**8))))
+    units = [Unit(i, batch.batch, Needs(600.0, 10**8)) for i, batch in enumerate(batches)]
+    for slot in pool._slots.all:
+        slot.calls.append((_Answer(), Unit(-1, None, Needs(600.0, 10**8))))
 
     def go_over(together: int) -> float:
         cluster.ray.together = together
         queue.clear()
         queue.extend(units * (1 + (2 * slots + 100) // len(units)))
         outcomes = pool.outcomes()
-        for slot in pool._slots:
+        for slot in pool._slots.all:
             while len(slot.calls) < 2:
                 slot.calls.append((_Answer(), units[0]))
         return _cpu(lambda: list(islice(outcomes, together)))
@@ -171,7 +172,7 @@ class Writing:
     row: float
     """A row in it: received, checked, written."""
     sync: float
-    """A row in a shard's journal on this disk."""
+    """The rows of a unit in a shard's journal, on this disk."""
 
 
 def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
@@ -193,8 +194,14 @@ def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
         each = _wall(lambda: [put([one]) for one in sent])
         together = _wall(lambda: put(sent))
     journal = Journal(folder / "journal")
-    entries = [(done.row, "t", "l", "") for batch, said in sent[:20] for done in receive(batch, said).finished]
-    syncing = _wall(lambda: [journal.add(entry) for entry in entries]) / len(entries)
+    some = [[(done.row, "t", "l", "") for done in receive(batch, said).finished] for batch, said in sent[:20]]
+
+    def note(entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            journal.add(entry)
+        journal.sync()
+
+    syncing = _wall(lambda: [note(entries) for entries in some]) / len(some)
     journal.close()
     return Writing(max(0.0, each - together) / len(sent), together / rows, syncing)
 

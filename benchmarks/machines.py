@@ -33,7 +33,7 @@ RAY_SECONDS = 1.0e-3
 PROCESSES_SECONDS = 6e-5
 """The same for a unit of the pool of one machine."""
 SHARED_DISK = 10.0
-"""How many times longer than a disk of its own the disk that machines share is assumed to take to sync a row."""
+"""How many times longer than a disk of its own the disk that machines share is assumed to take to sync rows."""
 SAMPLE = 200
 """Units by which costs are measured."""
 LEAST = 0.5
@@ -126,8 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     print(
         f"A worker starts in {started:.2f} s. The writer takes {1e3 * wrote.commit:.2f} ms for a transaction and "
-        f"{1e3 * wrote.row:.2f} ms for a row, {1 / wrote.row:.0f} rows a second; a shard's row is on this disk in "
-        f"{1e3 * wrote.sync:.2f} ms.\n"
+        f"{1e3 * wrote.row:.2f} ms for a row, {1 / wrote.row:.0f} rows a second; those of a shard's unit are on "
+        f"this disk in {1e3 * wrote.sync:.2f} ms.\n"
     )
     _table(
         ("machines", "starting a slot", "a pass over the slots", "giving out a unit, without Ray"),

@@ -55,9 +55,14 @@ def test_slots_are_started_one_after_another() -> None:
     assert result.makespan == pytest.approx(64 * 0.5 + 5.0 + 100.0)
 
 
-def test_the_disk_that_shards_share_takes_row_after_row() -> None:
+def test_no_unit_waits_behind_another_while_a_slot_for_it_starts() -> None:
+    result = simulate([Unit(100.0)] * 64, Costs(start=5.0, place=0.01), Shape(4, 16))
+    assert result.makespan == pytest.approx(64 * 0.01 + 5.0 + 100.0)
+
+
+def test_the_disk_that_shards_share_takes_unit_after_unit() -> None:
     result = simulate([Unit(0.0, 3)] * 500, Costs(sync=0.01), Shape(100, 4, "slurm"))
-    assert result.makespan == pytest.approx(500 * 3 * 0.01)
+    assert result.makespan == pytest.approx(500 * 0.01)
 
 
 @pytest.mark.parametrize("mode", MODES)

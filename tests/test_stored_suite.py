@@ -135,11 +135,11 @@ def test_a_claim_added_to_the_file_is_judged_without_a_run(ran, suite_file):
 def test_plugins_and_suite_are_resolved_once(ran, monkeypatch):
     path, store = ran
     calls = []
-    from bfc_bench import stored_suite
+    from bfc_bench.stored_suite import opening
 
-    read, load = stored_suite.read_suite, stored_suite.load_plugins
-    monkeypatch.setattr(stored_suite, "read_suite", lambda *a: calls.append("suite") or read(*a))
-    monkeypatch.setattr(stored_suite, "load_plugins", lambda *a: calls.append("plugins") or load(*a))
+    read, load = opening.read_suite, opening.load_plugins
+    monkeypatch.setattr(opening, "read_suite", lambda *a: calls.append("suite") or read(*a))
+    monkeypatch.setattr(opening, "load_plugins", lambda *a: calls.append("plugins") or load(*a))
     assert run(["claims", str(path), "--store", str(store)]) == 0
     assert calls == ["plugins", "suite"]
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
+import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from bfc_bench.config import Settings
+from bfc_bench.errors import words
 from bfc_bench.toolkit.precision import Device, resolve_device
 
 Place = Literal["session", "machine", "machines"]
@@ -38,6 +41,14 @@ class Fault:
     """``lost``: its worker was ended from outside, through no doing of the unit as far as can be told."""
     reason: str
     traceback: str = ""
+
+
+def pickled(payload: Any) -> bytes | Fault:
+    """A unit's payload as it is sent to another process, or what becomes of a unit whose payload cannot be."""
+    try:
+        return pickle.dumps(payload)
+    except Exception as error:
+        return Fault("raised", f"its payload cannot be sent to a worker: {words(error)}", traceback.format_exc())
 
 
 class Pool(Protocol):

@@ -13,11 +13,9 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import pickle
 import select
 import signal
 import time
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,9 +26,9 @@ from typing import Any, ClassVar
 
 from pydantic import PositiveInt
 
-from bfc_bench.errors import BenchError, words
+from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes
-from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise, usable_cores
+from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise, pickled, usable_cores
 from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
 from bfc_bench.executors.script import not_imported_again
@@ -340,11 +338,8 @@ class ProcessPool:
         """Hand a worker the next unit that can be sent, if there is one."""
         while queue:
             unit = queue.popleft()
-            try:
-                message = pickle.dumps(unit.payload)
-            except Exception as error:
-                reason = f"its payload cannot be sent to a worker: {words(error)}"
-                self._unsent.append((unit.key, Fault("raised", reason, traceback.format_exc())))
+            if isinstance(message := pickled(unit.payload), Fault):
+                self._unsent.append((unit.key, message))
                 continue
             try:
                 worker.take(unit, message)

@@ -1,4 +1,4 @@
-"""The rows of a shard: a file that is only appended to, a line of JSON per row, synced before the next is made."""
+"""The rows of a shard: a file that is only appended to, a line of JSON per row, synced whenever a unit has ended."""
 
 from __future__ import annotations
 
@@ -27,25 +27,42 @@ class Journal:
             content = path.read_bytes()
             os.ftruncate(self._file, content.rfind(b"\n") + 1)
         except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
+            raise self._full(error) from None
         self.cells = {row.cell for row, *_ in entries(path)}
+        self._synced = True
 
     def add(self, entry: Entry) -> None:
-        """Append a row; it is on the disk when this returns. Raises ``OutputError``."""
+        """Append a row, which outlives this process when this returns, and its machine after ``sync``.
+
+        Raises ``OutputError``.
+        """
         row, task, learner, traceback = entry
+        self._synced = False
         line = to_json({"row": row.as_dict(), "task": task, "learner": learner, "traceback": traceback}) + b"\n"
         try:
             written = os.write(self._file, line)
             if written < len(line):
                 os.write(self._file, line[written:])  # says why
+        except OSError as error:
+            raise self._full(error) from None
+        self.cells.add(row.cell)
+
+    def sync(self) -> None:
+        """What was added is on the disk when this returns. Raises ``OutputError``."""
+        if self._synced:
+            return
+        try:
             os.fsync(self._file)
         except OSError as error:
-            raise OutputError(f"{self._path} cannot be written: {error.strerror}.") from None
-        self.cells.add(row.cell)
+            raise self._full(error) from None
+        self._synced = True
 
     def close(self) -> None:
         """Nothing more is added."""
         os.close(self._file)
+
+    def _full(self, error: OSError) -> OutputError:
+        return OutputError(f"{self._path} cannot be written: {error.strerror}.")
 
 
 def entries(path: Path) -> Iterator[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bfc_bench.run.plan import Plan
@@ -23,12 +23,22 @@ def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tu
     units: list[tuple[float, Sequence[Cell]]] = [(planned.seconds, planned.batch.cells) for planned in batches]
     units.sort(key=lambda unit: -unit[0])  # of equal length in the plan's order
     count = max(1, min(shards, len(units)))
-    loads = [(0.0, number) for number in range(count)]
+    numbers, loads = balanced((seconds for seconds, _ in units), count)
     cells: list[list[Cell]] = [[] for _ in range(count)]
     cells[0] += plan.to_skip
-    for seconds, unit in units:
-        load, number = heapq.heappop(loads)
+    for number, (_, unit) in zip(numbers, units, strict=True):
         cells[number] += unit
-        heapq.heappush(loads, (load + seconds, number))
     parts = [Part(tuple(own), {c.id: lost[c.id] for c in own if c.id in suspects}) for own in cells]
-    return parts, [load / workers for load, _ in sorted(loads, key=lambda item: item[1])]
+    return parts, [load / workers for load in loads]
+
+
+def balanced(seconds: Iterable[float], parts: int) -> tuple[list[int], list[float]]:
+    """To which of so many ``parts`` each unit goes, in turn the one that has least, and the seconds of each part."""
+    least = [(0.0, number) for number in range(parts)]
+    numbers, loads = [], [0.0] * parts
+    for own in seconds:
+        load, number = least[0]
+        numbers.append(number)
+        loads[number] = load + own
+        heapq.heapreplace(least, (loads[number], number))
+    return numbers, loads

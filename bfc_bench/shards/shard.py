@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
 from types import FrameType
 
 from bfc_bench.errors import BenchError, UsageError
@@ -24,6 +23,7 @@ from bfc_bench.run.session import Session, plan_for, run
 from bfc_bench.shards.heartbeat import Heart
 from bfc_bench.shards.job import Job
 from bfc_bench.shards.journal import Journal
+from bfc_bench.shards.scratch import local, scratch
 from bfc_bench.shards.watched import Watch, Watched
 from bfc_bench.store.backup import ARTIFACTS, put_folder
 from bfc_bench.store.row import Row
@@ -47,10 +47,18 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
     job = Job.read(folder)
     part = job.part(number)
     heart = Heart(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
-    with closing(Journal(job.file("journals", number))) as journal, _told_to_stop(watch := Watch(heart.running)):
+
+    def note(batches: Sequence[Sequence[str]]) -> None:
+        journal.sync()  # first: of a unit that runs no more the rows are there, whatever becomes of the machine
+        heart.running(batches)
+
+    with closing(Journal(job.file("journals", number))) as journal, _told_to_stop(watch := Watch(note)):
         try:
             shard = _Shard(job, journal, watch, load_plugins(), listeners)
-            shard.run(part.cells, Counter(part.lost) + Counter(heart.now.lost))
+            try:
+                shard.run(part.cells, Counter(part.lost) + Counter(heart.now.lost))
+            finally:
+                journal.sync()
             done = journal.cells >= {cell.id for cell in part.cells}
             heart.end("done" if done else "stopped")
             return 0 if done else 130
@@ -79,17 +87,17 @@ class _Shard:
             if lost[cell.id] >= MOST_LOSSES:
                 self._give_up(grid, cell, lost[cell.id])
         first = [cell for cell in left if 0 < lost[cell.id] < MOST_LOSSES]
-        with TemporaryDirectory(prefix="bfc-bench-shard-", dir=_local(), ignore_cleanup_errors=True) as scratch:
+        with scratch() as folder:
             for several, workers, alone in ((first, 1, True), (left, self.job.workers, False)):
                 own = [cell for cell in several if cell.id not in self.journal.cells]
                 if own and not self.watch.stopping:
-                    self._session(grid, own, workers, Path(scratch), {cell.id for cell in own} if alone else ())
+                    self._session(grid, own, workers, folder, {cell.id for cell in own} if alone else ())
 
-    def _session(self, grid: Grid, cells: Sequence[Cell], workers: int, scratch: Path, alone: Collection[str]) -> None:
+    def _session(self, grid: Grid, cells: Sequence[Cell], workers: int, folder: Path, alone: Collection[str]) -> None:
         session = run(
             replace(grid, only=tuple(cells), alone=frozenset(alone)),
             self.plugins,
-            scratch,
+            folder,
             device=self.job.device,
             executor=Watched(watch=self.watch),
             jobs=workers,
@@ -172,15 +180,10 @@ def _told_to_stop(watch: Watch) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _local() -> str:
-    """A folder on a disk of this machine, as SLURM or the user names it."""
-    return os.environ.get("SLURM_TMPDIR") or gettempdir()
-
-
 def _keep_programs_here() -> None:
     """Let JAX keep compiled programs on this machine's disk, for all shards that run here, unless the user has said
     where: a home that many machines share is no place for their locks."""
-    folder = Path(_local(), f"bfc-bench-{os.getuid()}", "jax")
+    folder = local() / f"bfc-bench-{os.getuid()}" / "jax"
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     try:

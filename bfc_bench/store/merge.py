@@ -18,7 +18,8 @@ from pydantic_core import from_json
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.backup import ARTIFACTS, copy_database, put_folder, whole_folder
 from bfc_bench.store.row import Row, is_known, measured
-from bfc_bench.store.store import SCHEMA, Store
+from bfc_bench.store.schema import SCHEMA
+from bfc_bench.store.store import Store
 
 NEWER = "newer"
 SHOWN = 10

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-import shutil
 import sqlite3
 import time
 import warnings
@@ -16,51 +13,23 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import numpy as np
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import OutputError, StoreError, StoreFailure
-from bfc_bench.files import put_database_in_place
 from bfc_bench.store import artifacts
+from bfc_bench.store.connections import connect_to_read, connect_to_write
 from bfc_bench.store.file_system import FileSystem, file_system
 from bfc_bench.store.holding import IN_USE, hold
-from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row, is_known, present
+from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row
 from bfc_bench.store.rows import Builder, Rows
+from bfc_bench.store.schema import schema_of
+from bfc_bench.store.stored_text import members, some_of, values_of
 from bfc_bench.text import all_visible
-
-SCHEMA = 3
-_LOOKS = """
-CREATE TABLE looks (
-  suite TEXT, version INTEGER, claim TEXT, content TEXT, data TEXT, replicates INTEGER, verdict TEXT, record TEXT,
-  PRIMARY KEY (suite, version, claim, data, replicates));
-"""
-_TABLES = f"""
-CREATE TABLE rows (
-  cell TEXT PRIMARY KEY, suite TEXT, version INTEGER, task TEXT, label TEXT, d INTEGER, n INTEGER, replicate INTEGER,
-  status TEXT, task_digest TEXT, learner_digest TEXT, row TEXT, traceback TEXT,
-  "release" TEXT, device TEXT, learner_version INTEGER);
-CREATE INDEX rows_by_suite ON rows (suite, version);
-CREATE TABLE definitions (
-  suite TEXT, version INTEGER, kind TEXT, name TEXT, digest TEXT, PRIMARY KEY (suite, version, kind, name));
-CREATE TABLE sessions (
-  id TEXT PRIMARY KEY, suite TEXT, version INTEGER, started_at REAL, finished_at REAL,
-  definition TEXT, provenance TEXT);
-{_LOOKS}"""
-_UPGRADES = {
-    1: """
-ALTER TABLE rows ADD COLUMN "release" TEXT;
-ALTER TABLE rows ADD COLUMN device TEXT;
-ALTER TABLE rows ADD COLUMN learner_version INTEGER;
-UPDATE rows SET device = json_extract(row, '$.device');
-""",
-    2: _LOOKS,
-}
-"""What takes a file from a schema to the next one."""
 
 _CURRENT = (
     " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
@@ -72,10 +41,6 @@ _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point the one that was committed later comes last, whatever the clock said."""
 
 _TEXTS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
-NO_LOCKING = "&vfs=unix-none"
-"""For SQLite, where there are no locks; who writes alone needs none, and others must not open the file."""
-PATIENCE = 10.0
-"""Seconds in which who reads where there are no locks must find a moment at which nobody writes."""
 READ_TOGETHER = 1000
 """Rows that one such question is for."""
 
@@ -107,7 +72,7 @@ class Store:
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
-                self.schema = self._schema(self._db)
+                self.schema = schema_of(self._db, self.path)
                 self._notes_origins, self._keeps_looks = self.schema >= 2, self.schema >= 3
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError) as error:
@@ -122,65 +87,14 @@ class Store:
         opening.enter_context(hold(self.directory, place))  # before the file is made: of several that start, one does
         if not place.plain:
             warnings.warn(_warning(self.directory, place), stacklevel=4)
-        if not self.path.exists() or self.path.stat().st_size == 0:
-            self._create(place)
-        db = opening.enter_context(closing(_connect(self.path, "rw", locks=place.locks)))
-        found = self._schema(db)
-        _set_journal(db, place)
-        if found < SCHEMA:
-            steps = " ".join(_UPGRADES[schema] for schema in range(found, SCHEMA))
-            db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA}; COMMIT;")
-        db.execute("BEGIN IMMEDIATE")  # says now, not after the first cell, that the file cannot be written
-        db.execute("ROLLBACK")
-        return db
-
-    def _create(self, place: FileSystem) -> None:
-        """Make the file aside, so that who reads meets none or a whole one."""
-        aside = self.path.with_name(f".{self.path.name}.new")
-        self._remove(aside)  # left by one who was killed here
-        os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # its log is made with the same mode
-        with closing(_connect(aside, "rw", locks=place.locks)) as db:
-            _set_journal(db, place)
-            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
-        put_database_in_place(aside, self.path)
-        self._remove(aside)
-
-    def _remove(self, aside: Path) -> None:
-        for left in self.directory.glob(f"{aside.name}*"):
-            left.unlink()
+        return opening.enter_context(closing(connect_to_write(self.path, place)))
 
     def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
         if not self.path.exists():
             raise StoreError(
                 f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
             )
-        return opening.enter_context(closing(self._connect_to_read()))
-
-    def _connect_to_read(self) -> sqlite3.Connection:
-        if not file_system(self.directory).locks:
-            return _connect_to_copy(self.path, PATIENCE)
-        try:
-            return _connect(self.path, "ro")
-        except sqlite3.OperationalError as error:
-            # A read-only directory has no room for the index of the log.
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-                raise
-        if len(_sizes(self.path)) == 1:
-            return _connect(self.path, "ro", "&immutable=1")
-        return _connect_to_copy(self.path)
-
-    def _schema(self, db: sqlite3.Connection) -> int:
-        """The schema of an open file. Raises ``StoreError`` for one that is newer, or no store of this program."""
-        found = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if found > SCHEMA:
-            raise StoreError(
-                f"{self.path} was written with schema {found}; this bfc-bench knows schemas up to {SCHEMA}. "
-                "Upgrade bfc-bench or use another --store."
-            )
-        held = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not found or not held >= {"rows", "definitions", "sessions"}:
-            raise StoreError(f"{self.path} is not a file that bfc-bench made. Move it away or use another --store.")
-        return found
+        return opening.enter_context(closing(connect_to_read(self.path)))
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -323,7 +237,7 @@ class Store:
         unreadable = 0
         with self.snapshot():
             for _, text in self._texts(suite, version, every=every):
-                if (values := _values(text)) is None:
+                if (values := values_of(text)) is None:
                     unreadable += 1
                 else:
                     yield Row(**values)
@@ -349,7 +263,7 @@ class Store:
         state, unreadable = self._state(), 0
         with self.snapshot():
             for rowid, text in self._texts(suite, version):
-                if (values := _values(text)) is None:
+                if (values := values_of(text)) is None:
                     unreadable += 1
                     continue
                 taken.add(values)
@@ -373,11 +287,11 @@ class Store:
     def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         taken, rowids = Builder(), array("q")
         names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*TAKEN_FOR_GRANTED, *only]))
-        what = "row" if names == COLUMNS else _members(names)
+        what = "row" if names == COLUMNS else members(names)
         query = f"SELECT rowid, {what} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         unreadable = 0
         for rowid, text in self.stream(query, (suite, version)):
-            if (values := _values(text) if names == COLUMNS else _some(text, names)) is None:
+            if (values := values_of(text) if names == COLUMNS else some_of(text, names)) is None:
                 unreadable += 1
                 continue
             taken.add(values)
@@ -392,7 +306,7 @@ class Store:
         found = self._read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
         if not found:
             raise StoreError(f"A row of the store in {self.directory} was replaced while it was read; read again.")
-        return _values(found[0][0])
+        return values_of(found[0][0])
 
     def _warn(self, unreadable: int, suite: str, version: int) -> None:
         if unreadable:
@@ -490,98 +404,6 @@ class Store:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
-
-
-_SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
-"""In JSON, what may stand for something unseen."""
-
-
-def _clean(text: str) -> bool:
-    """Whether nothing in a JSON text can stand for something unseen; most texts say so at once."""
-    return (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None
-
-
-def _values(text: str) -> dict[str, Any] | None:
-    """What a stored row says, by column; None where it is no row that this release knows."""
-    try:
-        values = from_json(text, cache_strings="keys")
-    except ValueError:
-        return None
-    return present(values, clean=_clean(text)) if is_known(values) else None
-
-
-def _members(names: Sequence[str]) -> str:
-    """SQL for these columns of a row as a JSON list; for an empty text where it is no row, as a reason that is null
-    says, which in the list could as well be missing.
-    """
-    places = ", ".join(f"'$.{name}'" for name in names)
-    is_row = "json_valid(row) AND json_type(row, '$.reason') IS NOT 'null'"
-    return f"CASE WHEN {is_row} THEN json_extract(row, {places}) ELSE '' END"
-
-
-def _some(text: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """The same of what ``_members`` gave, without what the row lacks."""
-    try:
-        values = {name: value for name, value in zip(names, from_json(text), strict=True) if value is not None}
-    except ValueError:
-        return None
-    for column, _, key in (name.partition(".") for name in names if "." in name and name in values):
-        values.setdefault(column, {})[key] = values.pop(f"{column}.{key}")
-    if not is_known(values):
-        return None
-    return values if _clean(text) else present(values)
-
-
-def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> sqlite3.Connection:
-    """A connection that has read from the file; without ``locks`` that of somebody who has it to himself."""
-    uri = f"{path.absolute().as_uri()}?mode={mode}{extra}{'' if locks else NO_LOCKING}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
-    try:
-        if not locks:  # before it is read: a log that was left needs no index in shared memory then
-            db.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _set_journal(db: sqlite3.Connection, place: FileSystem) -> None:
-    """Where the index of a log cannot be shared, or locks are not to be had, the file has a journal in its place, which
-    is synced at every commit."""
-    if place.plain:
-        db.execute("PRAGMA journal_mode = WAL").fetchone()
-        return
-    db.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
-    db.execute("PRAGMA locking_mode = NORMAL").fetchone()
-    db.execute("PRAGMA synchronous = FULL")
-
-
-def _connect_to_copy(path: Path, patience: float = 0.0) -> sqlite3.Connection:
-    """The file and its log as they are at one moment, merged outside their directory, tried again for ``patience``
-    seconds while somebody writes. The copy has no name: it goes with the connection."""
-    deadline = time.monotonic() + patience
-    while True:
-        with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            before = _sizes(path)
-            time.sleep(0.01 * bool(patience))  # whoever writes from now on leaves another time
-            if before == _sizes(path):
-                with suppress(FileNotFoundError):
-                    copies = [Path(shutil.copyfile(file, Path(folder, file.name))) for file, *_ in before]
-                    if _sizes(path) == before:
-                        db = _connect(copies[0], "rw", locks=False)
-                        _set_journal(db, FileSystem("", locks=False))
-                        return db
-        if time.monotonic() >= deadline:
-            raise StoreError(f"{path} is being written from elsewhere and cannot be copied; read it there.")
-
-
-def _sizes(path: Path) -> list[tuple[Path, int, int]]:
-    """The file and the logs that hold something, with sizes and times."""
-    files = [path, *(path.with_name(path.name + log) for log in ("-wal", "-journal"))]
-    found = [(file, file.stat()) for file in files if file.exists()]
-    return [(file, known.st_size, known.st_mtime_ns) for file, known in found if known.st_size or file == path]
 
 
 def _reason(error: sqlite3.Error | OSError) -> str:

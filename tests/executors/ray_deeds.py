@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from bfc_bench.testing.units import write
@@ -43,6 +44,18 @@ def lingers_with_a_child(file: str) -> bytes:
     write(file, f"{os.getpid()} {child.pid}".encode())
     time.sleep(300)
     return b""
+
+
+def meets(arguments: tuple[str, int]) -> bytes:
+    """Waits until so many units are at it at the same time."""
+    folder, count = arguments
+    Path(folder, str(os.getpid())).touch()
+    deadline = time.monotonic() + 90
+    while (there := len(os.listdir(folder))) < count:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{there} of {count} came")
+        time.sleep(0.05)
+    return b"met"
 
 
 def secrets_seen(_: object) -> bytes:

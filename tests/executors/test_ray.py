@@ -11,18 +11,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import install_faulty
-from ray_deeds import deed, fells_its_slot, secrets_seen, slowly_where, where
+from ray_deeds import deed, fells_its_slot, meets, secrets_seen, slowly_where, where
 
 from bfc_bench import UsageError, hookimpl, read_results, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.ray import RayExecutor
-from bfc_bench.executors.ray_cluster import import_ray
+from bfc_bench.executors.ray.cluster import import_ray
 from bfc_bench.testing import check_executor
 from bfc_bench.testing.pools import alive
 from bfc_bench.testing.units import do, give
@@ -151,22 +152,28 @@ def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
 def test_a_node_that_joins_is_used(cluster: Any) -> None:
     with opened(cluster) as pool:
         seen: Counter[str] = Counter()
-        pool.submit(0, (slowly_where, 0.1), Needs(60.0))
-        entered = False
-        for key, outcome in pool.outcomes():
+        keys = iter(range(3000))
+        pool.submit(next(keys), (slowly_where, 0.1), Needs(60.0))
+        added: Any = None
+        for _, outcome in pool.outcomes():
             assert isinstance(outcome, bytes)
             seen[outcome.decode().split()[0]] += 1
-            if not entered:
+            more = 0 if "late" in seen else 1
+            if not added:
                 assert set(seen) == {"a"}
                 added = add(cluster, "late", num_cpus=1)
-                entered = True
-            if "late" not in seen and key < 3000:
-                pool.submit(key + 1, (slowly_where, 0.1), Needs(60.0))
-                if key % 2:
-                    pool.submit(key + 10_000, (slowly_where, 0.1), Needs(60.0))
+                more = 8  # than the slots of both nodes have room for
+            for key in islice(keys, more):
+                pool.submit(key, (slowly_where, 0.1), Needs(60.0))
         cluster.remove_node(added, allow_graceful=False)
     assert set(seen) == {"a", "late"}
     wait_until(lambda: sum(n["Alive"] for n in states(cluster)) == 2)
+
+
+@needs_ray
+def test_as_many_units_as_there_are_slots_run_at_once(cluster: Any, tmp_path: Path) -> None:
+    with node(cluster, "b", num_cpus=4), opened(cluster) as pool:
+        assert outcomes(pool, *[(meets, (str(tmp_path), 6))] * 6) == [b"met"] * 6
 
 
 @pytest.fixture

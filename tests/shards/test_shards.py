@@ -18,8 +18,10 @@ from bfc_bench.errors import StoreError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.resolve import resolve
 from bfc_bench.shards.collect import collect
+from bfc_bench.shards.heartbeat import Heart
 from bfc_bench.shards.job import Job, jobs
 from bfc_bench.shards.journal import Journal, entries
+from bfc_bench.shards.shard import run_shard
 from bfc_bench.shards.states import states
 from bfc_bench.shards.submit import Wanted, prepare, run_here
 from bfc_bench.store.artifacts import digests
@@ -230,6 +232,66 @@ def test_a_shard_that_is_started_again_goes_on_and_gives_up_what_killed_it_twice
     assert {key for key, status in statuses.items() if status != "ok"} == {("deadly", 20, 0), ("deadly", 20, 1)}
     assert set(statuses.values()) == {"ok", "killed"}
     assert len(statuses) == 8
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bfc_bench import hookimpl
+from bfc_bench.shards.shard import run_shard
+
+class Killed:
+    rows = 0
+
+    @hookimpl(trylast=True)
+    def bfc_result(self, result):
+        self.rows += 1
+        if self.rows == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+run_shard(Path(sys.argv[1]), 0, listeners=[Killed()])
+"""
+
+
+def test_a_shard_killed_between_two_rows_of_a_unit_has_those_that_it_told_of(suite_file, store, submit, start):
+    path = suite_file(learner=[{"name": "linear-ridge"}], replicates=3)
+    job = submit(path, shards=1).job
+    assert subprocess.run([sys.executable, "-c", KILLED, job.folder], check=False).returncode == -signal.SIGKILL
+    (unit,) = heartbeat(job, 0).running
+    made = {row.cell for row, *_ in entries(job.file("journals", 0))}
+    assert (len(made), len(made & set(unit)), len(unit)) == (3, 1, 2)
+    assert finish(job, start) == [0]
+    assert len(job.file("journals", 0).read_text().splitlines()) == collect(store)[0].new == 6
+
+
+def test_a_unit_has_ended_when_its_rows_are_on_the_disk_to_which_they_are_synced_together(
+    suite_file, submit, monkeypatch
+):
+    learners = [{"name": "mean"}, {"name": "linear-ridge"}]
+    job = submit(suite_file(learner=learners, replicates=3), shards=1).job
+    journal, fsync, write = job.file("journals", 0), os.fsync, Heart._write
+    synced, begun, units, missing = [0], set(), set(), []
+
+    def sync(file):
+        fsync(file)
+        if journal.exists() and os.path.samestat(os.fstat(file), journal.stat()):
+            synced.append(os.fstat(file).st_size)
+
+    def say(heart):
+        """What is on the disk now is what a machine leaves that dies now."""
+        write(heart)
+        begun.update(heart.now.cells)
+        units.update(frozenset(batch) for batch in heart.now.running)
+        kept = {row.cell for row in json_rows(journal.read_bytes()[: synced[-1]])} if journal.exists() else set()
+        missing.append(begun - kept - set(heart.now.cells))
+
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "none")  # which a shard would set
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Heart, "_write", say)
+    assert run_shard(job.folder, 0) == 0
+    assert not any(missing)
+    assert len(begun) == 12
+    assert len(synced) - 1 == len(units) < 12
 
 
 def test_a_suite_that_is_another_one_there_is_refused(suite_file, store, submit, start, capsys):

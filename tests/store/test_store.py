@@ -17,7 +17,8 @@ import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.store.row import Origin, Row
-from bfc_bench.store.store import SCHEMA, Store
+from bfc_bench.store.schema import SCHEMA
+from bfc_bench.store.store import Store
 
 ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip

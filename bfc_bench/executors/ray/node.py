@@ -17,7 +17,7 @@ PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "numpy", "scipy", "scikit-lea
 """On which numbers depend, beside the distributions of plugins."""
 
 
-class Slot:
+class SlotActor:
     """An actor that runs one unit at a time, in a process of its own.
 
     Ray has no limit of time for a task, enforces no memory and does not say how a process ended; the pool does. What

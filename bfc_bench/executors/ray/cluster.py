@@ -147,3 +147,10 @@ def _node(said: Mapping[str, Any]) -> Node:
     has = said["Resources"]
     cores, gpus, memory = (int(has.get(name, 0)) for name in ("CPU", "GPU", "memory"))
     return Node(said["NodeID"], f"{said['NodeManagerHostname']} ({said['NodeManagerAddress']})", cores, gpus, memory)
+
+
+def first_line(error: Exception) -> str:
+    """What an error of Ray says, less its list of facts."""
+    lines = [line.strip() for line in message(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.split(":")[0].isidentifier() or " " in line.split(":")[0]]
+    return " ".join(dict.fromkeys([*told[:1], *told[-1:]]))[:400] or type(error).__name__

@@ -1,0 +1,176 @@
+"""A suite in an open store, with the places where its results are shown: figures, the report, MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bfc_bench.config import digest
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.files import make_folder, write_file
+from bfc_bench.store.export import ParquetTable
+from bfc_bench.store.row import Row
+from bfc_bench.stored_suite.results import Results
+
+if TYPE_CHECKING:
+    from bfc_bench.report.style import Drawing
+    from bfc_bench.tracking.sync import SyncReport
+
+
+@dataclass(frozen=True)
+class StoredSuite(Results):
+    """One suite version in an open store: its results, and the report and the runs of MLflow that show them."""
+
+    def plot(self, task: str = "", metric: str = "nmse") -> Drawing:
+        """The learning curves of a task, by default of all, as a figure that a notebook shows: one panel per task and
+        d, with the levels and N* of each learner. ``savefig`` writes it. Raises ``UsageError`` for an unknown task.
+        """
+        from bfc_bench.report.plots import learning_curves
+        from bfc_bench.report.style import assign
+
+        found = self.curves(metric)
+        known = dict.fromkeys(curve.task for curve in found)
+        if task and task not in known:
+            raise UsageError(f"{self.name} has no curves of a task {task!r}.{suggest(task, known)}")
+        shown = [curve for curve in found if task in ("", curve.task)]
+        styles = assign(entry.get("label") or entry["name"] for entry in self.definition.get("learner", ()))
+        return learning_curves(shown, self.name, styles, reached=self.thresholds())
+
+    @property
+    def directory(self) -> Path:
+        """Where its report lies unless another place is asked for."""
+        return self.store.directory / "reports" / f"{self.name}@{self.version}"
+
+    def report(
+        self, directory: str | Path | None = None, *, figures: Sequence[str] = ("png", "svg"), pdf: bool = False
+    ) -> Path:
+        """Write the report page and its rows, by default into the store, with files of its figures: any of ``png``,
+        ``svg`` and ``pdf``. With ``pdf`` there is the report as one PDF, too. The path of the page.
+
+        Raises ``OutputError`` where it cannot be written; the page that was there before stays.
+        """
+        from bfc_bench.report.artifacts import CellFiles
+        from bfc_bench.report.html import write_report
+
+        directory = Path(directory or self.directory)
+        key = self._key  # before the rows: those that come meanwhile make the page an old one
+        table = ParquetTable()
+        artifacts: list[CellFiles] = []
+
+        def take(values: Mapping[str, Any]) -> None:
+            table.add(values)
+            if values.get("artifacts"):
+                point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
+                artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
+
+        rows = self.store.columns_and_each(self.name, self.version, take)
+        make_folder(directory, private=directory == self.directory)
+        write_file(directory / "rows.parquet", table.bytes())
+        return write_report(
+            directory,
+            suite=self.definition,
+            rows=rows,
+            sessions=self.sessions,
+            levels=self.levels,
+            extra_figures=self.plugins.figures(rows),
+            verdicts=self._verdicts(rows),
+            theories=self.theories,
+            artifacts=artifacts,
+            key=key,
+            suffixes=figures,
+            pdf=pdf,
+        )
+
+    @property
+    def reported(self) -> bool:
+        """Whether the report in the store shows what the store holds now."""
+        return self.is_shown_in(self.directory)
+
+    def is_shown_in(self, directory: Path) -> bool:
+        """Whether the report in a folder shows what the store holds now."""
+        from bfc_bench.report.key import key_of
+
+        return key_of(directory) == self._key
+
+    @property
+    def _key(self) -> str:
+        """A digest of what a report shows: the rows, the looks, the suite as it was run and as its file is now, the
+        release.
+        """
+        rows, looks = self.store.digest(self.name, self.version), self.store.looks(self.name, self.version)
+        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows, *looks])
+
+    def sync(self, uri: str | None = None) -> SyncReport:
+        """Log to MLflow what the store has and MLflow lacks, the report included where one was written.
+
+        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. MLflow is not even imported where its
+        database is a file that nobody has written since the last sync, and the store holds what it held then.
+        Raises ``TrackingError``.
+        """
+        from bfc_bench.report.key import key_of
+        from bfc_bench.run.provenance import git_commit
+        from bfc_bench.tracking.client import default_uri
+        from bfc_bench.tracking.sync import SyncReport, sync
+        from bfc_bench.tracking.synced import seen, untouched
+
+        directory, page = self.store.directory, self.directory / "report.html"
+        uri, suite, version = default_uri(directory, uri), self.name, self.version
+        made = self.store.made(suite, version)
+        if page.exists() and not self.reported:
+            self.report()
+        elif (held := untouched(directory, uri, suite, version, made, key_of(self.directory))) is not None:
+            return SyncReport(curves=held, unchanged=held)
+        rows = self.rows()
+        done = sync(rows, uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
+        self._log_theories(rows, uri)
+        if page.exists():
+            self.log_report(uri)
+        seen(directory, uri, suite, version, made, key_of(self.directory), done.curves)
+        return done
+
+    def log_report(self, uri: str | None = None) -> None:
+        """Log the report that lies in the store to MLflow, and the theories, once per content.
+
+        Raises ``TrackingError``.
+        """
+        from bfc_bench.report.note import ill_behaved_note, note
+        from bfc_bench.report.tables import problem_table, summary_table
+        from bfc_bench.tracking.client import default_uri
+        from bfc_bench.tracking.report_run import log_report
+
+        rows, session = self.columns(), self.sessions[-1]
+        self._log_theories(rows, default_uri(self.store.directory, uri))
+        verdicts = self._verdicts(rows)
+        text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
+        log_report(
+            default_uri(self.store.directory, uri),
+            self.name,
+            self.version,
+            self.directory,
+            session=session["id"],
+            tables={
+                "claims": [verdict.as_dict() for verdict in verdicts],
+                "summary": summary_table(rows, self.levels),
+                "theory": [found.as_dict() for found in self.theory()],
+                "failures": problem_table(rows),
+            },
+            note=note(f"{text}{ill_behaved_note(self.thresholds())}", verdicts),
+            store_dir=self.store.directory,
+            git=session["provenance"].get("git"),
+        )
+
+    def _log_theories(self, rows: Sequence[Row], uri: str) -> None:
+        from bfc_bench.tracking.theory import log_theories
+
+        log_theories(rows, uri, self.theories, suite=self.name, version=self.version, store_dir=self.store.directory)
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        from bfc_bench.report.tables import summary_table
+
+        table = pd.DataFrame(summary_table(self.columns(), self.levels))
+        return f"<b>{self.name}@{self.version}</b> in {self.store.directory}{table._repr_html_()}"
