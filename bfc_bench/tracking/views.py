@@ -152,7 +152,7 @@ def view_state(rows: Iterable[Row], clause: str) -> dict[str, Any]:
 
 _SECTIONS = (
     ("Error against n", True, 1, ("nmse", "error_rate", "metric/")),
-    ("log10 of the error against n: the mean is that of the report", True, 1, (LOG_NMSE,)),
+    ("log10 of the error, averaged as in the report", True, 1, (LOG_NMSE,)),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
     ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
