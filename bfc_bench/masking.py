@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import unquote
 
@@ -35,6 +36,12 @@ def is_credential(name: str, value: str) -> bool:
     if name in ("PWD", "OLDPWD"):
         return False
     return bool(_SERVICE.match(name) or _SECRET.search(name) or _WITH_PASSWORD.search(value))
+
+
+def variables() -> dict[str, str]:
+    """The environment variables, also while another thread takes some back."""
+    found = ((name, os.environ.get(name)) for name in list(os.environ))
+    return {name: value for name, value in found if value is not None}
 
 
 def _masked_address(address: str) -> str:

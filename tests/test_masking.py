@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench.masking import masked
+from bfc_bench.masking import masked, variables
 
 SECRET = "s3cr3t-hunter2"
 
@@ -118,3 +118,24 @@ def test_an_address_that_is_none_is_bad_usage_and_stops_no_run(uri, faulty, suit
     told = capsys.readouterr().err
     assert "MLflow at" in told
     assert "secret" not in told
+
+
+def test_variables_can_be_read_while_others_take_theirs_back(monkeypatch):
+    names = [f"BFC_PASSING_{number}" for number in range(50)]
+    monkeypatch.setenv("BFC_STAYS", "here")
+    ended = threading.Event()
+
+    def come_and_go():
+        while not ended.is_set():
+            os.environ.update(dict.fromkeys(names, "x"))
+            for name in names:
+                os.environ.pop(name)
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        for _ in range(300):
+            assert variables()["BFC_STAYS"] == "here"
+    finally:
+        ended.set()
+        thread.join()

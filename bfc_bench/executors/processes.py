@@ -33,7 +33,7 @@ from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
 from bfc_bench.executors.script import not_imported_again
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
-from bfc_bench.masking import is_credential
+from bfc_bench.masking import is_credential, variables
 from bfc_bench.toolkit.precision import Device, share_of_gpu, visible_gpus
 
 ONE_THREAD = {
@@ -247,7 +247,7 @@ class ProcessPool:
         os.environ.update(ENVIRONMENT)
         if xla_flags := self._environment["XLA_FLAGS"]:
             os.environ["XLA_FLAGS"] = f"{xla_flags} {ONE_THREAD['XLA_FLAGS']}"
-        self._guard = Guard({name: value for name, value in os.environ.items() if not is_credential(name, value)})
+        self._guard = Guard({name: value for name, value in variables().items() if not is_credential(name, value)})
         self._queues: dict[Device, deque[Unit]] = {"cpu": deque()}
         self._unsent: list[tuple[int, Fault]] = []
         """Of units whose payload cannot be sent."""
@@ -404,7 +404,7 @@ class ProcessPool:
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Inside, what is started gets ``values`` and no credentials; ``os.environ`` stays what it is, for MLflow."""
-    kept = [(name, value) for name, value in os.environ.items() if is_credential(name, value)]
+    kept = [(name, value) for name, value in variables().items() if is_credential(name, value)]
     try:
         for name, _ in kept:
             os.unsetenv(name)

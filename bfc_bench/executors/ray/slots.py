@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +12,7 @@ from bfc_bench.executors.base import Needs
 from bfc_bench.executors.ray.cluster import Cluster, Node
 from bfc_bench.executors.ray.members import Members
 from bfc_bench.executors.ray.node import SlotActor
-from bfc_bench.masking import is_credential
+from bfc_bench.masking import is_credential, variables
 from bfc_bench.toolkit.precision import Device
 
 PASSED_ON = "BFC_"
@@ -168,5 +167,5 @@ class Slots:
 
 def _passed_on() -> dict[str, str]:
     """Variables of this process that workers get wherever they are."""
-    named = ((name, value) for name, value in os.environ.items() if name.startswith(PASSED_ON))
+    named = ((name, value) for name, value in variables().items() if name.startswith(PASSED_ON))
     return {name: value for name, value in named if not is_credential(name, value)}
