@@ -29,7 +29,8 @@ def pack(name: str, stores: Sequence[Path]) -> Path:
         with closing(sqlite3.connect(merged / "results.sqlite", isolation_level=None)) as base:
             for id, text in base.execute("SELECT id, provenance FROM sessions").fetchall():
                 facts = json.loads(text)
-                facts["command"] = re.sub(r"(?<=--store[ =])\S*/", "", facts.get("command", ""))
+                command = re.sub(r"^__main__\.py", "bfc-bench", facts.get("command", ""))  # of earlier commits
+                facts["command"] = re.sub(r"(?<=--store[ =])\S*/", "", command)
                 base.execute("UPDATE sessions SET provenance = ? WHERE id = ?", (json.dumps(facts), id))
             base.execute("PRAGMA journal_mode = DELETE")
             base.execute("VACUUM")
@@ -50,10 +51,18 @@ def unpack(folder: Path) -> list[Path]:
 
 
 def site(folder: Path) -> None:
-    """Write the site of all packed runs; reports that are there already and show the same stay."""
+    """Write the site of all packed runs, judged by today's claims of their suites; reports that show the same stay."""
     with TemporaryDirectory() as unpacked:
-        stores = [part for store in unpack(Path(unpacked)) for part in ("--store", str(store))]
-        subprocess.run([*BENCH, "site", str(folder), *stores], check=True, stdout=subprocess.DEVNULL)
+        stores = unpack(Path(unpacked))
+        options = [part for store in stores for part in ("--store", str(store))]
+        suites = sorted({name for store in stores for name in suites_of(store)})
+        subprocess.run([*BENCH, "site", str(folder), *suites, *options], check=True, stdout=subprocess.DEVNULL)
+
+
+def suites_of(store: Path) -> list[str]:
+    """The names of a store's suites."""
+    with closing(sqlite3.connect(store / "results.sqlite")) as base:
+        return [name for (name,) in base.execute("SELECT DISTINCT suite FROM sessions")]
 
 
 if __name__ == "__main__":

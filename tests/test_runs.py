@@ -47,7 +47,8 @@ def test_packed_and_unpacked_a_store_holds_the_same(faulty, suite_file, tmp_path
     monkeypatch.setattr(runs, "RUNS", tmp_path)
     store = tmp_path / "store"
     path = suite_file(learner=[{"name": "mean"}])
-    assert bench("run", path, "--store", store, "--no-mlflow", "--executor", "serial").returncode == 0
+    ran = bench("run", path.name, "--store", store, "--no-mlflow", "--executor", "serial", cwd=path.parent)
+    assert ran.returncode == 0, ran.stderr
     runs.pack("seed-0", [store])
     [unpacked] = runs.unpack(tmp_path / "out")
     assert runs.unpack(tmp_path / "out") == [unpacked]
@@ -55,6 +56,8 @@ def test_packed_and_unpacked_a_store_holds_the_same(faulty, suite_file, tmp_path
         assert list(before) == list(after)
         [suite] = before
         assert after[suite].rows() == before[suite].rows()
+        [session] = after[suite].sessions
+    assert session["provenance"]["command"] == f"bfc-bench run {path.name} --store store --no-mlflow --executor serial"
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ PACKAGES = (
 def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, Any]:
     """Everything about this session that a reader may need to judge or repeat its results, as plain data."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *map(masked, sys.argv[1:])]),
+        "command": shlex.join([_program(Path(sys.argv[0])), *map(masked, sys.argv[1:])]),
         "packages": package_versions(),
         "python": platform.python_version(),
         "host": platform.node(),
@@ -59,6 +59,11 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def _program(path: Path) -> str:
+    """What was started: ``python -m bfc_bench`` is bfc-bench, any other program its file's name."""
+    return "bfc-bench" if path.parts[-2:] == ("bfc_bench", "__main__.py") else path.name
 
 
 @cache
