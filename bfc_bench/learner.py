@@ -128,8 +128,17 @@ class Cost:
     """The resources of one fit, for planning, admission and chunking."""
 
     flops: float
+    """The work of the fit by itself."""
     bytes: float
     """Peak memory."""
+    shared: Mapping[Any, float] = field(default_factory=dict)
+    """The parts of ``flops`` that ``fit_batch`` does once for its jobs on one sample, each under a name of its own: of
+    equal names in a batch the largest part counts, once. Whatever else must be equal for that belongs to the name."""
+
+    @property
+    def own(self) -> float:
+        """Flops that no other job does."""
+        return self.flops - sum(self.shared.values())
 
 
 @dataclass(frozen=True)

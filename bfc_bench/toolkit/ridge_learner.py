@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Context, Data, Failure, Job, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, Failure, Job, Outline, Predictor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,6 +51,19 @@ class RidgeLearner(BatchLearner):
     def batch_key(self, train: Outline) -> Hashable:
         """All sizes and ridges of one sample share what is computed of its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
+
+    def dual_cost(self, n: int, matrix: float, bytes: float) -> Cost:
+        """Of a fit in n unknowns: all ridges of a sample share the matrix, of so many flops, and all sizes a factor."""
+        shared = {"matrix": matrix, ("factor", self.ridge): n**3 / 3}
+        return Cost(flops=matrix + n**3 / 3 + 4.0 * n**2, bytes=bytes, shared=shared)
+
+    def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
+        """Of a fit in so many features: all ridges and sizes share their products, of so many flops, and all ridges of
+        a size an eigendecomposition.
+        """
+        eigenvectors = 9.0 * features**3
+        shared = {"products": products, ("eigenvectors", n): eigenvectors}
+        return Cost(flops=products + eigenvectors + 4.0 * features**2, bytes=bytes, shared=shared)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
