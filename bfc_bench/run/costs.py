@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TypeAlias
 
 import numpy as np
 
-from bfc_bench.learner import Cost, Learner, Outline
+from bfc_bench.learner import Cost, Learner, Work
 from bfc_bench.run.admission import TUNING_SHARE, ask, batch_key, device_of
 from bfc_bench.run.resolve import Cell, Grid
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.toolkit.precision import Device
 
-FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}
-"""Assumed of one core, and of a GPU that trains an ensemble, until rows of the learner tell."""
+FLOPS_PER_SECOND: Mapping[Device, Mapping[Work, float]] = {
+    "cpu": {"products": 4e10, "steps": 2e10, "other": 5e9},
+    "cuda": {"products": 5e11, "steps": 5e11, "other": 5e11},
+}
+"""Assumed of one core (``python -m benchmarks.scaling`` measures it), and of a GPU, until rows of the learner tell."""
 UNKNOWN_SECONDS = 1.0
 """Assumed of a cell whose learner declares no cost and has no rows yet."""
 Where: TypeAlias = tuple[str, int, int]
@@ -25,15 +28,15 @@ Where: TypeAlias = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Flops:
-    """The work of all fits of a cell, tuning included."""
+class Declared:
+    """Seconds of all fits of a cell, tuning included, as its learner declares their cost."""
 
     own: float
     shared: Mapping[Hashable, float]
-    """What is done once for the cells of a batch that have it under the same name."""
+    """Of what is done once for the cells of a batch that have it under the same name."""
 
     @property
-    def all(self) -> float:
+    def alone(self) -> float:
         """Of the cell by itself."""
         return self.own + sum(self.shared.values())
 
@@ -44,16 +47,16 @@ class Done:
     def __init__(self) -> None:
         self._parts: dict[Hashable, float] = {}
 
-    def new(self, cell: Cell, work: Flops) -> float:
-        """Flops that the batch would not do without the cell."""
-        parts = ((flops, self._parts.get((cell.replicate, name), 0.0)) for name, flops in work.shared.items())
-        return work.own + sum(max(0.0, flops - known) for flops, known in parts)
+    def new(self, cell: Cell, declared: Declared) -> float:
+        """Seconds that the batch would not take without the cell."""
+        parts = ((part, self._parts.get((cell.replicate, name), 0.0)) for name, part in declared.shared.items())
+        return declared.own + sum(max(0.0, part - known) for part, known in parts)
 
-    def add(self, cell: Cell, work: Flops) -> None:
+    def add(self, cell: Cell, declared: Declared) -> None:
         """Have a cell in the batch."""
-        for name, flops in work.shared.items():
+        for name, part in declared.shared.items():
             key = cell.replicate, name
-            self._parts[key] = max(flops, self._parts.get(key, 0.0))
+            self._parts[key] = max(part, self._parts.get(key, 0.0))
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Added:
 
     seconds: float
     new: float
-    """The share of its declared work that none of them does."""
+    """The share of what it is declared to take alone that none of them takes."""
 
 
 class Costs:
@@ -70,8 +73,8 @@ class Costs:
 
     def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
-        self._declared: dict[Where, Cost | None] = {}
-        self._flops: dict[tuple[str, str, int, int], Flops | None] = {}
+        self._costs: dict[Where, Cost | None] = {}
+        self._declared: dict[tuple[str, str, int, int], Declared | None] = {}
         seen: dict[Where, list[float]] = {}
         rates: dict[str, list[float]] = {}
         ok = Rows.of(history).where(status="ok")
@@ -98,7 +101,7 @@ class Costs:
     def largest_first(self, cells: Iterable[Cell]) -> list[Cell]:
         """Cells of a batch in the order in which each finds done what it shares; as they are where that is nothing."""
         cells = list(cells)
-        if not any(work.shared for cell in cells if (work := self._work(cell))):
+        if not any(declared.shared for cell in cells if (declared := self._of(cell))):
             return cells
         return sorted(cells, key=lambda cell: (cell.label, -cell.n))
 
@@ -107,21 +110,19 @@ class Costs:
 
         Rows of a cell tell what it took in a batch, so that nothing is taken off them.
         """
-        where, work = (cell.label, cell.d, cell.n), self._work(cell)
-        new = done.new(cell, work) / work.all if work else 1.0
+        where, declared = (cell.label, cell.d, cell.n), self._of(cell)
+        seconds = UNKNOWN_SECONDS if declared is None else done.new(cell, declared)
+        new = 1.0 if declared is None else seconds / declared.alone
         if where in self._seen:
             return Added(self._seen[where], new)
-        cost = self._cost(where)
-        if cost is None or work is None:
-            return Added(UNKNOWN_SECONDS, new)
-        if cell.label in self._rates:
+        if cell.label in self._rates and (cost := self._cost(where)):
             return Added(cost.flops * self._rates[cell.label], new)
-        return Added(new * work.all / FLOPS_PER_SECOND[self._device_of(cell.label)], new)
+        return Added(seconds, new)
 
     def join(self, cell: Cell, done: Done) -> None:
         """Note a cell's work as done."""
-        if work := self._work(cell):
-            done.add(cell, work)
+        if declared := self._of(cell):
+            done.add(cell, declared)
 
     def bytes(self, cell: Cell) -> float:
         """The memory that one cell declares; 0 where it declares none."""
@@ -132,43 +133,38 @@ class Costs:
         return device_of(self._grid.entries[label].learner, self._device)
 
     def _cost(self, where: Where) -> Cost | None:
-        if where not in self._declared:
+        if where not in self._costs:
             label, d, n = where
-            self._declared[where] = ask(self._grid.entries[label].learner, "cost", n, d)
-        return self._declared[where]
+            self._costs[where] = ask(self._grid.entries[label].learner, "cost", n, d)
+        return self._costs[where]
 
-    def _work(self, cell: Cell) -> Flops | None:
+    def _of(self, cell: Cell) -> Declared | None:
         """Of every candidate on its part of the points and of the learner on all of them; None where none is declared.
 
-        Which candidate is trained again is not known, so that this fit shares nothing.
+        Which candidate is trained again is not known: the same one at all sizes is assumed.
         """
         where = (cell.label, cell.task, cell.d, cell.n)
-        if where not in self._flops:
-            self._flops[where] = self._flops_of(cell)
-        return self._flops[where]
+        if where not in self._declared:
+            entry, n = self._grid.entries[cell.label], cell.n - cell.n // TUNING_SHARE
+            fits = [self._fit(entry.learner, cell, self._cost((cell.label, cell.d, cell.n)), cell.n, "")]
+            if fits[0] is not None:
+                trials = ((trial, ask(trial, "cost", n, cell.d)) for trial in entry.candidates)
+                fits += [self._fit(trial, cell, cost, n, "/train") for trial, cost in trials]
+            known = [fit for fit in fits if fit is not None]
+            shared = {name: part for fit in known for name, part in fit.shared.items()}
+            self._declared[where] = Declared(sum(fit.own for fit in known), shared) if known else None
+        return self._declared[where]
 
-    def _flops_of(self, cell: Cell) -> Flops | None:
-        entry, cost = self._grid.entries[cell.label], self._cost((cell.label, cell.d, cell.n))
+    def _fit(self, learner: Learner, cell: Cell, cost: Cost | None, n: int, part: str) -> Declared | None:
+        """Of one fit to n points of a part of a cell's sample; what it shares by sample, batch key and name."""
         if cost is None:
             return None
-        if not entry.candidates:
-            return Flops(cost.own, dict(self._parts(entry.learner, cell, cost, cell.n, "")))
-        n = cell.n - cell.n // TUNING_SHARE
-        own = cost.flops
+        rate = FLOPS_PER_SECOND[self._device_of(cell.label)][cost.work]
         shared: dict[Hashable, float] = {}
-        for candidate in entry.candidates:
-            if trial := ask(candidate, "cost", n, cell.d):
-                own += trial.own
-                shared |= self._parts(candidate, cell, trial, n, "/train")
-        return Flops(own, shared)
-
-    def _parts(self, learner: Learner, cell: Cell, cost: Cost, n: int, part: str) -> Iterator[tuple[Hashable, float]]:
-        """Shared flops of a fit to n points of a part of the sample, by sample, batch key and name."""
-        if not cost.shared:
-            return
-        suite = self._grid.suite
-        outline: Outline = self._grid.tasks[cell.task].problem(suite.seed, cell.d, 0, suite.test_size).outline(cell.n)
-        outline = replace(outline, sample=outline.sample + part, n=n)
-        key = batch_key(learner, outline)
-        for name, flops in cost.shared.items():
-            yield (outline.sample, key, name), flops
+        if cost.shared:
+            suite, task = self._grid.suite, self._grid.tasks[cell.task]
+            outline = task.problem(suite.seed, cell.d, 0, suite.test_size).outline(cell.n)
+            outline = replace(outline, sample=outline.sample + part, n=n)
+            key = batch_key(learner, outline)
+            shared = {(outline.sample, key, name): flops / rate for name, flops in cost.shared.items()}
+        return Declared(cost.own / rate + cost.seconds, shared)

@@ -88,4 +88,5 @@ class ConvKernel(BatchLearner):
         pairs = covariances(image, self.readout)
         tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs
         matrix = n**2 * pairs * 40.0 * self.depth
-        return Cost(matrix + n**3 / 3, bytes=500e6 + 24.0 * n**2 + 8.0 * tile, shared={"matrix": matrix})
+        bytes = 500e6 + 24.0 * n**2 + 8.0 * tile
+        return Cost(matrix + n**3 / 3, bytes, shared={"matrix": matrix}, work="products")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.parity import missing_degrees, parity_caution
-from bfc_bench.toolkit.ridge_learner import RidgeLearner
+from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,7 +112,7 @@ class KernelRidge(RidgeLearner):
     def cost(self, n: int, d: int) -> Cost:
         """The kernel matrix and a Cholesky factorisation, both in memory."""
         p = 2 * d if self.with_squares else d
-        return self.dual_cost(n, n**2 * (p + 40.0 * self.depth), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
+        return self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
 
 
 @lru_cache(maxsize=64)

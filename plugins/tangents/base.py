@@ -10,7 +10,7 @@ from bfc_plugins.tangents.rectified import Activation
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
-from bfc_bench.toolkit.ridge_learner import RidgeLearner
+from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
 if TYPE_CHECKING:
     from bfc_plugins.tangents.sphere_tangents import RandomTangents, SphereTangent
@@ -87,7 +87,8 @@ class TangentLearner(RidgeLearner):
     def cost(self, n: int, d: int) -> Cost:
         """Kernel matrix, factor and factors of its entries; or features, their products and an eigendecomposition."""
         if self.width is None:
-            return self.dual_cost(n, n**2 * (2.0 * d + 40 * self.depth), bytes=16.0 * n**2 + 16.0 * n * d + 2**24)
+            matrix = n**2 * (2.0 * d + entry_flops(self.depth))
+            return self.dual_cost(n, matrix, bytes=16.0 * n**2 + 16.0 * n * d + 2**24)
         size = self.representation_size(d)
         made = 2.0 * n * size * (d + self.width)
         if not self._primal(n, d):
