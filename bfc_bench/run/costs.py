@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TypeAlias
@@ -88,7 +88,7 @@ class Costs:
         self._seen = {key: median(values) for key, values in seen.items() if values}
         self._rates = {label: median(values) for label, values in rates.items() if values}
 
-    def seconds(self, cells: Iterable[Cell]) -> dict[str, float]:
+    def seconds(self, cells: list[Cell]) -> dict[str, float]:
         """By id what cells take that are fitted together, each what it adds to the larger ones: what they share counts
         once.
         """
@@ -98,9 +98,8 @@ class Costs:
             self.join(cell, done)
         return seconds
 
-    def largest_first(self, cells: Iterable[Cell]) -> list[Cell]:
+    def largest_first(self, cells: list[Cell]) -> list[Cell]:
         """Cells of a batch in the order in which each finds done what it shares; as they are where that is nothing."""
-        cells = list(cells)
         if not any(declared.shared for cell in cells if (declared := self._of(cell))):
             return cells
         return sorted(cells, key=lambda cell: (cell.label, -cell.n))

@@ -97,8 +97,7 @@ class Plan:
         planned = []
         for cells in self._groups():
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
-            place = {cell: number for number, cell in enumerate(cells)}  # on which rounding may depend
-            planned += [self._batch(sorted(part, key=place.__getitem__)) for part in self._parts(cells, workers)]
+            planned += [self._batch(part, seconds) for part, seconds in self._parts(cells, workers)]
         return sorted(planned, key=_order)
 
     def device(self, cell: Cell) -> Device:
@@ -111,7 +110,7 @@ class Plan:
 
     def single(self, cell: Cell) -> Batch:
         """A batch of one cell."""
-        return self._batch([cell]).batch
+        return self._batch([cell], 0.0).batch
 
     def _groups(self) -> Iterable[list[Cell]]:
         """The cells to do, those together that can be handed over together."""
@@ -133,7 +132,7 @@ class Plan:
         key = batch_key(learner, problems[where].outline(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
-    def _parts(self, cells: Sequence[Cell], jobs: int) -> Iterable[list[Cell]]:
+    def _parts(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
         """Cut a group where its estimated time or declared memory would exceed what a batch may take.
 
         The time is a share of what is left of the group, so that the last batches, which a worker may have to wait for,
@@ -141,15 +140,17 @@ class Plan:
         a batch stays there all the same, up to what any batch may take: cut off it would be done again, and the batch
         would hardly be shorter.
         """
-        cells = self.costs.largest_first(cells)
-        left = sum(self.costs.seconds(cells).values())
+        ordered = self.costs.largest_first(cells)
+        # Rounding may depend on the order of a batch, which is therefore the suite's.
+        place = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
+        left = sum(self.costs.seconds(ordered).values())
         part: list[Cell] = []
         done, time, memory, limit, most = Done(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
-        for cell in cells:
+        for cell in ordered:
             added, size = self.costs.added(cell, done), self.costs.bytes(cell)
             until = limit if added.new > MOST_NEW else most
             if part and (time + added.seconds > until or memory + size > self.common.memory_bytes):
-                yield part
+                yield sorted(part, key=place.__getitem__) if place else part, time
                 part, done, time, memory = [], Done(), 0.0, 0.0
                 added = self.costs.added(cell, done)
             if not part:
@@ -158,13 +159,13 @@ class Plan:
             self.costs.join(cell, done)
             time, memory, left = time + added.seconds, memory + size, left - added.seconds
         if part:
-            yield part
+            yield sorted(part, key=place.__getitem__) if place else part, time
 
-    def _batch(self, cells: Sequence[Cell]) -> Planned:
+    def _batch(self, cells: Sequence[Cell], seconds: float) -> Planned:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
         learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
         common = self._commons[self.device(cells[0])]
-        return Planned(Batch(common, tasks, learners, tuple(cells)), sum(self.costs.seconds(cells).values()))
+        return Planned(Batch(common, tasks, learners, tuple(cells)), seconds)
 
     @cached_property
     def _commons(self) -> dict[Device, Common]:
