@@ -29,7 +29,7 @@ n = {sizes}
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """A tuned kernel curve, a single fit of scikit-learn's, and 32 seeds of training at M and S, with one worker each."""
+    """A tuned kernel curve, a single fit of scikit-learn's, and 32 seeds of training at M and S, with one worker."""
     pairs = 1 if quick else 3
     largest, seeds = (200, 1) if quick else (4000, 3)
     what = f"RBF ridge curve to n = {largest}, {len(plain_kernels.SHARES)} sizes, 10 ridges, {seeds} seeds"

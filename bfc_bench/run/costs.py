@@ -111,7 +111,7 @@ class Costs:
         """
         where, declared = (cell.label, cell.d, cell.n), self._of(cell)
         seconds = UNKNOWN_SECONDS if declared is None else done.new(cell, declared)
-        new = 1.0 if declared is None else seconds / declared.alone
+        new = seconds / declared.alone if declared and declared.alone else 1.0
         if where in self._seen:
             return Added(self._seen[where], new)
         if cell.label in self._rates and (cost := self._cost(where)):

@@ -142,3 +142,10 @@ def test_estimates_of_cells_with_rows_are_what_their_rows_say(tmp_path):
     assert len(made.todo) == 2 * len(SIZES)
     assert {cell.n: made.seconds[cell.id] for cell in made.todo} == taken
     assert sum(item.seconds for item in made.batches(1)) == pytest.approx(2 * sum(taken.values()))
+
+
+def test_a_learner_that_claims_to_cost_nothing_is_planned_all_the_same(monkeypatch):
+    from bfc_plugins.kernels.kernel_ridge import KernelRidge
+
+    monkeypatch.setattr(KernelRidge, "cost", lambda self, n, d: Cost(0.0, 0.0))
+    assert total(planned()) == 0
