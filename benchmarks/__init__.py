@@ -18,6 +18,7 @@ BENCHMARKS = (
     "planning",
     "rows",
     "smoke",
+    "whole_runs",
 )
 """Modules that need nothing but a CPU, in the order in which they run."""
 

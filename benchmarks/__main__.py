@@ -19,7 +19,7 @@ from benchmarks.table import markdown, print_table
 from bfc_bench.errors import suggest
 
 EVERY = (*BENCHMARKS, *GPU_BENCHMARKS)
-SECONDS = {"rows": 7200}
+SECONDS = {"rows": 7200, "whole_runs": 3600}
 """After so long a benchmark is given up, those not named after ``OTHERS``."""
 OTHERS = 900
 

@@ -28,6 +28,9 @@ ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary", "class"]
 """What labels y (n,) are: real numbers; -1 or +1; or the number of a class, 0 ... C - 1, of C >= 3."""
 Precision: TypeAlias = Literal["float64", "float32"]
+Work: TypeAlias = Literal["products", "steps", "other"]
+"""What most of a fit's flops are, which says how fast they go: products and factors of large matrices in float64, steps
+of training, whose matrices are small, or neither."""
 FailureStatus: TypeAlias = Literal["failed", "diverged", "out-of-memory"]
 
 L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
@@ -128,8 +131,22 @@ class Cost:
     """The resources of one fit, for planning, admission and chunking."""
 
     flops: float
+    """The work of the fit by itself. A function of a number, such as exp, counts as what is done in its time."""
     bytes: float
     """Peak memory."""
+    shared: Mapping[Any, float] = field(default_factory=dict)
+    """The parts of ``flops`` that ``fit_batch`` does once for its jobs on one sample, each under a name of its own: of
+    equal names in a batch the largest part counts, once. Whatever else must be equal for that belongs to the name."""
+
+    work: Work = "other"
+    """What most of ``flops`` are."""
+    seconds: float = 0.0
+    """CPU seconds of a core that flops do not tell: of many small calls, say."""
+
+    @property
+    def own(self) -> float:
+        """Flops that no other job does."""
+        return self.flops - sum(self.shared.values())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from math import isfinite
+from math import isfinite, log2
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,11 @@ from bfc_plugins import sklearn_objects
 from pydantic import ConfigDict, Field, create_model, model_validator
 
 from bfc_bench.errors import message, suggest
-from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor, TaskFacts
+from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor, TaskFacts
+
+CALLS_SECONDS = 1.5e-3
+"""What the calls of a fit, or of one tree, take however small it is."""
+RUNTIME_BYTES = 2**24
 
 
 class SklearnEstimator(Learner):
@@ -86,6 +90,21 @@ class SklearnEstimator(Learner):
         """What is made of parts fits what its last part fits."""
         kinds = sklearn_objects.kinds_of(self.estimator())
         return None if task.kind in kinds else f"fits {' and '.join(sorted(kinds))} labels; these are {task.kind}"
+
+    def cost(self, n: int, d: int) -> Cost | None:
+        """Of forests, which sort the points along every column that a split looks at; of linear models and neighbours,
+        which take a few passes. Nothing is known of others.
+        """
+        columns, family = d * (2 if self.with_squares else 1), self.path.partition(".")[0]
+        bytes = 24.0 * n * columns + RUNTIME_BYTES
+        if "Forest" in self.path:
+            trees = self.estimator().n_estimators
+            tried = columns if self.path.endswith("Regressor") else columns**0.5
+            flops = 180.0 * trees * n * log2(n + 1) * tried
+            return Cost(flops, bytes + 100.0 * trees * n, seconds=CALLS_SECONDS * trees)
+        if family in ("linear_model", "neighbors"):
+            return Cost(50.0 * n * columns, bytes, seconds=CALLS_SECONDS)
+        return None
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""

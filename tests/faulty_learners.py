@@ -100,7 +100,7 @@ class Complete(Plain):
         return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
 
     def cost(self, n, d):
-        return Cost(n * 400.0, n * 160.0)
+        return Cost(n * 400.0, n * 160.0, {"moments": n * 100.0})
 
 
 FAULTS: list[tuple[str, str, type[Learner]]] = []
@@ -228,6 +228,25 @@ class Free(Plain):
 
     def cost(self, n, d):
         return Cost(0.0, 8.0 * n)
+
+
+@fault("shared work is part of the cost", "batch_key() is None")
+class SharesWithNobody(Plain):
+    """Claims to share work in batches that it is never given."""
+
+    def cost(self, n, d):
+        return Cost(2.0 * n, 8.0 * n, {"features": 1.0 * n})
+
+
+@fault("shared work is part of the cost", "the fit has 200")
+class SharesMoreThanItDoes(Plain):
+    """Claims that a batch does more for a fit than the fit takes."""
+
+    def batch_key(self, train):
+        return train.sample
+
+    def cost(self, n, d):
+        return Cost(2.0 * n, 8.0 * n, {"features": 3.0 * n})
 
 
 @fault("batch key is hashable", "unhashable")

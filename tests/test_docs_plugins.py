@@ -68,7 +68,7 @@ def test_the_first_learner_is_under_forty_lines() -> None:
     assert len(BLOCKS[0].splitlines()) < 40
 
 
-@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether", "Power", "LaplaceRidge"])
+@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether", "RidgeWithACost", "Power", "LaplaceRidge"])
 def test_the_learners_keep_the_contract(shown: dict[str, Any], name: str) -> None:
     check_learner(shown[name])
 

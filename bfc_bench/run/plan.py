@@ -7,33 +7,26 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
-from statistics import median
-from typing import TypeAlias, get_args
-
-import numpy as np
+from typing import get_args
 
 from bfc_bench.config import canonical_json
-from bfc_bench.learner import Cost, TaskFacts
+from bfc_bench.learner import TaskFacts
 from bfc_bench.run.admission import ask, batch_key, device_of, skip_reason
+from bfc_bench.run.costs import Costs, Done
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin, Row
-from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Held
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.precision import Device
 
-FLOPS_PER_SECOND = {"cpu": 5e9, "cuda": 5e11}
-"""Assumed of one core, and of a GPU that trains an ensemble, until rows of the learner tell."""
-UNKNOWN_SECONDS = 1.0
-"""Assumed of a cell whose learner declares no cost and has no rows yet."""
 SHORTEST_SECONDS = 5.0
 """Estimated time below which cells that can be trained together are not cut into smaller batches."""
 DONE = frozenset({"ok"})
-Where: TypeAlias = tuple[str, int, int]
-"""Label, d and n: what the cost of a cell depends on."""
+MOST_NEW = 0.5
+"""A cell of whose declared work less is new to a batch stays with it: elsewhere the rest would be done again."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +56,6 @@ class Plan:
     """Cells that do not apply, with the reason."""
     to_skip: list[Cell] = field(default_factory=list)
     """The skipped ones that have no row yet."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Estimated CPU seconds of a cell to do, by cell id."""
     cautions: list[str] = field(default_factory=list)
     """What learners say of their results on some task, a line each, naming label and tasks; then claims that nothing
     planned is about."""
@@ -91,6 +82,11 @@ class Plan:
         """Number of planned cells."""
         return len(self.todo) + len(self.done) + len(self.failed) + len(self.skipped)
 
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """Estimated CPU seconds of every cell to do, by cell id; what cells share is the largest one's."""
+        return {id: taken for cells in self._groups() for id, taken in self.costs.seconds(cells).items()}
+
     def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Planned]:
         """The cells to do in batches, small enough to fit time and memory and to keep ``jobs`` workers busy.
 
@@ -98,14 +94,10 @@ class Plan:
 
         Longest first, up to a factor of 2; then problem by problem, of which a worker keeps the last few.
         """
-        groups: dict[Hashable, list[Cell]] = {}
-        problems: dict[tuple[str, int, int], Problem] = {}
-        for cell in self.todo:
-            groups.setdefault(self._key(cell, problems), []).append(cell)
         planned = []
-        for cells in groups.values():
+        for cells in self._groups():
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
-            planned += [self._batch(part) for part in self._parts(cells, workers)]
+            planned += [self._batch(part, seconds) for part, seconds in self._parts(cells, workers)]
         return sorted(planned, key=_order)
 
     def device(self, cell: Cell) -> Device:
@@ -118,7 +110,15 @@ class Plan:
 
     def single(self, cell: Cell) -> Batch:
         """A batch of one cell."""
-        return self._batch([cell]).batch
+        return self._batch([cell], 0.0).batch
+
+    def _groups(self) -> Iterable[list[Cell]]:
+        """The cells to do, those together that can be handed over together."""
+        groups: dict[Hashable, list[Cell]] = {}
+        problems: dict[tuple[str, int, int], Problem] = {}
+        for cell in self.todo:
+            groups.setdefault(self._key(cell, problems), []).append(cell)
+        return groups.values()
 
     def _key(self, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> Hashable:
         """Cells of equal key are handed over together: the learner's own key, else the curve they belong to."""
@@ -132,32 +132,40 @@ class Plan:
         key = batch_key(learner, problems[where].outline(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
-    def _parts(self, cells: Sequence[Cell], jobs: int) -> Iterable[list[Cell]]:
+    def _parts(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
         """Cut a group where its estimated time or declared memory would exceed what a batch may take.
 
         The time is a share of what is left of the group, so that the last batches, which a worker may have to wait for,
-        are short; not too short, since workers compile or load the group's program.
+        are short; not too short, since workers compile or load the group's program. A cell whose work is mostly done in
+        a batch stays there all the same, up to what any batch may take: cut off it would be done again, and the batch
+        would hardly be shorter.
         """
-        left = sum(self.seconds[cell.id] for cell in cells)
+        ordered = self.costs.largest_first(cells)
+        # Rounding may depend on the order of a batch, which is therefore the suite's.
+        place = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
+        left = sum(self.costs.seconds(ordered).values())
         part: list[Cell] = []
-        time = memory = limit = 0.0
-        for cell in cells:
-            seconds, size = self.seconds[cell.id], self.costs.bytes(cell)
-            if part and (time + seconds > limit or memory + size > self.common.memory_bytes):
-                yield part
-                part, time, memory = [], 0.0, 0.0
+        done, time, memory, limit, most = Done(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
+        for cell in ordered:
+            added, size = self.costs.added(cell, done), self.costs.bytes(cell)
+            until = limit if added.new > MOST_NEW else most
+            if part and (time + added.seconds > until or memory + size > self.common.memory_bytes):
+                yield sorted(part, key=place.__getitem__) if place else part, time
+                part, done, time, memory = [], Done(), 0.0, 0.0
+                added = self.costs.added(cell, done)
             if not part:
-                limit = min(self.common.cell_seconds / 4, max(left / (2 * jobs), SHORTEST_SECONDS))
+                limit = min(most, max(left / (2 * jobs), SHORTEST_SECONDS))
             part.append(cell)
-            time, memory, left = time + seconds, memory + size, left - seconds
+            self.costs.join(cell, done)
+            time, memory, left = time + added.seconds, memory + size, left - added.seconds
         if part:
-            yield part
+            yield sorted(part, key=place.__getitem__) if place else part, time
 
-    def _batch(self, cells: Sequence[Cell]) -> Planned:
+    def _batch(self, cells: Sequence[Cell], seconds: float) -> Planned:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
         learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
         common = self._commons[self.device(cells[0])]
-        return Planned(Batch(common, tasks, learners, tuple(cells)), sum(self.seconds.get(c.id, 0.0) for c in cells))
+        return Planned(Batch(common, tasks, learners, tuple(cells)), seconds)
 
     @cached_property
     def _commons(self) -> dict[Device, Common]:
@@ -224,7 +232,6 @@ def make_plan(
                 plan.to_skip.append(cell)
         elif known is None or known.status == "skipped" or _again(known, stale, redo):
             plan.todo.append(cell)
-            plan.seconds[cell.id] = costs.seconds(cell)
             plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
         else:
             (plan.done if made else plan.failed).append(cell)
@@ -264,53 +271,3 @@ def _unplanned(suite: Suite) -> Iterator[str]:
         for key, known in sizes.get(str(asked.get("task")), {}).items():
             if isinstance(value := asked.get(key), int) and value not in known:
                 yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
-
-
-class Costs:
-    """CPU seconds of a cell: from rows of the same curve, else from rows of the learner and its declared cost."""
-
-    def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
-        self._grid, self._device = grid, device
-        self._declared: dict[Where, Cost | None] = {}
-        self._known: dict[Where, float] = {}
-        seen: dict[Where, list[float]] = {}
-        rates: dict[str, list[float]] = {}
-        ok = Rows.of(history).where(status="ok")
-        for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
-            if label not in grid.entries or made_on != self._device_of(label):
-                continue
-            seconds = group.number("fit_cpu_seconds")
-            seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
-            if cost := self._cost((label, d, n)):
-                rates.setdefault(label, []).extend(found / cost.flops for found in measured)
-        self._seen = {key: median(values) for key, values in seen.items() if values}
-        self._rates = {label: median(values) for label, values in rates.items() if values}
-
-    def seconds(self, cell: Cell) -> float:
-        """The estimate for one cell."""
-        where = (cell.label, cell.d, cell.n)
-        if where not in self._known:
-            self._known[where] = self._seen[where] if where in self._seen else self._estimate(where)
-        return self._known[where]
-
-    def bytes(self, cell: Cell) -> float:
-        """The memory that one cell declares; 0 where it declares none."""
-        cost = self._cost((cell.label, cell.d, cell.n))
-        return 0.0 if cost is None else cost.bytes
-
-    def _device_of(self, label: str) -> Device:
-        return device_of(self._grid.entries[label].learner, self._device)
-
-    def _cost(self, where: Where) -> Cost | None:
-        if where not in self._declared:
-            label, d, n = where
-            self._declared[where] = ask(self._grid.entries[label].learner, "cost", n, d)
-        return self._declared[where]
-
-    def _estimate(self, where: Where) -> float:
-        cost, label = self._cost(where), where[0]
-        if cost is None:
-            return UNKNOWN_SECONDS
-        if label in self._rates:
-            return cost.flops * self._rates[label]
-        return cost.flops / FLOPS_PER_SECOND[self._device_of(label)] * max(1, len(self._grid.entries[label].candidates))

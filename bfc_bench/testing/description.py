@@ -145,6 +145,20 @@ def cost_grows_with_n(trial: Trial) -> None:
         require(all(a <= b for a, b in pairwise(values)), f"{what} fall as n grows: {values} at n = 100, 1000, 10000")
 
 
+@law(smoke_options_are_valid, cost_grows_with_n)
+def shared_work_is_part_of_the_cost(trial: Trial) -> None:
+    """What ``cost`` says a batch does once is work of the fit, of a learner that is fitted in batches."""
+    costs = {n: cost for n in (100, 1000, 10_000) if (cost := trial.learner.cost(n, 10)) and cost.shared}
+    if not costs:
+        skip("cost() says of no work that it is shared")
+    require(trial.learner.batch_key(outline(trial.data())) is not None, "work is shared, and batch_key() is None")
+    for n, cost in costs.items():
+        parts = list(cost.shared.values())
+        require(all(math.isfinite(v) and v >= 0 for v in parts), f"shared parts must be flops. Got {cost.shared}")
+        enough = sum(parts) <= cost.flops * (1 + 1e-9)
+        require(enough, f"shared parts at n = {n} are {sum(parts):g} flops together, and the fit has {cost.flops:g}")
+
+
 @law(smoke_options_are_valid)
 def batch_key_is_hashable(trial: Trial) -> None:
     """``batch_key`` depends on the outline of a training set alone."""

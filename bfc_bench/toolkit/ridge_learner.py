@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Context, Data, Failure, Job, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, Failure, Job, Outline, Predictor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from bfc_bench.toolkit.function_space import Space
 
 T = TypeVar("T")
+
+
+CALLS_SECONDS = 1e-3
+"""What the calls of a fit take however small it is."""
+
+
+def entry_flops(depth: int) -> float:
+    """What an entry of the kernel matrix of a network of ``depth`` layers takes besides products, in their flops.
+
+    Of n^2 entries, of which half are computed: 11 ns at depth 1 and 18 ns at depth 2, at 4e10 flops a second, memory
+    that is touched for the first time included (``python -m benchmarks.scaling``, ``kernel_matrices``).
+    """
+    return 120.0 + 300.0 * depth
 
 
 class RidgeLearner(BatchLearner):
@@ -51,6 +64,22 @@ class RidgeLearner(BatchLearner):
     def batch_key(self, train: Outline) -> Hashable:
         """All sizes and ridges of one sample share what is computed of its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
+
+    def dual_cost(self, n: int, matrix: float, bytes: float) -> Cost:
+        """Of a fit in n unknowns: all ridges of a sample share the matrix, of so many flops, and all sizes a factor.
+
+        Predictions at n/4 points, which tuning asks for, take half a matrix, whatever the number of ridges.
+        """
+        shared = {"matrix": matrix, ("predictions", n): matrix / 2, ("factor", self.ridge): n**3 / 3}
+        return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS)
+
+    def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
+        """Of a fit in so many features: all ridges and sizes share their products, of so many flops, and all ridges of
+        a size an eigendecomposition.
+        """
+        eigenvectors = 9.0 * features**3
+        shared = {"products": products, ("eigenvectors", n): eigenvectors}
+        return Cost(sum(shared.values()) + 4.0 * features**2, bytes, shared, "products", CALLS_SECONDS)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:

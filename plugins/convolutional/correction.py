@@ -120,6 +120,10 @@ class ConvCorrection(SgdLearner):
             total += 3 * (whole - lower) * seen + lower * (n if self.keeps_features else seen)
         return total
 
+    def trainings(self, full: Layout) -> float:
+        """``only``, one for each number of frozen blocks, one for each pull."""
+        return 1.0 + len(self.fix) + len(self.pulls)
+
     def kept(self, n: int, full: Layout, image: Shape) -> float:
         """A network for each stage, and the features of frozen blocks."""
         networks = (len(self.fix) + len(self.pulls) + 2.0) * full.weights

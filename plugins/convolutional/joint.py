@@ -50,5 +50,9 @@ class ConvJoint(SgdLearner):
         """The networks of all depths."""
         return sum(super(ConvJoint, self).trained(n, full.first(depth), image) for depth in self._all(full))
 
+    def trainings(self, full: Layout) -> float:
+        """One for each depth."""
+        return float(len(self._all(full)))
+
     def _all(self, full: Layout) -> list[int]:
         return depths_of([depth for depth in self.depths if depth <= full.depth], full.depth)

@@ -81,8 +81,12 @@ class ConvKernel(BatchLearner):
         return unavailable()
 
     def cost(self, n: int, d: int) -> Cost:
-        """Some 40 operations per layer and pair of points of two images, and a Cholesky factorisation."""
+        """Some 40 operations per layer and pair of points of two images, which all jobs of a sample share, and a
+        Cholesky factorisation.
+        """
         image = likely_shape(d)
         pairs = covariances(image, self.readout)
         tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs
-        return Cost(flops=n**2 * pairs * 40.0 * self.depth + n**3 / 3, bytes=500e6 + 24.0 * n**2 + 8.0 * tile)
+        matrix = n**2 * pairs * 40.0 * self.depth
+        bytes = 500e6 + 24.0 * n**2 + 8.0 * tile
+        return Cost(matrix + n**3 / 3, bytes, shared={"matrix": matrix}, work="products")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.convolutional.layout import Activation, Layout, Readout, Shape, layout
@@ -16,6 +17,8 @@ from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
 
 RUNTIME_BYTES = 300e6
 """What torch takes beside the arrays."""
+STEP_SECONDS = 3e-3
+"""What the calls of a step take however small the network is."""
 PREDICTED = 500
 """Images that are predicted together."""
 GRADIENTS = 100
@@ -104,6 +107,10 @@ class ImageOptions(Learner):
         """Floating-point operations of all training on n points; three times those of a forward pass for a step."""
         return 3 * full.flops(image) * self.steps_at(n) * min(n, self.batch_size)
 
+    def trainings(self, full: Layout) -> float:
+        """Networks that are trained for so many steps, one after another."""
+        return 1.0
+
     @property
     def work(self) -> float:
         """Forward passes that a step of training takes in the place of one."""
@@ -119,7 +126,9 @@ class ImageOptions(Learner):
         full = self.layout(image[0])
         together = max(PREDICTED, self.batch_size)
         numbers = 2 * n * d + full.units(image) * together + 8 * full.weights + self.kept(n, full, image)
-        return Cost(flops=self.work * self.trained(n, full, image), bytes=RUNTIME_BYTES + 4.0 * numbers)
+        seconds = STEP_SECONDS * self.work * self.steps_at(n) * self.trainings(full)
+        flops = self.work * self.trained(n, full, image)
+        return Cost(flops, bytes=RUNTIME_BYTES + 4.0 * numbers, work="steps", seconds=seconds)
 
 
 def no_image(name: str, task: TaskFacts) -> str | None:
@@ -174,7 +183,7 @@ class SgdOptions(ImageOptions):
         image = likely_shape(d)
         full = self.layout(image[0])
         passes = sum(full.first(place).flops(image) for place in range(1, full.depth + 1))
-        return Cost(training.flops + 6.0 * self.picture_steps * self.pictures * passes, training.bytes)
+        return replace(training, flops=training.flops + 6.0 * self.picture_steps * self.pictures * passes)
 
     @property
     def keeps_features(self) -> bool:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.parity import missing_degrees, parity_caution
-from bfc_bench.toolkit.ridge_learner import RidgeLearner
+from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,9 +110,9 @@ class KernelRidge(RidgeLearner):
         return parity_caution(who, lambda degree: degree not in missing, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
-        """A Cholesky factorisation; kernel matrix and factor in memory."""
+        """The kernel matrix and a Cholesky factorisation, both in memory."""
         p = 2 * d if self.with_squares else d
-        return Cost(flops=n**3 / 3 + n**2 * (p + 40 * self.depth), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
+        return self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
 
 
 @lru_cache(maxsize=64)

@@ -87,5 +87,8 @@ class RandomFeatures(RidgeLearner):
         """Features, their products, and a factor (n <= D) or an eigendecomposition (n > D)."""
         p, small = (2 * d if self.with_squares else d), min(n, self.features)
         factors = self.degree if self.map == "polynomial" else 1
-        flops = 2.0 * n * self.features * (p * factors + small) + (9.0 if n > self.features else 1 / 3) * small**3
-        return Cost(flops, bytes=8.0 * (n * (self.features + p) + 3 * small**2 + self.features * p * factors) + 2**24)
+        products = 2.0 * n * self.features * (p * factors + small)
+        bytes = 8.0 * (n * (self.features + p) + 3 * small**2 + self.features * p * factors) + 2**24
+        if n <= self.features:
+            return self.dual_cost(n, products, bytes)
+        return self.primal_cost(n, self.features, products, bytes)

@@ -91,10 +91,12 @@ class SequentialKernel(KernelRidge):
         return super().theory(task) if self.rounds == 1 else None
 
     def cost(self, n: int, d: int) -> Cost:
-        """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""
+        """One kernel ridge regression per round, of which jobs share the first, and between rounds one per quadratic
+        form and per fold.
+        """
         one = super().cost(n, d)
         between = (self.features != "predictions") + (self.features != "spectral") * self.folds
-        return Cost(flops=one.flops * (self.rounds + (self.rounds - 1) * between), bytes=one.bytes)
+        return replace(one, flops=one.flops * (self.rounds + (self.rounds - 1) * between))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ Params: TypeAlias = dict[str, Any]
 
 PROGRAM_BYTES = 150e6
 """Compiler and runtime of JAX, the floor of a fit's memory."""
+STEP_SECONDS = 15e-6
+"""What a compiled step takes however small the network is."""
 CHUNK = 1024
 """Points predicted together, so that the layers stay in cache."""
 
@@ -108,6 +110,8 @@ class NetworkLearner(BatchLearner):
             bytes=PROGRAM_BYTES
             + 12.0 * padded * self._inputs(d)
             + 4.0 * network.units() * (padded + 4 * self.batch_size),
+            work="steps",
+            seconds=STEP_SECONDS * self.steps,
         )
 
     def _inputs(self, d: int) -> int:

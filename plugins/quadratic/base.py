@@ -53,6 +53,8 @@ Positive = Annotated[float, Field(gt=0)]
 
 PROGRAM_BYTES = 150e6
 """Compiler and runtime of JAX, the floor of a fit's memory."""
+STEP_SECONDS = 15e-6
+"""What a compiled step takes however small the network is."""
 
 
 class QuadraticLearner(BatchLearner):
@@ -328,6 +330,8 @@ class QuadraticLearner(BatchLearner):
         return Cost(
             flops=3.0 * net.flops() * batch * self.length(d) * count,
             bytes=PROGRAM_BYTES + 16.0 * padded * (d + 1) + 4.0 * units * (padded * together + 4 * batch),
+            work="steps",
+            seconds=STEP_SECONDS * self.length(d) * count,
         )
 
 

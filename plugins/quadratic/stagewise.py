@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 
-from bfc_bench.learner import Failure
+from bfc_bench.learner import Cost, Failure
 
 if TYPE_CHECKING:
     from jax import Array
@@ -30,6 +30,11 @@ class StagewiseLearner(QuadraticLearner):
     @abstractmethod
     def begin(self, setup: Setup) -> Growth:
         """A fit before its first stage."""
+
+    def cost(self, n: int, d: int) -> Cost:
+        """A training's steps in every stage."""
+        cost = super().cost(n, d)
+        return replace(cost, seconds=cost.seconds * len(self.widths))
 
     @classmethod
     def train(

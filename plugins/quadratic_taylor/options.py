@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 RUNTIME_BYTES = 2**28
 """Libraries and their compilers, the floor of a fit's memory."""
+LBFGS_FLOPS = 1e7
+"""What an iteration takes besides its products, in their flops: half a millisecond of calls, for a direction from 20
+earlier steps and its line search."""
 
 
 class QuadraticTaylorOptions(BatchLearner):
@@ -84,17 +87,21 @@ class QuadraticTaylorOptions(BatchLearner):
         return self.mismatch(task.kind)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Two products with the features per evaluation, and whitening on some 15 D points; memory is features,
-        coefficients and search directions.
+        """Two products with the features per evaluation, and whitening on some 10 D points; memory is features,
+        coefficients and search directions. The jobs of a sample share the representation and, of L-BFGS, each lambda
+        that their schedules have come to in the same way.
         """
         size = self.dimension(d)
+        shared: dict[Hashable, float] = {"representation": 20.0 * size**3}
+        flops = point = self.width * (4.0 * size + 20)
         if self.optimizer == "lbfgs":
-            points = 1.2 * self.iterations * len(self.schedule()) * n
+            schedule = self.schedule()
+            stage = 1.2 * self.iterations * (n * point + LBFGS_FLOPS)
+            shared |= {(n, schedule[:k]): stage for k in range(1, len(schedule) + 1)}
         else:
-            points = 1.5 * self.steps * self.batch_size + n
-        flops = points * self.width * (4.0 * size + 20) + 40.0 * size**3
+            flops = (1.5 * self.steps * self.batch_size + n) * point
         numbers = n * (size + 4 * self.width) + 24 * self.width * size + 6 * size**2 + 2048 * (size + 2 * self.width)
-        return Cost(flops, bytes=8.0 * numbers + RUNTIME_BYTES)
+        return Cost(flops + sum(shared.values()), bytes=8.0 * numbers + RUNTIME_BYTES, shared=shared, work="steps")
 
     def schedule(self) -> tuple[float, ...]:
         """The lambdas that L-BFGS goes through, the last of them ``regularization``."""

@@ -10,7 +10,7 @@ from bfc_plugins.tangents.rectified import Activation
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
-from bfc_bench.toolkit.ridge_learner import RidgeLearner
+from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
 if TYPE_CHECKING:
     from bfc_plugins.tangents.sphere_tangents import RandomTangents, SphereTangent
@@ -87,14 +87,16 @@ class TangentLearner(RidgeLearner):
     def cost(self, n: int, d: int) -> Cost:
         """Kernel matrix, factor and factors of its entries; or features, their products and an eigendecomposition."""
         if self.width is None:
-            return Cost(n**3 / 3 + n**2 * (2.0 * d + 40 * self.depth), bytes=16.0 * n**2 + 16.0 * n * d + 2**24)
+            matrix = n**2 * (2.0 * d + entry_flops(self.depth))
+            return self.dual_cost(n, matrix, bytes=16.0 * n**2 + 16.0 * n * d + 2**24)
         size = self.representation_size(d)
         made = 2.0 * n * size * (d + self.width)
         if not self._primal(n, d):
             factors = n * (size + self.width)
-            return Cost(made + n**3 / 3 + 2.0 * n * factors, bytes=16.0 * (n**2 + factors) + 2**24)
+            return self.dual_cost(n, made + 2.0 * n * factors, bytes=16.0 * (n**2 + factors) + 2**24)
         count = size * self.width
-        return Cost(made + 2.0 * n * count**2 + 9.0 * count**3, bytes=8.0 * (2 * n * count + 3 * count**2) + 2**24)
+        bytes = 8.0 * (2 * n * count + 3 * count**2) + 2**24
+        return self.primal_cost(n, count, made + 2.0 * n * count**2, bytes)
 
     def _primal(self, n: int, d: int) -> bool:
         return self.width is not None and n > self.width * self.representation_size(d)

@@ -1,0 +1,169 @@
+"""What cells cost: CPU seconds and memory, from rows of a store or from what learners declare."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TypeAlias
+
+import numpy as np
+
+from bfc_bench.learner import Cost, Learner, Work
+from bfc_bench.run.admission import TUNING_SHARE, ask, batch_key, device_of
+from bfc_bench.run.resolve import Cell, Grid
+from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
+from bfc_bench.toolkit.precision import Device
+
+FLOPS_PER_SECOND: Mapping[Device, Mapping[Work, float]] = {
+    "cpu": {"products": 4e10, "steps": 2e10, "other": 5e9},
+    "cuda": {"products": 5e11, "steps": 5e11, "other": 5e11},
+}
+"""Assumed of one core (``python -m benchmarks.scaling`` measures it), and of a GPU, until rows of the learner tell."""
+UNKNOWN_SECONDS = 1.0
+"""Assumed of a cell whose learner declares no cost and has no rows yet."""
+Where: TypeAlias = tuple[str, int, int]
+"""Label, d and n: what the cost of one fit depends on."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Seconds of all fits of a cell, tuning included, as its learner declares their cost."""
+
+    own: float
+    shared: Mapping[Hashable, float]
+    """Of what is done once for the cells of a batch that have it under the same name."""
+
+    @property
+    def alone(self) -> float:
+        """Of the cell by itself."""
+        return self.own + sum(self.shared.values())
+
+
+class Done:
+    """The shared work of the cells of a batch, each part of it once, in its largest size."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Hashable, float] = {}
+
+    def new(self, cell: Cell, declared: Declared) -> float:
+        """Seconds that the batch would not take without the cell."""
+        parts = ((part, self._parts.get((cell.replicate, name), 0.0)) for name, part in declared.shared.items())
+        return declared.own + sum(max(0.0, part - known) for part, known in parts)
+
+    def add(self, cell: Cell, declared: Declared) -> None:
+        """Have a cell in the batch."""
+        for name, part in declared.shared.items():
+            key = cell.replicate, name
+            self._parts[key] = max(part, self._parts.get(key, 0.0))
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a cell adds to the cells before it in a batch."""
+
+    seconds: float
+    new: float
+    """The share of what it is declared to take alone that none of them takes."""
+
+
+class Costs:
+    """CPU seconds of a cell: from rows of the same curve, else from rows of the learner and its declared cost."""
+
+    def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
+        self._grid, self._device = grid, device
+        self._costs: dict[Where, Cost | None] = {}
+        self._declared: dict[tuple[str, str, int, int], Declared | None] = {}
+        seen: dict[Where, list[float]] = {}
+        rates: dict[str, list[float]] = {}
+        ok = Rows.of(history).where(status="ok")
+        for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
+            if label not in grid.entries or made_on != self._device_of(label):
+                continue
+            seconds = group.number("fit_cpu_seconds")
+            seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
+            if cost := self._cost((label, d, n)):
+                rates.setdefault(label, []).extend(found / cost.flops for found in measured)
+        self._seen = {key: median(values) for key, values in seen.items() if values}
+        self._rates = {label: median(values) for label, values in rates.items() if values}
+
+    def seconds(self, cells: list[Cell]) -> dict[str, float]:
+        """By id what cells take that are fitted together, each what it adds to the larger ones: what they share counts
+        once.
+        """
+        done, seconds = Done(), {}
+        for cell in self.largest_first(cells):
+            seconds[cell.id] = self.added(cell, done).seconds
+            self.join(cell, done)
+        return seconds
+
+    def largest_first(self, cells: list[Cell]) -> list[Cell]:
+        """Cells of a batch in the order in which each finds done what it shares; as they are where that is nothing."""
+        if not any(declared.shared for cell in cells if (declared := self._of(cell))):
+            return cells
+        return sorted(cells, key=lambda cell: (cell.label, -cell.n))
+
+    def added(self, cell: Cell, done: Done) -> Added:
+        """What a cell adds to a batch that has ``done`` the work of other cells.
+
+        Rows of a cell tell what it took in a batch, so that nothing is taken off them.
+        """
+        where, declared = (cell.label, cell.d, cell.n), self._of(cell)
+        seconds = UNKNOWN_SECONDS if declared is None else done.new(cell, declared)
+        new = seconds / declared.alone if declared and declared.alone else 1.0
+        if where in self._seen:
+            return Added(self._seen[where], new)
+        if cell.label in self._rates and (cost := self._cost(where)):
+            return Added(cost.flops * self._rates[cell.label], new)
+        return Added(seconds, new)
+
+    def join(self, cell: Cell, done: Done) -> None:
+        """Note a cell's work as done."""
+        if declared := self._of(cell):
+            done.add(cell, declared)
+
+    def bytes(self, cell: Cell) -> float:
+        """The memory that one cell declares; 0 where it declares none."""
+        cost = self._cost((cell.label, cell.d, cell.n))
+        return 0.0 if cost is None else cost.bytes
+
+    def _device_of(self, label: str) -> Device:
+        return device_of(self._grid.entries[label].learner, self._device)
+
+    def _cost(self, where: Where) -> Cost | None:
+        if where not in self._costs:
+            label, d, n = where
+            self._costs[where] = ask(self._grid.entries[label].learner, "cost", n, d)
+        return self._costs[where]
+
+    def _of(self, cell: Cell) -> Declared | None:
+        """Of every candidate on its part of the points and of the learner on all of them; None where none is declared.
+
+        Which candidate is trained again is not known: the same one at all sizes is assumed.
+        """
+        where = (cell.label, cell.task, cell.d, cell.n)
+        if where not in self._declared:
+            entry, n = self._grid.entries[cell.label], cell.n - cell.n // TUNING_SHARE
+            fits = [self._fit(entry.learner, cell, self._cost((cell.label, cell.d, cell.n)), cell.n, "")]
+            if fits[0] is not None:
+                trials = ((trial, ask(trial, "cost", n, cell.d)) for trial in entry.candidates)
+                fits += [self._fit(trial, cell, cost, n, "/train") for trial, cost in trials]
+            known = [fit for fit in fits if fit is not None]
+            shared = {name: part for fit in known for name, part in fit.shared.items()}
+            self._declared[where] = Declared(sum(fit.own for fit in known), shared) if known else None
+        return self._declared[where]
+
+    def _fit(self, learner: Learner, cell: Cell, cost: Cost | None, n: int, part: str) -> Declared | None:
+        """Of one fit to n points of a part of a cell's sample; what it shares by sample, batch key and name."""
+        if cost is None:
+            return None
+        rate = FLOPS_PER_SECOND[self._device_of(cell.label)][cost.work]
+        shared: dict[Hashable, float] = {}
+        if cost.shared:
+            suite, task = self._grid.suite, self._grid.tasks[cell.task]
+            outline = task.problem(suite.seed, cell.d, 0, suite.test_size).outline(cell.n)
+            outline = replace(outline, sample=outline.sample + part, n=n)
+            key = batch_key(learner, outline)
+            shared = {(outline.sample, key, name): flops / rate for name, flops in cost.shared.items()}
+        return Declared(cost.own / rate + cost.seconds, shared)
