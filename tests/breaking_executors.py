@@ -285,6 +285,24 @@ class Littering(Here):
             os.environ["BFC_LITTER"] = os.urandom(4).hex()
 
 
+class Restless(There):
+    """Does not end what it has begun where there were no units."""
+
+    class changed(Open):
+        used = False
+
+        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+            self.used = True
+            self.pool.submit(key, payload, needs)
+
+        def close(self, now: bool = False) -> None:
+            if self.used:
+                self.pool.close(now)
+
+    def begin(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
+        return self.changed(ProcessExecutor().begin(call, prepare, jobs))
+
+
 ONCE = "results come back once each"
 BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("describes itself", "no docstring", Undocumented),
@@ -308,4 +326,5 @@ BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("closing now stops what runs", "1 processes are still there", Stubborn),
     ("closing leaves nothing behind", "still there", Staying),
     ("closing leaves nothing behind", "environment", Littering),
+    ("a pool that is begun works and may be closed unused", "still there", Restless),
 ]

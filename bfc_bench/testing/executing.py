@@ -210,5 +210,21 @@ def closing_leaves_nothing_behind(trial: PoolTrial) -> None:
     require(_session() == before, "environment, working directory or signal handlers are not as before")
 
 
+@law(closing_leaves_nothing_behind)
+def a_pool_that_is_begun_works_and_may_be_closed_unused(trial: PoolTrial) -> None:
+    """As of the first run into a store: units come later, or never, and who began it closes it once more."""
+    trial.close()
+    before, family_before = _session(), set(family(os.getpid()))
+    pool = trial.begin()
+    told = {int(text.split()[2]) for text in collect(pool, (("tell", None),) * (2 * trial.jobs))}
+    pool.close()
+    require(told == {1}, f"workers were prepared {sorted(told)} times when they ran units")
+    unused = trial.begin()
+    for closed in (pool, unused, unused):
+        closed.close(now=True)
+    trial.gone(lambda: set(family(os.getpid())) - family_before, "after close(now=True) of a pool without units")
+    require(_session() == before, "environment, working directory or signal handlers are not as before")
+
+
 def _session() -> tuple[object, ...]:
     return dict(os.environ), Path.cwd(), [signal.getsignal(number) for number in HANDLED]
