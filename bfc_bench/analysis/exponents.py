@@ -18,6 +18,8 @@ LACK_OF_FIT = 0.4
 """Below this p of the lack-of-fit test the scatter of the dimensions, not of the replicates, sets the interval."""
 
 POWER = 0.8
+NO_SLOPE = 10
+"""A change of slope that no law in question has: where only larger ones would be found, none would be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,20 @@ class Exponent:
         """First and last dimension reached."""
         return (self.dims[0], self.dims[-1]) if self.dims else None
 
+    @property
+    def curvature(self) -> str:
+        """What the test for curvature found and could have found; empty where there is none."""
+        if math.isnan(self.curvature_p):
+            return ""
+        finds = self.detectable < NO_SLOPE
+        seen = f"change of slope {self.detectable:.2g}" if finds else f"change of slope: none below {NO_SLOPE}"
+        return f"curvature p = {self.curvature_p:.2g}, detectable {seen}"
+
     def __str__(self) -> str:
         if self.refused:
             return f"no exponent: {self.refused}"
         parts = [f"d = {self.dims[0]}..{self.dims[-1]}", f"{self.uncensored} values and {self.censored} bounds"]
-        if not math.isnan(self.curvature_p):
-            parts.append(f"curvature p = {self.curvature_p:.2g}, detectable change of slope {self.detectable:.2g}")
-        parts += [self.note] * bool(self.note)
+        parts += [part for part in (self.curvature, self.note) if part]
         return f"{self.value:.3g} [{self.lo:.3g}, {self.hi:.3g}] ({'; '.join(parts)})"
 
 

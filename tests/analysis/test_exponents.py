@@ -168,6 +168,12 @@ def test_its_text_names_range_censoring_curvature_and_what_could_be_seen():
         assert part in text
 
 
+@pytest.mark.parametrize("detectable", [11.0, 3e12, math.nan])
+def test_what_no_law_could_show_is_said_to_be_undetectable(detectable):
+    fit = replace(fit_exponent(censor(power_law("text"), 1500)), detectable=detectable)
+    assert fit.curvature.endswith("detectable change of slope: none below 10")
+
+
 def bounds_only(at):
     return [Crossing(c.replicate, c.n, "right") for c in at]
 

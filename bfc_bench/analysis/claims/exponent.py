@@ -136,8 +136,7 @@ class ExponentClaim(Bounded):
         notes = [f"{found.uncensored} values and {found.censored} bounds"]
         if not found.refused:
             notes += [f"d = {found.dims[0]}..{found.dims[-1]}", *[found.note] * bool(found.note)]
-        if not math.isnan(found.curvature_p):
-            notes.append(f"curvature p = {found.curvature_p:.2g}, detectable change of slope {found.detectable:.2g}")
+        notes += [found.curvature] * bool(found.curvature)
         by_means = found.degrees == len(found.dims) - 2
         scattered = (
             f"the dimensions do not lie on one power of d (lack of fit p = {found.lack_of_fit_p:.2g}): more d would "
