@@ -45,7 +45,13 @@ def test_serial_keeps_those_that_apply() -> None:
     assert all(check.reason for check in report.checks if check.outcome == "skipped")
 
 
-@pytest.mark.parametrize(("law", "words", "cls"), breaking.BREAKS, ids=[cls.__name__ for *_, cls in breaking.BREAKS])
+@pytest.mark.parametrize(
+    ("law", "words", "cls"),
+    [
+        pytest.param(law, words, cls, id=cls.__name__, marks=[pytest.mark.slow] * issubclass(cls, breaking.There))
+        for law, words, cls in breaking.BREAKS
+    ],
+)
 def test_exactly_the_broken_law_fails_and_says_why(law: str, words: str, cls: type[Executor]) -> None:
     report = check_executor(cls, strict=False)
     assert failed(report) == [law]
