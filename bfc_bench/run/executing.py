@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
 from bfc_bench.suite.model import Suite
@@ -21,6 +22,8 @@ def executor_of(
     The suite's options are those of its own executor: another one gets none of them. Raises ``UsageError`` for what is
     unknown, and where the executor cannot be used here.
     """
+    if name == "slurm" and name not in plugins.executors:
+        raise UsageError("SLURM is not an executor: `bfc-bench submit SUITE --shards K` runs a suite there.")
     entry = suite.executor
     if entry is not None and name in (None, entry.name):
         executor = plugins.executor(entry.name, {**entry.options, **options})
