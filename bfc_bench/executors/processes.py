@@ -81,21 +81,17 @@ class ProcessExecutor(Executor):
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
         """A pool of workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
-        return self._pool(call, prepare, jobs)
+        gpus = None if self.gpus is None else list(map(str, self.gpus))
+        return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)
 
     def begin(
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
-        """Such a pool with a first worker on the CPU."""
-        pool = self._pool(call, prepare, jobs)
-        pool.begin()
+        """Such a pool with a first worker on the CPU; of a subclass that has pools of another kind, one of these."""
+        pool = self.open(call, prepare, jobs)
+        if isinstance(pool, ProcessPool):
+            pool.begin()
         return pool
-
-    def _pool(
-        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None, jobs: int | None
-    ) -> ProcessPool:
-        gpus = None if self.gpus is None else list(map(str, self.gpus))
-        return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)
 
 
 @dataclass(frozen=True)

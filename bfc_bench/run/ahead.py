@@ -10,6 +10,7 @@ from pathlib import Path
 from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import run_batch
+from bfc_bench.run.executing import begin_pool
 from bfc_bench.run.work import Extra, warm_up
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import Device
@@ -37,7 +38,7 @@ def begun(
         extra = Extra.of(plugins)
         extra.check()
         prepare = partial(warm_up, device, extra, next(iter([*names, *learners]), ""))
-        pool = executor.begin(partial(run_batch, extra=extra), prepare, jobs)
+        pool = begin_pool(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)
     try:
         yield pool
     finally:

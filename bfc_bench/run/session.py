@@ -14,16 +14,17 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import BenchError, PluginError, words
+from bfc_bench.errors import words
 from bfc_bench.executors.base import Executor, Fault, Needs, Pool, usable_cores
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.door import TRACEBACK, Finished, Report, receive
+from bfc_bench.run.executing import open_pool
 from bfc_bench.run.limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.resolve import Cell, Grid
-from bfc_bench.run.work import Batch, Common, Extra, forget_plugins, warm_up
+from bfc_bench.run.work import Batch, Common, Extra, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
@@ -174,7 +175,7 @@ def _run(
     if not plan.todo:
         return
     prepare = partial(warm_up, plan.common.device, extra)
-    pool = pool or _open(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)
+    pool = pool or open_pool(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)
     try:
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -211,22 +212,6 @@ def _run(
         pool.close(now=True)
         raise
     pool.close()
-
-
-def _open(plugins: Plugins, executor: Executor, call: Any, prepare: Any, jobs: int | None) -> Pool:
-    """The executor's pool. Raises ``PluginError`` that names its plugin where it gives none."""
-    who = f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
-    try:
-        if executor.place == "session":
-            forget_plugins()
-        pool = executor.open(call, prepare, jobs)
-    except BenchError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PluginError(f"{who}: open raised {words(error)}.") from error
-    if lacking := [wanted for wanted in ("slots", "submit", "outcomes", "close") if not hasattr(pool, wanted)]:
-        raise PluginError(f"{who}: open must give a bfc_bench.Pool. Got {pool!r} without {', '.join(lacking)}.")
-    return pool
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:

@@ -2,12 +2,14 @@
 
 import multiprocessing
 import os
+from typing import ClassVar
 
 import pytest
 
 from bfc_bench import run_suite
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import PluginError, UsageError
 from bfc_bench.executors import processes
+from bfc_bench.executors.base import Pool
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.plugins import load_plugins
@@ -52,6 +54,53 @@ def test_it_ends_where_nothing_is_to_do(faulty, suite_file, tmp_path, started):
     assert dict(run_suite(path, store=tmp_path / "store").statuses) == {"skipped": 2}
     assert len(started) == 1
     assert multiprocessing.active_children() == []
+
+
+class Around(ProcessExecutor):
+    """Puts something around its pools."""
+
+    name: ClassVar[str] = "around"
+    opened: ClassVar[list[Pool]] = []
+
+    def open(self, call, prepare=None, jobs=None):
+        self.opened.append(Passing(super().open(call, prepare, jobs)))
+        return self.opened[-1]
+
+
+class Passing:
+    """What is put around: it passes everything on."""
+
+    def __init__(self, pool):
+        self.pool = pool
+
+    def __getattr__(self, name):
+        return getattr(self.pool, name)
+
+
+def test_a_subclass_keeps_what_it_puts_around_its_pools(faulty, suite_file, tmp_path):
+    plugins = load_plugins()
+    plugins.executors.register(Around.name, Around, "test")
+    path = suite_file(learner=[{"name": "mean"}])
+    session = run_suite(path, store=tmp_path / "store", executor="around", plugins=plugins, jobs=1)
+    assert dict(session.statuses) == {"ok": 2}
+    assert len(Around.opened) == 1
+
+
+class Raising(ProcessExecutor):
+    """Cannot begin."""
+
+    name: ClassVar[str] = "raising"
+
+    def begin(self, call, prepare=None, jobs=None):
+        raise KeyError("begin")
+
+
+def test_an_executor_that_raises_when_it_begins_is_named(faulty, suite_file, tmp_path):
+    plugins = load_plugins()
+    plugins.executors.register(Raising.name, Raising, "mine")
+    path = suite_file(learner=[{"name": "mean"}])
+    with pytest.raises(PluginError, match="executor 'raising' of plugin 'mine': begin raised KeyError"):
+        run_suite(path, store=tmp_path / "store", executor="raising", plugins=plugins)
 
 
 def test_there_is_none_for_a_store_that_is_there_another_place_or_a_gpu(faulty, suite_file, tmp_path, started):
