@@ -171,6 +171,17 @@ def test_a_frame_of_a_notebook_gets_rows_from_workers(tmp_path):
     assert again.statuses == {}
 
 
+def test_a_claim_about_an_error_rate_says_whose_test_points_it_is_about(suite, tmp_path):
+    frame = write_table(suite.parent / "house.csv")
+    frame["price"] = np.where(frame.price > 4, "dear", "cheap")
+    frame.to_csv(suite.parent / "house.csv", index=False)
+    suite.write_text(suite.read_text().replace("KNeighborsRegressor", "KNeighborsClassifier"))
+    run(suite, tmp_path / "store")
+    [verdict] = bb.judge_claims(suite, store=tmp_path / "store")
+    assert "The error rate of kernel-ridge" in verdict.statement
+    assert "on the data's own 30 test points, which the interval does not count" in verdict.note
+
+
 def test_a_text_target_is_classes(tmp_path):
     frame = write_table(tmp_path / "t" / "house.csv")
     made = own("mine", frame[["area", "rooms"]], np.where(frame.price > 4, "dear", "cheap"), stratify=True)

@@ -53,6 +53,8 @@ class Measured:
     """Cells that were tried and gave no value."""
     problem: str = ""
     """Which cells have no value, and why."""
+    tested: float = math.inf
+    """Test points of which an error rate is counted, where they are all that there are."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -84,7 +86,8 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
     if missing:
         why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
         problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
-    return Measured(name, scale, values, floored, int(curve.failures[0]), problem)
+    tested = curve.test_points if metric == "error_rate" else math.inf
+    return Measured(name, scale, values, floored, int(curve.failures[0]), problem, tested)
 
 
 def mean_of(a: Measured) -> Evidence:
@@ -97,7 +100,11 @@ def mean_of(a: Measured) -> Evidence:
     skewed = ("the values are skewed, of which the interval covers less than it says",) * is_skewed(
         [*a.values.values()]
     )
-    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=(*a.notes, *skewed))
+    on_data = (f"on the data's own {a.tested:,.0f} test points, which the interval does not count",) * (
+        a.tested < math.inf
+    )
+    notes = (*a.notes, *skewed, *on_data)
+    return evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=notes)
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:
