@@ -1,5 +1,3 @@
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -7,26 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-TESTS = Path(__file__).parent
+from installed_faulty import install_faulty
 
 
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with an installed distribution of misbehaving learners, on the path of this process and its workers."""
     return install_faulty(tmp_path / "site", monkeypatch)
-
-
-def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What ``faulty`` does, in a folder that it makes."""
-    info = site / "breaking_learners-1.0.dist-info"
-    info.mkdir(parents=True)
-    shutil.copy(TESTS / "breaking_learners.py", site)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: breaking-learners\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bfc_bench]\nfaulty = breaking_learners\n")
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
-    return site
 
 
 TASK: dict[str, Any] = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import install_faulty
+from installed_faulty import install_faulty
 from ray_deeds import deed, fells_its_slot, meets, secrets_seen, slowly_where, where
 
 from bfc_bench import UsageError, hookimpl, read_results, run_suite

@@ -1,6 +1,6 @@
 """Which plugins a process knows."""
 
-from conftest import install_faulty
+from installed_faulty import install_faulty
 
 from bfc_bench import run_suite
 
