@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: aside, synced, then renamed into place."""
+"""Files that are written whole or not at all: aside, synced, then renamed into place; and the folder for caches."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def write_file(
     finally:
         with suppress(OSError):
             aside.unlink()
+
+
+def cache_folder() -> Path:
+    """The user's folder for what can be fetched or made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench"
 
 
 def put_in_place(aside: Path, path: Path) -> None:

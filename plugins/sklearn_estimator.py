@@ -16,11 +16,11 @@ from math import isfinite, log2
 from typing import Any, ClassVar
 
 import numpy as np
-from bfc_plugins import sklearn_objects
+from bfc_plugins import sklearn_facts, sklearn_objects
 from pydantic import ConfigDict, Field, create_model, model_validator
 
 from bfc_bench.errors import message, suggest
-from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor, TaskFacts
+from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Learner, Predictor, TaskFacts
 
 CALLS_SECONDS = 1.5e-3
 """What the calls of a fit, or of one tree, take however small it is."""
@@ -65,15 +65,25 @@ class SklearnEstimator(Learner):
         if unknown:
             raise ValueError(f"unknown option {unknown[0]!r}.{suggest(unknown[0], type(self).model_fields)}")
         try:
-            sklearn_objects.check(self.estimator())
+            _ = self.kinds
         except Exception as error:  # whatever scikit-learn finds wrong with an option
             raise ValueError(" ".join(message(error).split())) from None
         return self
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """Options that are not left to scikit-learn, under its names."""
+        extra = self.model_extra or {}
+        return self._named(self.model_fields_set - {"with_squares"} - set(extra)) | extra
+
+    @property
+    def kinds(self) -> frozenset[LabelKind]:
+        """The label kinds that it fits: those of its last part, if it is made of parts."""
+        return sklearn_facts.kinds(self.path, self.given)
+
     def estimator(self) -> Any:
         """What scikit-learn fits, made anew."""
-        given = self.model_fields_set - {"with_squares"} - set(self.model_extra or {})
-        return sklearn_objects.make(self.path, self._named(given) | (self.model_extra or {}))
+        return sklearn_objects.make(self.path, self.given)
 
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data, under scikit-learn's names."""
@@ -87,8 +97,8 @@ class SklearnEstimator(Learner):
         return {name: options[name] for name in (aliases.get(name, name) for name in super().changed())}
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """What is made of parts fits what its last part fits."""
-        kinds = sklearn_objects.kinds_of(self.estimator())
+        """Labels of another kind than it fits."""
+        kinds = self.kinds
         return None if task.kind in kinds else f"fits {' and '.join(sorted(kinds))} labels; these are {task.kind}"
 
     def cost(self, n: int, d: int) -> Cost | None:
@@ -98,7 +108,7 @@ class SklearnEstimator(Learner):
         columns, family = d * (2 if self.with_squares else 1), self.path.partition(".")[0]
         bytes = 24.0 * n * columns + RUNTIME_BYTES
         if "Forest" in self.path:
-            trees = self.estimator().n_estimators
+            trees = self.options()["n_estimators"]
             tried = columns if self.path.endswith("Regressor") else columns**0.5
             flops = 180.0 * trees * n * log2(n + 1) * tried
             return Cost(flops, bytes + 100.0 * trees * n, seconds=CALLS_SECONDS * trees)
@@ -108,6 +118,8 @@ class SklearnEstimator(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
+        import sklearn.base  # noqa: F401  # said here, it is imported before the first fit is timed
+
         from bfc_bench.toolkit.features import square_mean
 
         estimator = self.estimator()
@@ -160,13 +172,13 @@ class SklearnPredictor(Predictor):
 
 @cache
 def _variant(path: str) -> type[SklearnEstimator]:
-    maker, labels = sklearn_objects.load(path)
+    options, labels = sklearn_facts.described(path)
     fields: dict[str, Any] = {}
-    for name, default in sklearn_objects.parameters(maker):
+    for name, default in options.items():
         # Models have attributes of their own, such as `copy`.
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
-    made = create_model(maker.__name__, __base__=SklearnEstimator, __module__=__name__, **fields)
+    made = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
     made.__doc__, made.__qualname__ = f"scikit-learn's ``{path}``.", "/" + path.replace(".", "/")
     made.name, made.path, made.example = f"sklearn:{path}", path, None
     made.capabilities = Capabilities(labels=labels)

@@ -217,7 +217,8 @@ def warm_up(device: Device, extra: Extra, learner: str = "") -> None:
 def load_libraries(batch: Batch, extra: Extra) -> None:
     """Import what the batch's learner needs and wake its libraries, so that no cell's time or memory has that in it."""
     spec = next(iter(batch.learners.values()))
-    _load_libraries(type(_learner(extra, spec.name, spec.options)), batch.common.device)
+    _load_libraries(_plugins(extra).learner(spec.name), batch.common.device)
+    _learner(extra, spec.name, spec.options)  # which may be made of parts that import more
 
 
 def _load_libraries(learner: type[Learner], device: Device) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import UsageError
+from bfc_bench.files import cache_folder
 
 if TYPE_CHECKING:
     import jax
@@ -146,7 +147,7 @@ def prepare_jax(device: str) -> jax.Device:
 
 def _compile_cache() -> Path | None:
     """A writable folder for compiled programs, or None."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench" / "jax"
+    folder = cache_folder() / "jax"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

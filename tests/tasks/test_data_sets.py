@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 from bfc_bench.errors import UsageError
+from bfc_bench.files import cache_folder
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.build import build_data
 from bfc_bench.tasks.contents import read
-from bfc_bench.tasks.data import DATA_SETS, cifar, public
+from bfc_bench.tasks.data import DATA_SETS, cifar
 from bfc_bench.tasks.data.images import pooled
 
 RNG = np.random.default_rng(0)
@@ -591,6 +592,6 @@ def test_every_kind_says_what_it_is_and_has_the_shared_options(kind):
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
-    assert public.cache() == tmp_path / "XDG_CACHE_HOME" / "bfc-bench"
+    assert cache_folder() == tmp_path / "XDG_CACHE_HOME" / "bfc-bench"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert public.cache() == Path.home() / ".cache" / "bfc-bench"
+    assert cache_folder() == Path.home() / ".cache" / "bfc-bench"

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.files import make_folder, write_file
+from bfc_bench.files import cache_folder, make_folder, write_file
 from bfc_bench.tasks.data.classes import are_classes, names, numbered
-from bfc_bench.tasks.data.public import cache
 from bfc_bench.tasks.data.table import Place, labels, numbers
 
 
@@ -42,7 +41,7 @@ def save_arrays(
         held["y_test"] = numbered(tested, "y_test", known)[0] if is_class else tested
     stream = io.BytesIO()
     np.savez(stream, **held)  # type: ignore[arg-type]
-    folder = cache() / "arrays" if folder is None else folder
+    folder = cache_folder() / "arrays" if folder is None else folder
     make_folder(folder)
     path = folder.resolve() / f"{hashlib.blake2b(stream.getbuffer(), digest_size=16).hexdigest()}.npz"
     write_file(path, stream.getbuffer())

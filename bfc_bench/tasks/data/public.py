@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bfc_bench.errors import BenchError, UsageError, message
+from bfc_bench.files import cache_folder
 from bfc_bench.tasks import DATA_VARIABLE
 
 
@@ -17,16 +18,11 @@ class Missing(UsageError):
     """A file of a public data set is nowhere."""
 
 
-def cache() -> Path:
-    """The folder for what can be fetched or made again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench"
-
-
 def folders(kind: str) -> list[Path]:
     """Where files of a kind are looked for, the first that has them."""
     own = os.environ.get(DATA_VARIABLE)
     system = [Path(part) / "datasets" / kind for part in _system() if part]
-    return [*((Path(own) / kind, Path(own)) if own else ()), *system, cache() / "data" / kind]
+    return [*((Path(own) / kind, Path(own)) if own else ()), *system, cache_folder() / "data" / kind]
 
 
 def _system() -> list[str]:
@@ -56,7 +52,7 @@ def fetch(kind: str, files: Mapping[str, tuple[str, str]]) -> Path:
         import pooch
     except ImportError:
         raise UsageError("data get: fetching needs pooch: `python -m pip install 'bfc-bench[data]'`.") from None
-    folder = cache() / "data" / kind
+    folder = cache_folder() / "data" / kind
     pooch.get_logger().setLevel("WARNING")
     for name, (address, md5) in files.items():
         try:
