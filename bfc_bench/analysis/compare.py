@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
-from bfc_bench.analysis.intervals import t_interval
+from bfc_bench.analysis.intervals import t_interval, two_sided_p
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
@@ -127,8 +127,6 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
 
 
 def _at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
-    from scipy import stats
-
     of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
     unpaired = int(np.sum(np.isnan(of_a) != np.isnan(of_b)))
     x = of_a - of_b
@@ -144,7 +142,7 @@ def _at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
         refused = f"zero variance: the {compared} is the same in every replicate"
     else:
         error = float(x.std(ddof=1)) / math.sqrt(pairs)
-        p = float(2 * stats.t.sf(abs(interval.mean) / error, pairs - 1))
+        p = two_sided_p(abs(interval.mean) / error, pairs - 1)
     lower = a.name if interval.mean < 0 else b.name
     found = interval.exp() if a.scale == "log" else interval
     return Comparison(

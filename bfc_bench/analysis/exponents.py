@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.intervals import SAME, Interval, t_drop, t_interval, t_quantile
+from bfc_bench.analysis.intervals import SAME, Interval, t_drop, t_interval, t_quantile, two_sided_p
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.analysis.tobit import Tobit, profile_interval, tobit
 
@@ -195,7 +195,7 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
 
 def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Exponent:
     """The result with what is fitted to N values of log N*, known to lie in [lower, upper], at d, all (N,)."""
-    from scipy import stats
+    from scipy.special import fdtrc, stdtrit
 
     dims, n = np.array(result.dims), result.uncensored
     k = len(dims)
@@ -222,9 +222,11 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     reached = np.isin(d, dims)
     free = tobit((d[reached, None] == dims).astype(float), lower[reached], upper[reached], least)
     bound = line if reached.all() else tobit(straight[reached], lower[reached], upper[reached], least)
-    lack_of_fit_p = float(stats.f.sf(_gain(bound, free, n) * n / (k - 2), k - 2, n - k))
+    lack_of_fit_p = float(fdtrc(k - 2, n - k, _gain(bound, free, n) * n / (k - 2)))
     if lack_of_fit_p < LACK_OF_FIT:
-        fit = stats.linregress(np.log(dims), free.beta)
+        from scipy.stats import linregress
+
+        fit = linregress(np.log(dims), free.beta)
         half, degrees = max(((hi - lo) / 2, degrees), (t_quantile(k - 2) * float(fit.stderr), k - 2))
         result = replace(
             result,
@@ -240,11 +242,11 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     return replace(
         result,
         lack_of_fit_p=lack_of_fit_p,
-        curvature_p=float(2 * stats.t.sf(math.sqrt(_gain(line, bent, n) * (n - 3)), n - 3)),
+        curvature_p=two_sided_p(math.sqrt(_gain(line, bent, n) * (n - 3)), n - 3),
         detectable=2
         * math.log(dims[-1] / dims[0])
         * _error_of_bend(bent, n)
-        * (t_quantile(n - 3) + float(stats.t.ppf(POWER, n - 3))),
+        * (t_quantile(n - 3) + float(stdtrit(n - 3, POWER))),
     )
 
 

@@ -47,6 +47,13 @@ def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     return float(stdtrit(degrees, (1 + confidence) / 2)) if degrees > 0 else math.nan
 
 
+def two_sided_p(t: float, degrees: float) -> float:
+    """The probability that Student's t of so many degrees of freedom lies beyond ``t`` >= 0, on either side."""
+    from scipy.special import stdtr  # all of ``stats.t.sf``, whose module takes half a second to import
+
+    return float(2 * stdtr(degrees, -t))
+
+
 def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
     """Mean of R values, m ± t_{R-1} s / sqrt(R). Values that are nan are left out; R = 1 gives nan bounds."""
     x = np.asarray(values, dtype=float)
@@ -143,13 +150,13 @@ def bootstrap_t(values: Sequence[float] | np.ndarray, *key: object, resamples: i
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
     """A share with its interval from the binomial law (Clopper and Pearson 1934), which never covers less."""
-    from scipy import stats
+    from scipy.special import betaincinv
 
     if not trials:
         return NOTHING
     tail = (1 - confidence) / 2
-    lo = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
-    hi = float(stats.beta.ppf(1 - tail, successes + 1, trials - successes)) if successes < trials else 1.0
+    lo = float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0
+    hi = float(betaincinv(successes + 1, trials - successes, 1 - tail)) if successes < trials else 1.0
     return Interval(successes / trials, lo, hi, trials)
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from bfc_bench.markers import hookimpl
 from bfc_bench.run.session import Session
 
-AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary", "pyarrow.parquet", "pandas")
+AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary", "scipy.special", "pyarrow.parquet", "pandas")
 """The last because pyarrow asks whether what it is given is of pandas."""
 
 

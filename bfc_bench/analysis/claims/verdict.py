@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import CONFIDENCE, range_interval, t_quantile
+from bfc_bench.analysis.intervals import CONFIDENCE, range_interval, t_quantile, two_sided_p
 
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
 
@@ -104,9 +104,7 @@ class Evidence:
         """Two-sided p of a mean that is ``distance`` beyond a bound; 1 where it is not beyond."""
         if is_open or not distance > 0:
             return 1.0
-        from scipy import stats
-
-        return float(2 * stats.t.sf(distance / error, self.degrees)) if error > 0 else 0.0
+        return two_sided_p(distance / error, self.degrees) if error > 0 else 0.0
 
 
 def evidence(
