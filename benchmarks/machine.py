@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from bfc_bench.executors.processes import ONE_THREAD
+from bfc_bench.executors.environment import ONE_THREAD
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.run.provenance import provenance
 from bfc_bench.toolkit.precision import resolve_device

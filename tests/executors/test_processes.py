@@ -18,7 +18,8 @@ import pytest
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes, unit
 from bfc_bench.executors.base import Fault, Needs
-from bfc_bench.executors.processes import ENVIRONMENT, ProcessExecutor, ProcessPool
+from bfc_bench.executors.environment import ENVIRONMENT
+from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 
 GRANDCHILD = "import time; time.sleep(60)"
 

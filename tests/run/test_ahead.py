@@ -8,9 +8,8 @@ import pytest
 
 from bfc_bench import run_suite
 from bfc_bench.errors import PluginError, UsageError
-from bfc_bench.executors import processes
 from bfc_bench.executors.base import Pool
-from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.processes import ProcessExecutor, pool
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.ahead import begun
@@ -22,12 +21,12 @@ def started(monkeypatch):
     """The workers that are started, in their order."""
     workers = []
 
-    class Noted(processes.Worker):
+    class Noted(pool.Worker):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             workers.append(self.process.pid)
 
-    monkeypatch.setattr(processes, "Worker", Noted)
+    monkeypatch.setattr(pool, "Worker", Noted)
     return workers
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import shutil
 import signal
@@ -18,6 +17,7 @@ from typing import Any
 
 from bfc_bench.errors import UsageError, message
 from bfc_bench.executors.base import usable_cores
+from bfc_bench.executors.environment import Changed
 
 LOCAL = "none"
 QUIET = {
@@ -62,8 +62,8 @@ class Cluster:
     """
 
     def __init__(self, address: str, gpus: int | None = None) -> None:
-        self._before: dict[str, str | None] = {}
-        self._set(QUIET)
+        self._environment = Changed()
+        self._environment.set(QUIET)
         self._folder: Path | None = None
         self.ray = import_ray()
         self._mine = not self.ray.is_initialized()
@@ -90,11 +90,7 @@ class Cluster:
         """Disconnect, and end what was started here."""
         if self._mine:
             self.ray.shutdown()
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        self._environment.put_back()
         if self._folder is not None:
             self._read_settings()
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -110,7 +106,7 @@ class Cluster:
         token = self._folder / "token"
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
-        self._set({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_worker_niceness": "0"})
+        self._environment.set({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_worker_niceness": "0"})
         self._read_settings()
         self._init(
             address="local",
@@ -136,11 +132,6 @@ class Cluster:
 
     def _init(self, **options: Any) -> None:
         self.ray.init(log_to_driver=False, configure_logging=True, logging_level=logging.ERROR, **options)
-
-    def _set(self, variables: Mapping[str, str]) -> None:
-        for name, value in variables.items():
-            self._before.setdefault(name, os.environ.get(name))
-            os.environ[name] = value
 
 
 def _node(said: Mapping[str, Any]) -> Node:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from bfc_bench.errors import BenchError, words
 from bfc_bench.executors.base import Fault, Needs
-from bfc_bench.executors.processes import FAILED_STARTS
+from bfc_bench.executors.processes.pool import FAILED_STARTS
 from bfc_bench.executors.ray.cluster import Cluster, first_line
 from bfc_bench.executors.ray.members import Members
 from bfc_bench.executors.ray.queues import NodeMemory, Queues

@@ -1,0 +1,40 @@
+"""The executor of a suite on one machine: as many processes as it has cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from pydantic import PositiveInt
+
+from bfc_bench.executors.base import Executor, Pool, Promise, usable_cores
+from bfc_bench.executors.processes.pool import ProcessPool
+
+
+class ProcessExecutor(Executor):
+    """Runs units in spawned processes with one thread each, and stops those that exceed their time."""
+
+    name: ClassVar[str] = "processes"
+    promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death"})
+    threads: ClassVar[int | None] = 1
+
+    gpus: list[int | str] | None = None
+    """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; left out, all that this process sees."""
+    jobs_per_gpu: PositiveInt = 1
+    """Workers that share one GPU and its memory."""
+
+    def open(
+        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> Pool:
+        """A pool of workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
+        gpus = None if self.gpus is None else list(map(str, self.gpus))
+        return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)
+
+    def begin(
+        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
+    ) -> Pool:
+        """Such a pool with a first worker on the CPU; of a subclass that has pools of another kind, one of these."""
+        pool = self.open(call, prepare, jobs)
+        if isinstance(pool, ProcessPool):
+            pool.begin()
+        return pool
