@@ -18,6 +18,7 @@ BENCHMARKS = (
     "planning",
     "rows",
     "smoke",
+    "first_minute",
     "whole_runs",
 )
 """Modules that need nothing but a CPU, in the order in which they run."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import plain_kernels
 from benchmarks.commands import command_cpu
-from benchmarks.measurement import Measurement, Spread, children_cpu, interleave, timed
+from benchmarks.measurement import Measurement, children_cpu, interleave
 from benchmarks.networks import MEDIUM, SMALL, Size
 
 HERE = Path(__file__).parent
@@ -29,15 +28,12 @@ n = {sizes}
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """A tuned kernel curve, a single fit of scikit-learn's, and 32 seeds of training at M and S, with one worker."""
+    """A tuned kernel curve, and 32 seeds of training at M and S, with one worker."""
     pairs = 1 if quick else 3
     largest, seeds = (200, 1) if quick else (4000, 3)
     what = f"RBF ridge curve to n = {largest}, {len(plain_kernels.SHARES)} sizes, 10 ridges, {seeds} seeds"
     suite = _kernels(largest, seeds)
     yield _against(what, suite, "plain_kernels.py", (largest, seeds), "scikit-learn, fit by fit", pairs, 2.5)
-    trivial = SUITE.format(replicates=1, d=5, sizes=[100], learner='name = "sklearn:linear_model.Ridge"')
-    walls = [timed(lambda: _run(trivial), time.perf_counter) for _ in range(pairs + 1)][1:]
-    yield Measurement("one fit of scikit-learn's Ridge, wall time", "s", Spread.of(walls), pairs, goal=2)
     for size, full, goal in ((MEDIUM, 500, 2.0), (SMALL, 3000, 6.0)):
         seeds, steps = (2, 100) if quick else (32, full)
         suite = _networks(size, steps, seeds)
