@@ -94,6 +94,28 @@ def fit_exponent(points: Mapping[int, Sequence[Crossing]]) -> Exponent:
     return _fit({d: [crossing.log_bounds for crossing in found] for d, found in points.items()})
 
 
+def fit_exponent_beside(points: Mapping[int, Sequence[Crossing]], expected: Mapping[int, float]) -> Exponent:
+    """The exponent of N* in d where N* is expected to grow as ``expected``, {d: N > 0}, which is no power of d.
+
+    Fitted as ``fit_exponent`` does is N* / expected, and the slope of log expected over the dimensions reached added:
+    with the same replicates at each d it is the same exponent, but how ``expected`` bends is no lack of fit.
+    Dimensions at which it is not known, or not finite, are left out.
+    """
+    logs = {d: math.log(n) for d, n in expected.items() if d in points and 0 < n < math.inf}
+    bounds = {d: [crossing.log_bounds for crossing in points[d]] for d in logs}
+    found = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in bounds})
+    if found.refused:
+        return found
+    slope, intercept = np.polyfit(np.log(found.dims), [logs[d] for d in found.dims], 1).tolist()
+    return replace(
+        found,
+        value=found.value + slope,
+        lo=found.lo + slope,
+        hi=found.hi + slope,
+        intercept=found.intercept + intercept,
+    )
+
+
 def compare_exponents(
     points_a: Mapping[int, Sequence[Crossing]], points_b: Mapping[int, Sequence[Crossing]]
 ) -> Exponent:

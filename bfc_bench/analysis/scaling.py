@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent
+from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_beside
 from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, thresholds
 
 
@@ -44,6 +44,10 @@ class Scaling:
     def exponent(self) -> Exponent:
         """The exponent of N* in d; refused, with the reason, where there is none."""
         return fit_exponent(self.crossings)
+
+    def exponent_beside(self, expected: Mapping[int, float]) -> Exponent:
+        """The exponent where N* is expected to grow with d as ``expected`` does."""
+        return fit_exponent_beside(self.crossings, expected)
 
     def exponent_beyond(self, other: Scaling) -> Exponent:
         """This exponent minus that of ``other``, fitted to the ratio of N* replicate by replicate."""

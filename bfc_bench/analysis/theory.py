@@ -21,16 +21,21 @@ LARGEST = 1e9
 """No N* is looked for beyond so many points."""
 
 
+def slope(sizes: Mapping[int, float], dims: Sequence[int]) -> float:
+    """Least-squares slope of log N on log d over ``dims``, N by d; nan below two of them, or where one is missing."""
+    known = [sizes.get(d, math.nan) for d in dims]
+    if len(dims) < 2 or not all(0 < n < math.inf for n in known):
+        return math.nan
+    return float(np.polyfit(np.log(dims), [math.log(n) for n in known], 1)[0])  # integers may be beyond NumPy's
+
+
 def harmonics_slope(dims: Sequence[int], p: int) -> float:
     """Least-squares slope of log B(d, p) on log d over two dimensions or more, nan over fewer.
 
     The exponent of a learner whose N* is proportional to B(d, p), the number of harmonics of degree p, as it is for
     rotation-invariant kernels (NR Theorem 3). It tends to p, from below, only at large d.
     """
-    if len(dims) < 2:
-        return float("nan")
-    sizes = [math.log(harmonics_dimension(d, p)) for d in dims]  # integers beyond NumPy's
-    return float(np.polyfit(np.log(dims), sizes, 1)[0])
+    return slope({d: harmonics_dimension(d, p) for d in dims}, dims)
 
 
 @lru_cache(maxsize=4096)
@@ -55,12 +60,14 @@ def expected_n_star(theory: Theory, level: float) -> float:
     return 1.0 if here == 0 else math.exp(brentq(above, before, here, xtol=1e-9))
 
 
+def expected_sizes(theories: Theories, task: str, label: str, level: float, dims: Sequence[int]) -> dict[int, float]:
+    """The theory's N*(level) at those of ``dims`` for which there is one."""
+    return {d: expected_n_star(found, level) for d in dims if (found := theories.get((task, d, label)))}
+
+
 def expected_exponent(theories: Theories, task: str, label: str, level: float, dims: Sequence[int]) -> float:
     """Least-squares slope of the theory's log N*(level) on log d over ``dims``; nan where an N* is missing."""
-    sizes = [expected_n_star(found, level) for d in dims if (found := theories.get((task, d, label)))]
-    if len(sizes) < max(2, len(dims)) or not np.isfinite(sizes).all():
-        return math.nan
-    return float(np.polyfit(np.log(dims), np.log(sizes), 1)[0])
+    return slope(expected_sizes(theories, task, label, level, dims), dims)
 
 
 @dataclass(frozen=True, slots=True)

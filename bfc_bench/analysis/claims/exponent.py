@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
@@ -14,9 +14,10 @@ from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.theory import Theories, expected_exponent, harmonics_slope
+from bfc_bench.analysis.theory import Theories, expected_sizes, slope
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 SCATTERED = 0.05
 """Lack-of-fit p below which more replicates are not expected to narrow an interval that the dimensions set."""
@@ -91,8 +92,10 @@ class ExponentClaim(Bounded):
         ours = found[self.label]
         quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
         if self.below is None:
-            evidence, dims = self._evidence(ours)
-            region, bound = self._allowed(dims if len(dims) > 1 else [curve.d for curve in ours], theories)
+            measured = [curve.d for curve in ours]
+            expected = self._expected(measured, theories)
+            evidence, dims = self._evidence(ours, expected=expected)
+            region, bound = self._allowed(dims if len(dims) > 1 else measured, expected)
             if self.theory and region == Region():
                 evidence = nothing(f"{self.label} offers no theory of N* on {self.task}")
             return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
@@ -105,33 +108,52 @@ class ExponentClaim(Bounded):
     def _limit(self) -> str:
         return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
-    def _allowed(self, dims: Sequence[int], theories: Theories) -> tuple[Region, str]:
+    def _expected(self, dims: Sequence[int], theories: Theories) -> dict[int, float]:
+        """The sizes, by d, with whose exponent ours is compared: the theory's N*, or B(d, p)."""
+        if self.harmonics is not None:
+            return {d: harmonics_dimension(d, self.harmonics) for d in dims}
+        return expected_sizes(theories, self.task, self.label, self.level, dims) if self.theory else {}
+
+    @property
+    def _standard(self) -> tuple[str, str]:
+        """Whose sizes these are, and what they are called."""
+        return ("its theory", "the N* of its theory") if self.harmonics is None else (f"B(d, {self.harmonics})",) * 2
+
+    def _allowed(self, dims: Sequence[int], expected: Mapping[int, float]) -> tuple[Region, str]:
         """The region that the claim allows, in numbers and in words; ``dims`` are those of the fit, if there is one.
 
         Without bounds where theory or the fit gives none.
         """
         if self.tolerance is None:
             return self.region, self.bound
-        if self.harmonics is None:
-            words = f"within {short(self.tolerance)} of that of its theory"
-            slope = expected_exponent(theories, self.task, self.label, self.level, dims)
-        else:
-            words = f"within {short(self.tolerance)} of that of B(d, {self.harmonics})"
-            slope = harmonics_slope(dims, self.harmonics)
-        if math.isnan(slope):
+        words = f"within {short(self.tolerance)} of that of {self._standard[0]}"
+        standard = slope(expected, dims)
+        if math.isnan(standard):
             return Region(), words
-        region = Region(slope - self.tolerance, slope + self.tolerance)
-        return region, f"{words}, {slope:.3g} over d = {dims[0]}..{dims[-1]}"
+        region = Region(standard - self.tolerance, standard + self.tolerance)
+        return region, f"{words}, {standard:.3g} over d = {dims[0]}..{dims[-1]}"
 
     def _evidence(
-        self, ours: Sequence[Curve], others: Sequence[Curve] | None = None
+        self,
+        ours: Sequence[Curve],
+        others: Sequence[Curve] | None = None,
+        expected: Mapping[int, float] | None = None,
     ) -> tuple[Evidence, tuple[int, ...]]:
-        """What is known of our exponent, or of ours minus the others', and the d that it is fitted to."""
+        """What is known of our exponent, or of ours minus the others', and the d that it is fitted to.
+
+        Where N* is expected to grow as ``expected`` does, how this bends counts as no lack of fit.
+        """
         sides = [ours] if others is None else [others, ours]
         if not all(sides):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
         *theirs, mine = (scaling for side in sides for scaling in scalings(side, [self.level]))
-        found = mine.exponent_beyond(*theirs) if theirs else mine.exponent
+        law = "one power of d"
+        if theirs:
+            found = mine.exponent_beyond(*theirs)
+        elif expected:
+            found, law = mine.exponent_beside(expected), f"a power of d times {self._standard[1]}"
+        else:
+            found = mine.exponent
         crossings = [at_d for scaling in (*theirs, mine) for at_d in scaling.crossings.values()]
         notes = [f"{found.uncensored} values and {found.censored} bounds"]
         if not found.refused:
@@ -139,7 +161,7 @@ class ExponentClaim(Bounded):
         notes += [found.curvature] * bool(found.curvature)
         by_means = found.degrees == len(found.dims) - 2
         scattered = (
-            f"the dimensions do not lie on one power of d (lack of fit p = {found.lack_of_fit_p:.2g}): more d would "
+            f"the dimensions do not lie on {law} (lack of fit p = {found.lack_of_fit_p:.2g}): more d would "
             "narrow the interval, more replicates need not"
         )
         evidence = Evidence(
