@@ -58,10 +58,11 @@ class Made:
     """Its provenance; empty where nothing is known of it."""
 
     @property
-    def machine(self) -> tuple[str, str, str]:
-        """Host, processor and number of cores, as far as they are known."""
+    def machine(self) -> tuple[str, ...]:
+        """Host, processor, number of cores and GPU, as far as they are known."""
         host, processor, cores = (self.facts.get(name) for name in ("host", "processor", "cores"))
-        return host or "", processor or "", f"{cores} cores" if cores else ""
+        gpu = (self.facts.get("precision") or {}).get("gpu")
+        return host or "", processor or "", f"{cores} cores" if cores else "", gpu or ""
 
     @property
     def others(self) -> list[str]:

@@ -41,7 +41,7 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it takes
     surroundings().remember()
     finished = _run_safely(batch, batch.cells, extra)
-    return send([_pack(batch, cell, done) for cell, done in finished], precision_state())
+    return send([_pack(batch, cell, done) for cell, done in finished], precision_state(batch.common.device))
 
 
 def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple[Cell, Finished]]:

@@ -70,14 +70,28 @@ def share_of_gpu(workers: int) -> dict[str, str]:
     return {"XLA_PYTHON_CLIENT_MEM_FRACTION": share, GPU_SHARE_VARIABLE: share}
 
 
+def gpu_name() -> str:
+    """What the first GPU that this process may use is called by its driver; empty where there is none."""
+    driver, name = _driver(), ctypes.create_string_buffer(256)
+    if driver is None or not _driver_sees_gpus() or driver.cuDeviceGetName(name, len(name), 0):
+        return ""
+    return name.value.decode(errors="replace")
+
+
 def _driver_sees_gpus() -> int:
-    """Ask the CUDA driver itself, in milliseconds, so that a machine without a GPU imports neither torch nor jax."""
+    driver, count = _driver(), ctypes.c_int(0)
+    return count.value if driver is not None and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+
+
+def _driver() -> Any:
+    """The CUDA driver, ready, or None: asked itself, in milliseconds, a machine without a GPU imports neither torch nor
+    jax.
+    """
     try:
         driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
-        return 0
-    count = ctypes.c_int(0)
-    return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+        return None
+    return driver if driver.cuInit(0) == 0 else None
 
 
 def _torch_sees_gpu() -> bool:
@@ -155,9 +169,14 @@ def _compile_cache() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def precision_state() -> dict[str, Any]:
-    """Precision settings of this process for provenance: only of libraries already imported, importing none."""
+def precision_state(device: Device = "cpu") -> dict[str, Any]:
+    """Precision settings of this process for provenance: only of libraries already imported, importing none.
+
+    Where it computed on a GPU, this one's name too.
+    """
     state: dict[str, Any] = {}
+    if device == "cuda" and (name := gpu_name()):
+        state["gpu"] = name
     if (torch := sys.modules.get("torch")) is not None:
         state["torch"] = str(torch.__version__)
         state["torch_float32_matmul_precision"] = torch.get_float32_matmul_precision()

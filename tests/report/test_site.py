@@ -122,13 +122,14 @@ def test_every_learner_is_there_with_its_least_error_and_n_star(site, pages):
 def test_every_row_is_under_the_machine_that_made_it(tmp_path):
     cells = [row(n=n, provenance=id) for n, id in ((1, "here"), (2, "here"), (3, "lost"))]
     shards = {**HERE, "provenance": {**HERE["provenance"], "git": "0123456789abcdef+", "machines": {"node2": {}}}}
+    shards["provenance"]["precision"] = {"gpu": "Example GPU"}
     write_site(tmp_path, [entry(cells=cells, verdicts=(), sessions=[shards])])
     known, unknown = lines(tmp_path, "machines.html")
     assert known[:3] == ["bfc@1", "2 rows also on node2", "2023-11-14 22:13:20 UTC"]
     assert known[5] == "0123456789ab+"
     assert unknown[:3] == ["bfc@1", "1 row", MISSING]
     said = text(Page((tmp_path / "machines.html").read_text()))
-    assert "node1, Example CPU, 2 cores, 64 cores" in said
+    assert "node1, Example CPU, 2 cores, 64 cores, Example GPU" in said
     assert "Nothing is known of the machine" in said
 
 

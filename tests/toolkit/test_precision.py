@@ -40,6 +40,31 @@ def test_a_driver_without_a_library_that_sees_the_gpu_is_not_enough(monkeypatch)
     assert precision.resolve_device("auto") == "cuda"
 
 
+class Driver:
+    """A CUDA driver with these GPUs."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def cuDeviceGetCount(self, count):
+        count._obj.value = len(self.names)
+        return 0
+
+    def cuDeviceGetName(self, name, size, device):
+        name.value = self.names[device][: size - 1].encode()
+        return 0
+
+
+def test_provenance_names_the_gpu_that_was_computed_on(monkeypatch):
+    monkeypatch.setattr(precision, "_driver", lambda: Driver("NVIDIA H100 80GB HBM3", "another"))
+    assert precision.precision_state("cuda")["gpu"] == "NVIDIA H100 80GB HBM3"
+    assert "gpu" not in precision.precision_state("cpu")
+    for driver in (Driver(), None):
+        monkeypatch.setattr(precision, "_driver", lambda driver=driver: driver)
+        assert precision.gpu_name() == ""
+        assert "gpu" not in precision.precision_state("cuda")
+
+
 def test_torch_computes_in_full_float32():
     import torch
 
