@@ -31,6 +31,9 @@ Made by `python -m benchmarks.claims STORE...` from stores that `bfc-bench run S
 [Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone, and `undecided`
 means that the interval reaches across the bound. \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided, -
 not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong."""
+LOOKS = """\
+Where a look is named, `--until-decided` added replicates as long as the claim was undecided; its interval has the
+confidence that stands beside it, and those of all looks hold together with 95 % ([statistics](statistics.md))."""
 
 
 class Statement(Settings):
@@ -111,6 +114,7 @@ def page(known: Statements, stores: Sequence[OpenStore]) -> str:
     ]
     parts = [
         INTRODUCTION.format(seeds=" and ".join(map(str, seeds))),
+        *[LOOKS] * any(verdict.look for of in verdicts for verdict in of.values()),
         *_exceptions(verdicts, known.remarks),
         "## Statement by statement\n\n" + _statements(known.statement, verdicts),
         *(_suite(name, {seed: held[seed].get(name) for seed in seeds}, verdicts) for name in known.suites),
@@ -163,9 +167,14 @@ def _suite(suite: str, held: Mapping[int, StoredSuite | None], verdicts: Sequenc
         of = [found.get(name) for found in verdicts]
         first = next(v for v in of if v)
         aside = ", a sanity check" if first.sanity else ""
-        cells = [f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}, R = {v.replicates}" if v else "-" for v in of]
+        cells = [f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}, {_after(v)}" if v else "-" for v in of]
         lines.append(f"| `{first.id}`{aside} | {first.source} | {first.region} | {' | '.join(cells)} |")
     return f"## {suite}\n\n" + "\n".join(lines) + f"\n\nSeed {'; seed '.join(made)}."
+
+
+def _after(verdict: Verdict) -> str:
+    """What a verdict was reached with: replicates, and the look where several were planned."""
+    return f"R = {verdict.replicates}{f', {verdict.when}' if verdict.look else ''}"
 
 
 def _made(stored: StoredSuite) -> str:

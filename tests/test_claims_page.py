@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bfc_bench.api import run_until_decided
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -25,7 +26,7 @@ seed = {seed}
 [[task]]
 name = "t"
 inputs = {{ kind = "uniform" }}
-target = {{ kind = "quadratic-densenet" }}
+target = {{ kind = "quadratic-densenet", widths = [2], alphas = [1.0] }}
 d = [4]
 n = [10]
 [[learner]]
@@ -114,6 +115,18 @@ def test_the_page_begins_with_what_is_not_supported_and_shows_every_seed(stores)
     assert "| `smaller`, a sanity check | Theorem 2 | ≤ 1e-9 |" in text
     assert "Seed 0: 3 cells, 6 s of fitting, last on unknown, commit unknown; seed 1: 3 cells" in text
     assert "## absent\n\nNot run." in text
+
+
+def test_looks_are_said_where_there_are_any(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(SUITE.format(seed=0))
+    run_until_decided(path, last=4, store=tmp_path / "store", executor="serial")
+    with open_store(tmp_path / "store") as store:
+        (small, _) = store["tiny"].claims()
+        text = claims_page.page(KNOWN, [store])
+    assert small.look
+    assert claims_page.LOOKS in text
+    assert f"R = {small.replicates}, after look {small.look} of {small.looks}, at " in text
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path, capsys):
