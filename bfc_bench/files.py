@@ -42,8 +42,11 @@ def write_file(
 
 
 def cache_folder() -> Path:
-    """The user's folder for what can be fetched or made again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench"
+    """The user's folder for what can be fetched or made again. Raises ``OutputError`` for a user without a home."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench"
+    except RuntimeError:
+        raise OutputError("This user has no home folder that could hold a cache: set XDG_CACHE_HOME to one.") from None
 
 
 def put_in_place(aside: Path, path: Path) -> None:

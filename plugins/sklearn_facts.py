@@ -11,7 +11,7 @@ import sys
 from ast import literal_eval
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -75,13 +75,13 @@ def _remembered(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
     return answer
 
 
-@cache
+@lru_cache(maxsize=1)
 def _folder() -> Path | None:
     try:
-        found = version("scikit-learn")
-    except PackageNotFoundError:
+        found, cache = version("scikit-learn"), cache_folder()
+    except (PackageNotFoundError, BenchError):
         return None
-    return None if "dev" in found else cache_folder() / f"scikit-learn-{found}-{FORMAT}"
+    return None if "dev" in found else cache / f"scikit-learn-{found}-{FORMAT}"
 
 
 def _literal(value: Any) -> str | None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.files import cache_folder
 
 if TYPE_CHECKING:
@@ -161,10 +161,10 @@ def prepare_jax(device: str) -> jax.Device:
 
 def _compile_cache() -> Path | None:
     """A writable folder for compiled programs, or None."""
-    folder = cache_folder() / "jax"
     try:
+        folder = cache_folder() / "jax"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, OutputError):
         return None
     return folder if os.access(folder, os.W_OK) else None
 

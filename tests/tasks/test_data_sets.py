@@ -4,6 +4,8 @@ import gzip
 import io
 import pickle
 import struct
+import subprocess
+import sys
 import tarfile
 from collections import OrderedDict
 from pathlib import Path
@@ -12,13 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.files import cache_folder
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.build import build_data
 from bfc_bench.tasks.contents import read
-from bfc_bench.tasks.data import DATA_SETS, cifar
+from bfc_bench.tasks.data import DATA_SETS, cifar, public
 from bfc_bench.tasks.data.images import pooled
+from bfc_bench.toolkit import precision
 
 RNG = np.random.default_rng(0)
 
@@ -595,3 +598,26 @@ def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "XDG_CACHE_HOME" / "bfc-bench"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path.home() / ".cache" / "bfc-bench"
+
+
+def test_a_user_without_a_home_needs_none(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(OutputError, match="set XDG_CACHE_HOME"):
+        cache_folder()
+    assert precision._compile_cache() is None
+    assert all("bfc-bench" not in str(folder) for folder in public.folders("mnist"))
+    code = """
+import runpy, sys
+from pathlib import Path
+def homeless():
+    raise RuntimeError
+Path.home = homeless
+sys.argv = ["bfc-bench", "show", "sklearn:linear_model.Ridge"]
+runpy.run_module("bfc_bench", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "fit_intercept" in done.stdout

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from bfc_bench.errors import BenchError, UsageError, message
+from bfc_bench.errors import BenchError, OutputError, UsageError, message
 from bfc_bench.files import cache_folder
 from bfc_bench.tasks import DATA_VARIABLE
 
@@ -22,7 +23,10 @@ def folders(kind: str) -> list[Path]:
     """Where files of a kind are looked for, the first that has them."""
     own = os.environ.get(DATA_VARIABLE)
     system = [Path(part) / "datasets" / kind for part in _system() if part]
-    return [*((Path(own) / kind, Path(own)) if own else ()), *system, cache_folder() / "data" / kind]
+    found = [*((Path(own) / kind, Path(own)) if own else ()), *system]
+    with suppress(OutputError):
+        found.append(cache_folder() / "data" / kind)
+    return found
 
 
 def _system() -> list[str]:
