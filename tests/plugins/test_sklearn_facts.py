@@ -18,75 +18,77 @@ ESTIMATORS = {
 ASK = """
 import json, sys
 from bfc_plugins.sklearn_estimator import SklearnEstimator
-if json.loads(sys.argv[3]):
+if json.loads(sys.argv[2]):
     import sklearn
-made = SklearnEstimator.variant(sys.argv[1])
-learner = made.parse(json.loads(sys.argv[2]), "suite")
-said = {
-    "options": repr(sorted(learner.options().items())),
-    "changed": repr(sorted(learner.changed().items())),
-    "labels": sorted(made.capabilities.labels),
-    "kinds": sorted(learner.kinds),
-    "name": made.__name__,
-}
+said = {}
+for path, options in json.loads(sys.argv[1]).items():
+    made = SklearnEstimator.variant(path)
+    learner = made.parse(options, "suite")
+    said[path] = {
+        "options": repr(sorted(learner.options().items())),
+        "changed": repr(sorted(learner.changed().items())),
+        "labels": sorted(made.capabilities.labels),
+        "kinds": sorted(learner.kinds),
+        "name": made.__name__,
+    }
 print(json.dumps({"said": said, "imported": "sklearn" in sys.modules}))
 """
+RIDGE = {"linear_model.Ridge": {"alpha": 2.0}}
 
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
-    """What a new process says of an estimator, having imported scikit-learn or not."""
+    """What a new process says of estimators, having imported scikit-learn or not."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
-    def answer(path, options, *, imported=False):
-        command = [sys.executable, "-c", ASK, path, json.dumps(options), json.dumps(imported)]
+    def answer(estimators, *, imported=False):
+        command = [sys.executable, "-c", ASK, json.dumps(estimators), json.dumps(imported)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
     return answer
 
 
-@pytest.mark.parametrize("path", ESTIMATORS)
-def test_the_second_time_nothing_is_imported_and_the_same_is_said(ask, path):
-    first, second = ask(path, ESTIMATORS[path]), ask(path, ESTIMATORS[path])
+def test_the_second_time_nothing_is_imported_and_the_same_is_said(ask):
+    first, second = ask(ESTIMATORS), ask(ESTIMATORS)
     assert first["imported"]
     assert not second["imported"]
-    assert first["said"] == second["said"] == ask(path, ESTIMATORS[path], imported=True)["said"]
+    assert first["said"] == second["said"] == ask(ESTIMATORS, imported=True)["said"]
 
 
-def test_what_is_wrong_is_said_each_time(ask):
-    for path, options in (("linear_model.Ridge", {"alpha": -5}), ("linear_model.Rigde", {})):
-        first = ask(path, options)
-        assert isinstance(first, str)
-        assert "UsageError" in first
-        assert ask(path, options) == first
+@pytest.mark.parametrize("wrong", [{"linear_model.Ridge": {"alpha": -5}}, {"linear_model.Rigde": {}}])
+def test_what_is_wrong_is_said_each_time(ask, wrong):
+    first = ask(wrong)
+    assert isinstance(first, str)
+    assert "UsageError" in first
+    assert ask(wrong) == first
 
 
-@pytest.mark.parametrize("content", ["", "garbage", "((1, 2), 3)", "[", "('a',)"])
-def test_a_file_that_is_something_else_is_not_believed(ask, tmp_path, content):
-    expected = ask("linear_model.Ridge", {"alpha": 2.0})
+def test_a_file_that_is_something_else_is_not_believed(ask, tmp_path):
+    expected = ask(RIDGE)
     files = list((tmp_path / "cache").glob("bfc-bench/scikit-learn-*/*"))
     assert len(files) == 2
-    for file in files:
-        file.write_text(content)
-    assert ask("linear_model.Ridge", {"alpha": 2.0}) == expected
+    for content in ("", "garbage [", "((1, 2), 3)"):
+        for file in files:
+            file.write_text(content)
+        assert ask(RIDGE) == expected
 
 
 def test_a_cache_that_cannot_be_written_to_changes_nothing(ask, tmp_path):
-    expected = ask("linear_model.Ridge", {})
+    expected = ask(RIDGE)
     for file in (tmp_path / "cache" / "bfc-bench").iterdir():
         for kept in file.iterdir():
             kept.unlink()
         file.rmdir()
         file.write_text("a file where the folder would be")
-    assert ask("linear_model.Ridge", {}) == ask("linear_model.Ridge", {}) == expected
+    assert ask(RIDGE) == ask(RIDGE) == expected
 
 
 def test_another_version_is_asked(ask, tmp_path):
-    ask("linear_model.Ridge", {})
+    ask(RIDGE)
     (folder,) = (tmp_path / "cache" / "bfc-bench").iterdir()
     folder.rename(folder.with_name("scikit-learn-0.1-1"))
-    assert ask("linear_model.Ridge", {})["imported"]
+    assert ask(RIDGE)["imported"]
 
 
 def test_a_finished_suite_is_found_so_without_scikit_learn(suite_file, tmp_path, monkeypatch):
