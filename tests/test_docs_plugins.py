@@ -150,7 +150,8 @@ def test_a_suite_of_the_guides_parts_runs_and_is_judged(
     session = bfc_bench.run_suite(suite, store=tmp_path, executor="serial", plugins=plugins)
     assert session.statuses == {"ok": 8}
     assert capsys.readouterr().out == "guide: {'ok': 8}\n"
-    rows = bfc_bench.open_store(tmp_path, plugins=plugins)["guide"].rows()
+    with bfc_bench.open_store(tmp_path, plugins=plugins) as store:
+        rows = store["guide"].rows()
     assert all(row.metrics["largest_error"] ** 2 >= row.nmse > 0 for row in rows)
     fits, near = judge(parse_claims(suite, plugins.claims), rows)
     assert (fits.kind, fits.verdict) == ("overfits", "supported")

@@ -9,10 +9,10 @@ import sys
 import time
 
 import pytest
+from stored_rows import stored_rows
 
 from bfc_bench import read_results, run_suite
 from bfc_bench.errors import StoreError
-from bfc_bench.store.store import Store
 
 VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together"}
 
@@ -44,7 +44,7 @@ def wait_for_rows(store, suite, count, process):
         assert process.poll() is None, process.returncode
         if (store / "results.sqlite").exists():
             try:
-                if len(Store(store).rows(suite, 1)) >= count:
+                if len(stored_rows(store, suite)) >= count:
                     return
             except StoreError:
                 pass
@@ -89,12 +89,12 @@ def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, star
     wait_for_rows(store, "tiny", 3, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    kept = {row.cell: row for row in Store(store).rows("tiny", 1)}
+    kept = {row.cell: row for row in stored_rows(store)}
     assert 3 <= len(kept) < 20
 
     again = bench(*arguments)
     assert again.returncode == 0, again.stderr
-    rows = Store(store).rows("tiny", 1)
+    rows = stored_rows(store)
     assert len(rows) == len({row.cell for row in rows}) == 20
     by_cell = {row.cell: row for row in rows}
     assert all(by_cell[cell] == row for cell, row in kept.items())
@@ -141,7 +141,7 @@ def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench, start)
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert bench("run", slow_suite, "--store", store, "--no-mlflow").returncode == 0
-    assert len(Store(store).rows("tiny", 1)) == 20
+    assert len(stored_rows(store)) == 20
 
 
 def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench, start):
@@ -155,7 +155,7 @@ def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert bench("run", slow_suite, "--store", store, "--no-mlflow").returncode == 0
-    assert len(Store(store).rows("tiny", 1)) == 20
+    assert len(stored_rows(store)) == 20
 
 
 def test_running_again_does_nothing_and_more_replicates_extend(faulty, suite_file, tmp_path):

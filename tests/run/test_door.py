@@ -4,6 +4,7 @@ import json
 import math
 import signal
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -53,7 +54,9 @@ def rows(request, faulty, suite_file, tmp_path):
     path = suite_file(learner=learners)
     session = run_suite(path, store=tmp_path / "store", jobs=1, executor=request.param)
     assert (session.exit_code, session.interrupted) == (1, False)
-    for (text,) in sqlite3.connect(tmp_path / "store" / "results.sqlite").execute("SELECT row FROM rows"):
+    with closing(sqlite3.connect(tmp_path / "store" / "results.sqlite")) as base:
+        texts = [text for (text,) in base.execute("SELECT row FROM rows")]
+    for text in texts:
         json.loads(text, parse_constant=refuse)
         assert json.loads(text)["reason"].isprintable() or "\n" in json.loads(text)["reason"]
     found = read_results(path, store=tmp_path / "store")

@@ -49,7 +49,8 @@ def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
             assert rows[f"{name}-{how}", 10].status == "ok", (name, how, rows[f"{name}-{how}", 10].reason)
     assert {rows["mean", n].status for n in (10, 20)} == {"ok"}
     cell = rows["faulty-raise", 20].cell
-    assert "_fail" in Store(tmp_path / "store").traceback(cell)
+    with Store(tmp_path / "store") as store:
+        assert "_fail" in store.traceback(cell)
 
 
 def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):
