@@ -108,7 +108,7 @@ def test_a_verdict_that_was_reached_at_a_look_is_not_reopened_by_more_replicates
     decide(path, store)
     before = verdicts(path, store)
     run_suite(path, store=store, executor="serial", changes=["replicates=12"])
-    assert verdicts(path, store) == before
+    assert repr(verdicts(path, store)) == repr(before)  # nan is none of its own equals
     decide(path, store)
     assert verdicts(path, store)["clear"] == before["clear"]
 
@@ -189,7 +189,7 @@ def test_sizes_are_added_until_n_star_is_seen_and_other_claims_stay_at_their_poi
     assert "(t, d = 5, n = 8)" in found["end"].statement
     before = found
     run_suite(path, store=store, executor="serial")
-    assert verdicts(path, store) == before
+    assert repr(verdicts(path, store)) == repr(before)  # nan is none of its own equals
 
 
 def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tmp_path):
