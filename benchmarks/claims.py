@@ -32,8 +32,8 @@ Made by `python -m benchmarks.claims STORE...` from stores that `bfc-bench run S
 means that the interval reaches across the bound. \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided, -
 not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong."""
 LOOKS = """\
-Where a look is named, `--until-decided` added replicates as long as the claim was undecided; its interval has the
-confidence that stands beside it, and those of all looks hold together with 95 % ([statistics](statistics.md))."""
+Intervals of 95 %. Where another confidence stands beside one, `--until-decided` added replicates as long as the claim was
+undecided: the intervals of all its looks hold together with 95 % ([statistics](statistics.md))."""
 
 
 class Statement(Settings):
@@ -173,8 +173,8 @@ def _suite(suite: str, held: Mapping[int, StoredSuite | None], verdicts: Sequenc
 
 
 def _after(verdict: Verdict) -> str:
-    """What a verdict was reached with: replicates, and the look where several were planned."""
-    return f"R = {verdict.replicates}{f', {verdict.when}' if verdict.look else ''}"
+    """What a verdict was reached with: replicates, and the confidence of the interval where more looks were planned."""
+    return f"R = {verdict.replicates}{f' at {100 * verdict.confidence:.4g} %' if verdict.look else ''}"
 
 
 def _made(stored: StoredSuite) -> str:

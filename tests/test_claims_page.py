@@ -126,7 +126,7 @@ def test_looks_are_said_where_there_are_any(tmp_path):
         text = claims_page.page(KNOWN, [store])
     assert small.look
     assert claims_page.LOOKS in text
-    assert f"R = {small.replicates}, after look {small.look} of {small.looks}, at " in text
+    assert f"R = {small.replicates} at {100 * small.confidence:.4g} %" in text
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path, capsys):
