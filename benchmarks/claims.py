@@ -32,8 +32,8 @@ Made by `python -m benchmarks.claims STORE...` from stores that `bfc-bench run S
 means that the interval reaches across the bound. \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided, -
 not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong."""
 LOOKS = """\
-Intervals of 95 %. Where another confidence stands beside one, `--until-decided` added replicates as long as the claim was
-undecided: the intervals of all its looks hold together with 95 % ([statistics](statistics.md))."""
+Intervals of 95 %. Where another confidence stands beside one, `--until-decided` added replicates as long as the claim
+was undecided: the intervals of all its looks hold together with 95 % ([statistics](statistics.md))."""
 
 
 class Statement(Settings):

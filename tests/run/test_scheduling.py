@@ -131,6 +131,7 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
         store.put([(replace(row, cell=device, device=device, fit_cpu_seconds=seconds), *digests, "")])
     assert plan_for(grid, store, "cpu").costs.seconds([cell]) == {cell.id: 7.0}
     assert plan_for(grid, store, "cuda").costs.seconds([cell]) == {cell.id: 0.1}
+    store.close()
 
 
 def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file, tmp_path, monkeypatch):

@@ -31,12 +31,12 @@ def fill(store: Store, cells: int, padding: str = "") -> None:
 
 
 def test_rows_come_back_as_they_were(tmp_path):
-    store = Store(tmp_path, write=True)
-    store.define("s", 1, {"t": "td"}, {"l": "ld"})
-    store.put([(ROW, "td", "ld", "")])
-    assert stored_rows(tmp_path, "s") == [ROW]
-    store.put([(replace(ROW, nmse=0.25), "td", "ld", "")])
-    assert [row.nmse for row in stored_rows(tmp_path, "s")] == [0.25]
+    with Store(tmp_path, write=True) as store:
+        store.define("s", 1, {"t": "td"}, {"l": "ld"})
+        store.put([(ROW, "td", "ld", "")])
+        assert stored_rows(tmp_path, "s") == [ROW]
+        store.put([(replace(ROW, nmse=0.25), "td", "ld", "")])
+        assert [row.nmse for row in stored_rows(tmp_path, "s")] == [0.25]
 
 
 def test_a_newer_schema_is_refused_with_both_numbers(tmp_path):
