@@ -62,16 +62,17 @@ def _remembered(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
         return ask()
     file = folder / f"{sha256(text.encode()).hexdigest()[:32]}.txt"
     if "sklearn" not in sys.modules:
-        with suppress(OSError, ValueError, SyntaxError):  # it is not there, or is not what it should be
+        with suppress(OSError, ValueError, SyntaxError, TypeError):  # it is not there, or is not what it should be
             asked, answer = literal_eval(file.read_text(encoding="utf-8"))
             if asked == question:
                 return answer
     answer = ask()
     if (content := _literal((question, answer))) is not None:
-        with suppress(BenchError, OSError):  # a folder that cannot be written to: it is asked again
-            make_folder(folder)
-            if not file.exists() and len(list(folder.iterdir())) < AT_MOST:
-                write_file(file, content.encode())
+        with suppress(BenchError, OSError):  # a folder that cannot be read or written to: it is asked again
+            if not file.exists():
+                make_folder(folder)
+                if len(list(folder.iterdir())) < AT_MOST:
+                    write_file(file, content.encode())
     return answer
 
 

@@ -68,7 +68,7 @@ def test_a_file_that_is_something_else_is_not_believed(ask, tmp_path):
     expected = ask(RIDGE)
     files = list((tmp_path / "cache").glob("bfc-bench/scikit-learn-*/*"))
     assert len(files) == 2
-    for content in ("", "garbage [", "((1, 2), 3)"):
+    for content in ("", "garbage [", "((1, 2), 3)", "5"):
         for file in files:
             file.write_text(content)
         assert ask(RIDGE) == expected
