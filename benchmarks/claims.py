@@ -7,6 +7,7 @@ Statements and the claims that test them are in ``statements.toml`` beside this 
 from __future__ import annotations
 
 import argparse
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from bfc_bench import open_store
 from bfc_bench.analysis.claims import Verdict
 from bfc_bench.config import Settings
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.report.tables import with_interval
+from bfc_bench.report.tables import number, with_interval
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 
 STATEMENTS = Path(__file__).with_name("statements.toml")
@@ -30,7 +31,8 @@ INTRODUCTION = """\
 Made by `python -m benchmarks.claims STORE...` from stores that `bfc-bench run SUITE --set seed=SEED` filled.
 [Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone, and `undecided`
 means that the interval reaches across the bound. \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided, -
-not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong."""
+not run; one sign per seed ({seeds}). A sanity check could fail only if the program were wrong. `worst` is the
+replicate that speaks most against the claim, which a mean hides."""
 LOOKS = """\
 Intervals of 95 %. Where another confidence stands beside one, `--until-decided` added replicates as long as the claim
 was undecided: the intervals of all its looks hold together with 95 % ([statistics](statistics.md))."""
@@ -57,6 +59,8 @@ class Statements(Settings):
     statement: Annotated[tuple[Statement, ...], Field(min_length=1)]
     remarks: dict[str, str] = {}
     """What is known of a claim ``SUITE/ID`` beyond its numbers; shown where it is not simply supported."""
+    not_run: dict[str, str] = {}
+    """Suites about the papers that no store of the page holds, and why."""
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -118,6 +122,7 @@ def page(known: Statements, stores: Sequence[OpenStore]) -> str:
         *_exceptions(verdicts, known.remarks),
         "## Statement by statement\n\n" + _statements(known.statement, verdicts),
         *(_suite(name, {seed: held[seed].get(name) for seed in seeds}, verdicts) for name in known.suites),
+        *[_not_run(known.not_run)] * bool(known.not_run),
     ]
     return "\n\n".join(parts)
 
@@ -134,12 +139,17 @@ def _exceptions(verdicts: Sequence[Mapping[str, Verdict]], remarks: Mapping[str,
         "Contradicted": [name for name in names if set(words[name]) == {"contradicted"}],
         "Undecided": [name for name in names if set(words[name]) == {"undecided"}],
         "Seeds disagree": [name for name in names if len(set(words[name])) > 1],
+        "Supported, but": [
+            name
+            for name in names
+            if set(words[name]) == {"supported"} and any(of[name].but for of in verdicts if name in of)
+        ],
     }
     for title, chosen in groups.items():
         lines = [f"## {title}", ""]
         for name in chosen:
             found = [of[name] for of in verdicts if name in of]
-            numbers = " and ".join(f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}" for v in found)
+            numbers = " and ".join(f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}{_but(v)}" for v in found)
             remark = f" {remarks[name]}" if name in remarks else ""
             lines.append(f"- `{name}` ({found[0].source}): {found[0].statement} Found {numbers}.{remark}")
         yield "\n".join(lines if chosen else [*lines, "None."])
@@ -167,14 +177,27 @@ def _suite(suite: str, held: Mapping[int, StoredSuite | None], verdicts: Sequenc
         of = [found.get(name) for found in verdicts]
         first = next(v for v in of if v)
         aside = ", a sanity check" if first.sanity else ""
-        cells = [f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}, {_after(v)}" if v else "-" for v in of]
+        cells = [_cell(v) if v else "-" for v in of]
         lines.append(f"| `{first.id}`{aside} | {first.source} | {first.region} | {' | '.join(cells)} |")
     return f"## {suite}\n\n" + "\n".join(lines) + f"\n\nSeed {'; seed '.join(made)}."
 
 
-def _after(verdict: Verdict) -> str:
-    """What a verdict was reached with: replicates, and the confidence of the interval where more looks were planned."""
-    return f"R = {verdict.replicates}{f' at {100 * verdict.confidence:.4g} %' if verdict.look else ''}"
+def _cell(verdict: Verdict) -> str:
+    """Sign, estimate, worst replicate, replicates, and the confidence of the interval where more looks were planned."""
+    worst = "" if math.isnan(verdict.worst) else f", worst {number(verdict.worst)}"
+    look = f" at {100 * verdict.confidence:.4g} %" if verdict.look else ""
+    estimate = with_interval(verdict.estimate, verdict.lo, verdict.hi)
+    return f"{verdict.sign} {estimate}{worst}{_but(verdict)}, R = {verdict.replicates}{look}"
+
+
+def _but(verdict: Verdict) -> str:
+    """What must be said with a verdict, if anything."""
+    return f" (but {verdict.but})" if verdict.but else ""
+
+
+def _not_run(reasons: Mapping[str, str]) -> str:
+    lines = [f"- `{suite}`: {reason}." for suite, reason in reasons.items()]
+    return "## Suites that were not run\n\n" + "\n".join(lines)
 
 
 def _made(stored: StoredSuite) -> str:

@@ -1,6 +1,8 @@
 """docs/claims.md and the command that makes it: every claim tests a statement, and nothing is left out in silence."""
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,32 @@ def test_the_page_begins_with_what_is_not_supported_and_shows_every_seed(stores)
     assert "| `smaller`, a sanity check | Theorem 2 | ≤ 1e-9 |" in text
     assert "Seed 0: 3 cells, 6 s of fitting, last on unknown, commit unknown; seed 1: 3 cells" in text
     assert "## absent\n\nNot run." in text
+
+
+def test_what_a_mean_hides_stands_beside_it(stores, monkeypatch):
+    said = type(stores[0]["tiny"]).claims
+    monkeypatch.setattr(
+        type(stores[0]["tiny"]), "claims", lambda suite: [replace(v, but="one fails") for v in said(suite)]
+    )
+    text = claims_page.page(KNOWN, stores[:1])
+    but = text[text.index("## Supported, but") : text.index("## Statement by statement")]
+    assert "`tiny/small` (Theorem 1)" in but
+    assert "(but one fails)" in but
+    assert re.search(r"✓ 0\.011 \[[^]]+\], worst 0\.012 \(but one fails\), R = 3 \|", text)
+
+
+def test_suites_that_were_not_run_are_named_with_their_reason(stores):
+    known = KNOWN.model_copy(update={"not_run": {"large": "needs a GPU"}})
+    assert "## Suites that were not run\n\n- `large`: needs a GPU." in claims_page.page(known, stores)
+    assert "not run\n\n-" not in claims_page.page(KNOWN, stores)
+
+
+def test_every_suite_about_the_papers_is_on_the_page_or_said_not_to_be_run():
+    known = claims_page.read_statements()
+    repeats = {"smoke", "representations-smoke", "images-smoke", "tabular"}
+    tables = {"bfc-algorithm-1-departures", "bfc-ranks", "bfc-recipes"}  # without claims, printed in the documentation
+    all_suites = {path.stem for path in (ROOT / "suites").glob("*.toml")}
+    assert all_suites - repeats - tables == set(known.suites) | set(known.not_run)
 
 
 def test_looks_are_said_where_there_are_any(tmp_path):
