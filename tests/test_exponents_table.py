@@ -1,0 +1,77 @@
+"""``python -m benchmarks.exponents``: the tables of N* by dimension in the documentation."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import read_suite
+
+sys.path.append(str(Path(__file__).parents[1]))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks import exponents
+
+SUITE = """
+name = "tiny"
+replicates = 4
+levels = [0.5]
+[[task]]
+name = "several"
+inputs = { kind = "sphere" }
+target = { kind = "lowrank-poly", degree = 2 }
+d = [4, 8, 16]
+n = [8, 16, 32, 64, 128, 256, 512]
+[[task]]
+name = "one"
+inputs = { kind = "sphere" }
+target = { kind = "lowrank-poly", degree = 2 }
+d = [4]
+n = [8, 16]
+[[learner]]
+name = "ntk-raw"
+options = { ridge = 1e-6 }
+"""
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Rows whose error is a constant of the replicate times (d^2 / n)^2, so that N* is proportional to d^2."""
+    path = tmp_path / "tiny.toml"
+    path.write_text(SUITE)
+    suite = read_suite(path)
+    rows = [
+        Row(
+            cell=f"{task.name}-{d}-{n}-{r}", suite="tiny", suite_version=1, task=task.name, learner="ntk-raw",
+            label="ntk-raw", options={}, d=d, n=n, replicate=r, status="ok",
+            nmse=0.5 * (1.05 + 0.3 * r) * (d * d / n) ** 2,
+        )
+        for task in suite.task for d in task.d for n in task.n for r in range(4)
+    ]  # fmt: skip
+    with Store(tmp_path, write=True) as written:
+        written.begin_session("s", "tiny", 1, suite.definition(), {"packages": {}})
+        written.define("tiny", 1, {"several": "x", "one": "x"}, {"ntk-raw": "y"})
+        written.put([(row, "x", "y", "") for row in rows])
+    return tmp_path
+
+
+def test_a_line_per_learner_with_n_star_its_exponent_and_the_theorys(store, capsys):
+    assert exponents.main(["tiny", "--store", str(store)]) == 0
+    title, _, head, _, line = capsys.readouterr().out.strip().split("\n")
+    assert title == "**several**"
+    assert head == "| learner | N*, d = 4 | N*, d = 8 | N*, d = 16 | exponent | theory's N* | theory's exponent |"
+    label, *sizes, exponent, theory, law = (cell.strip() for cell in line.strip("|").split("|"))
+    assert label == "ntk-raw"
+    near = [float(size.split()[0]) for size in sizes]
+    assert near == pytest.approx([4**2 * 1.2, 8**2 * 1.2, 16**2 * 1.2], rel=0.2)
+    value, interval = exponent.split(" ", 1)
+    assert float(value) == pytest.approx(2, abs=0.1)
+    assert interval.startswith("[")
+    assert len(theory.split(", ")) == 3
+    assert float(law) > 0
+
+
+def test_a_suite_that_the_store_lacks_is_named(store):
+    with pytest.raises(Exception, match="other"):
+        exponents.main(["other", "--store", str(store)])
