@@ -39,6 +39,8 @@ SPREAD = 0.25
 NOISE = 0.1
 DECAY = 1.5
 REPLICATES = (3, 5, 10)
+SCATTERS = (0.1, 0.3)
+"""Standard deviations of log N* between dimensions, beside a power of d and the replicates' ``SPREAD``."""
 RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
 
 FALL = math.log(0.5 / 1e-7)
@@ -174,6 +176,7 @@ FAILING = "the worst replicate beside the mean; `supported, but`"
 BOOTSTRAP = "an option, not what the report shows"
 CAUTIOUS = "nothing: it is wider than it need be"
 SKEWED = "that logarithms are skewed, where R >= 5 shows it"
+ASSUMED = "that it assumes an exact power law"
 
 
 def lines(experiments: int) -> Iterator[Line]:
@@ -183,6 +186,10 @@ def lines(experiments: int) -> Iterator[Line]:
     for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
         coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
         yield Line("exponent in d, 4 d", shape, name, r, coverage)
+    for k, scatter, r in itertools.product((3, 4, 8), SCATTERS, REPLICATES):
+        family, warning = f"smooth, scatter {scatter:g}", ASSUMED if k == 3 else ""
+        coverage = exponent_coverage(k, r, 0.25, experiments, scatter)
+        yield Line(f"exponent in d, {k} d", family, "√2", r, coverage, warning)
     for r in REPLICATES:
         yield Line("decay in n", "nested samples", "√2", r, decay_coverage(r, experiments))
     for floor, (name, ratio), r in itertools.product((0.0, 0.02), RATIOS.items(), REPLICATES):
@@ -383,7 +390,8 @@ def report(experiments: int = 200) -> Iterator[str]:
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
-        "for exponents and curve fits, 20 times as many for means, 5 times for error rates on data; shares are exact."
+        "for curve fits and for exponents of an exact power law, 20 times as many for means, 5 times for error rates "
+        "on data; shares are exact."
     )
     yield ""
     yield HEADER

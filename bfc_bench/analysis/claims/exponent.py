@@ -96,7 +96,7 @@ class ExponentClaim(Bounded):
             expected = self._expected(measured, theories)
             evidence, dims = self._evidence(ours, expected=expected)
             region, bound = self._allowed(dims if len(dims) > 1 else measured, expected)
-            if self.theory and region == Region():
+            if ours and self.theory and region == Region():
                 evidence = nothing(f"{self.label} offers no theory of N* on {self.task}")
             return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, found[name])[0] for name in self.below}
