@@ -27,7 +27,7 @@ That is known at run time only, so to type checkers it is anything; a learner an
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary", "class"]
 """What labels y (n,) are: real numbers; -1 or +1; or the number of a class, 0 ... C - 1, of C >= 3."""
-Precision: TypeAlias = Literal["float64", "float32"]
+Precision: TypeAlias = Literal["float64", "float32", "float64 or float32"]
 Work: TypeAlias = Literal["products", "steps", "other"]
 """What most of a fit's flops are, which says how fast they go: products and factors of large matrices in float64, steps
 of training, whose matrices are small, or neither."""
@@ -51,8 +51,8 @@ class Capabilities:
     max_n: int | None = None
     """The largest training set it is meant for, or None."""
     precision: Precision | None = None
-    """The floating-point type in which it trains; None: that of the arrays it gets. Those are float64, whatever is said
-    here, and of JAX float32 unless the process has x64 enabled."""
+    """The floating-point type in which it trains, both where its options choose one; None: that of the arrays it gets.
+    Those are float64, whatever is said here, and of JAX float32 unless the process has x64 enabled."""
     oracle: frozenset[str] = frozenset()
     """Facts about the target it can be told (``alphas``); ``Learner.oracle`` says which its options ask for."""
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import math
 import mmap
 import os
 import resource
@@ -304,6 +305,55 @@ class Spy(Learner):
         return Constant(0.0)
 
 
+class Borrower(Mean):
+    """Writes down how many numbers each array that it is lent has, and to how many it leads."""
+
+    name: ClassVar[str] = "borrower"
+    path: str
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        self.note(inputs=train.x, labels=train.y, unlabeled=ctx.unlabeled, square_mean=ctx.square_mean)
+        return BorrowerPredictor(self)
+
+    def note(self, **lent: Any) -> None:
+        with Path(self.path).open("a") as file:
+            file.write("".join(f"{what} {math.prod(x.shape)} {reach(x)}\n" for what, x in lent.items()))
+
+
+class BorrowerTorch(Borrower):
+    """Is lent tensors."""
+
+    name: ClassVar[str] = "borrower-torch"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
+
+
+class BorrowerJax(Borrower):
+    """Is lent arrays of JAX."""
+
+    name: ClassVar[str] = "borrower-jax"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
+
+
+class BorrowerPredictor(Constant):
+    def __init__(self, learner: Borrower) -> None:
+        super().__init__(0.0)
+        self.learner = learner
+
+    def predict(self, x: Any) -> np.ndarray:
+        self.learner.note(predicted=x)
+        return super().predict(x)
+
+
+def reach(x: Any) -> int:
+    """How many numbers the memory behind an array holds."""
+    if hasattr(x, "untyped_storage"):
+        return x.untyped_storage().nbytes() // x.element_size()
+    memory = x = np.asarray(x)
+    while (base := getattr(memory, "base", None)) is not None:
+        memory = base
+    return memory.nbytes // x.itemsize
+
+
 class Huge(Mean):
     """Declares more memory than there is."""
 
@@ -394,8 +444,24 @@ class VandalPredictor(Constant):
         return {}
 
 
-def wreck(x: np.ndarray) -> None:
-    ctypes.memset(x.ctypes.data, 0, x.nbytes)
+def wreck(x: Any) -> None:
+    """Arrays of torch and JAX show NumPy their own memory."""
+    seen = np.asarray(x)
+    ctypes.memset(seen.ctypes.data, 0, seen.nbytes)
+
+
+class VandalTorch(Vandal):
+    """Does so to tensors."""
+
+    name: ClassVar[str] = "vandal-torch"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
+
+
+class VandalJax(Vandal):
+    """Does so to arrays of JAX, which cannot be changed."""
+
+    name: ClassVar[str] = "vandal-jax"
+    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
 
 
 class Forgetful(Mean):
@@ -666,14 +732,16 @@ class GreedyInputs(Uniform):
 LEAKED: list[np.ndarray] = []
 
 
+BORROWERS = (Borrower, BorrowerTorch, BorrowerJax)
 GREEDY = (Greedy, GreedyTorch, GreedyJax)
-HOSTILE = (Raising, Talkative, Quitter, Vandal, Forgetful, Meddler, OnTensors, Importing, Keyless, Deaf, Mortal, Deadly)
+VANDALS = (Vandal, VandalTorch, VandalJax)
+HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing, Keyless, Deaf, Mortal, Deadly)
 
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
     harmless = (Mean, Slow, Artist, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings)
-    for learner in (*harmless, *HOSTILE, *GREEDY):
+    for learner in (*harmless, *BORROWERS, *VANDALS, *HOSTILE, *GREEDY):
         register(learner)
 
 

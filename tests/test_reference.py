@@ -37,6 +37,20 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
     assert options("wkr-densenet")["depth"].values == "integer >= 2, <= 8"
 
 
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        ("kernel-ridge", "the type of its arrays: float64, of JAX float32"),
+        ("quad-densenet", "float32"),
+        ("quad-raw", "float64 or float32"),
+        ("quad-neural", "float64 or float32"),
+    ],
+)
+def test_a_learner_says_what_it_trains_in(name, precision):
+    (entry,) = find(PLUGINS, name)
+    assert entry.facts["trains in"] == precision
+
+
 def test_every_option_says_what_it_means():
     silent = [(entry.name, option.name) for entry in entries(PLUGINS) for option in entry.options if not option.text]
     assert silent == []

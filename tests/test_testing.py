@@ -267,6 +267,13 @@ class Narrow(faulty.SilentlyNarrow):
     capabilities: ClassVar[Capabilities] = Capabilities(precision="float32")
 
 
+class Choosing(faulty.SilentlyNarrow):
+    """Says that its options choose."""
+
+    name: ClassVar[str] = "choosing"
+    capabilities: ClassVar[Capabilities] = Capabilities(precision="float64 or float32")
+
+
 class OnJax(Plain):
     """Gets JAX arrays, which are float32, and answers in kind."""
 
@@ -283,6 +290,6 @@ class OnJax(Plain):
         return Mean()
 
 
-@pytest.mark.parametrize("cls", [Narrow, OnJax])
+@pytest.mark.parametrize("cls", [Narrow, Choosing, OnJax])
 def test_float32_that_is_stated_or_given_breaks_no_law(cls: type[Learner]) -> None:
     assert "precision is stated" in names(check_learner(cls, strict=False), "passed")

@@ -1,7 +1,8 @@
 """What learners are given is lent: copies that hold no point too many, compared with the framework's own afterwards.
 
-NumPy's read-only flag binds only those who go through NumPy; ``torch.from_numpy`` does not. So a learner that changes
-its arrays must reach nobody else's, and must be found out.
+NumPy's read-only flag binds only those who go through NumPy, and arrays of JAX are unchangeable only by JAX;
+``torch.from_numpy`` and ``torch.from_dlpack`` change either. So a learner that changes its arrays must reach nobody
+else's, and must be found out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Loans:
         """``x``, which is named by ``what`` it is, its sample and its length, as the kind that the learner wants."""
         key = (what, sample, len(x))
         if key not in self._lent:
-            # torch makes a copy of its own; arrays of JAX cannot be changed.
+            # Arrays of torch and of JAX are copies already.
             given = convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
             self._lent[key] = (x, given)
         return self._lent[key][1]
@@ -40,10 +41,13 @@ class Loans:
 
     def changed(self) -> list[str]:
         """What is no longer what it was, each named once."""
-        if self._kind == "jax":
-            return []
-        wrong = (what for (what, *_), (x, given) in self._lent.items() if not _same_bits(to_numpy(given), x))
+        wrong = (what for (what, *_), (x, given) in self._lent.items() if not self._holds(given, x))
         return list(dict.fromkeys(wrong))
+
+    def _holds(self, given: Array, x: np.ndarray) -> bool:
+        if self._kind == "jax":
+            x = x.astype(given.dtype, copy=False)  # float32 unless x64 is enabled
+        return _same_bits(to_numpy(given), x)
 
 
 def own(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ import math
 import re
 from dataclasses import replace
 from itertools import pairwise
+from typing import get_args
 
 from bfc_bench.config import canonical_json
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Capabilities, Cost, Learner
+from bfc_bench.learner import Capabilities, Cost, Learner, Precision
 from bfc_bench.testing.law import law
 from bfc_bench.testing.outcome import require, skip
 from bfc_bench.testing.trial import N, Trial, outline
@@ -46,7 +47,7 @@ def capabilities_are_known(trial: Trial) -> None:
     ):
         valid = bool(values) and not isinstance(values, str) and set(values) <= known
         require(valid, f"capabilities.{what} must be some of {sorted(known)}. Got {values!r}")
-    precisions = ("float64", "float32", None)
+    precisions = (*get_args(Precision), None)
     require(can.precision in precisions, f"capabilities.precision must be one of {precisions}. Got {can.precision!r}")
 
 

@@ -28,8 +28,10 @@ def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
         return torch.tensor(x, device=device)
     if kind == "jax":
         import jax
+        import numpy as np
 
-        return jax.device_put(x, jax.devices("gpu" if device == "cuda" else "cpu")[0])
+        # JAX would go on with the memory of an array of its own type that is aligned as it likes.
+        return jax.device_put(np.array(x), jax.devices("gpu" if device == "cuda" else "cpu")[0])
     return x
 
 

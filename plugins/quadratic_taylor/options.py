@@ -38,7 +38,10 @@ class QuadraticTaylorOptions(BatchLearner):
     """A quadratic Taylor model of some representation h as it is described; ``base.py`` says how it is trained."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), arrays=("torch",), devices=frozenset({"cpu", "cuda"})
+        labels=frozenset({"real", "binary"}),
+        arrays=("torch",),
+        devices=frozenset({"cpu", "cuda"}),
+        precision="float64 or float32",
     )
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"regularization": [1e-2, 1e-3, 1e-4, 1e-5]}
 
@@ -53,7 +56,7 @@ class QuadraticTaylorOptions(BatchLearner):
     regularization_path: tuple[Annotated[float, Field(gt=0)], ...] = (1e-2, 1e-3, 1e-4)
     """Values of lambda through which L-BFGS comes down to ``regularization``; smaller ones than that are left out."""
     optimizer: Literal["lbfgs", "adam", "noisy-sgd"] = "lbfgs"
-    """L-BFGS on all points in float64, the others on minibatches in float32."""
+    """L-BFGS on all points in float64, the others on minibatches in float32; all predict in float64."""
     iterations: Annotated[int, Field(ge=1)] = 60
     """Of L-BFGS at each lambda, at most."""
     tolerance: Annotated[float, Field(ge=0)] = 1e-2

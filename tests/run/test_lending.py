@@ -1,22 +1,37 @@
 """Learners are lent copies: one that changes them is found out, and nobody else's numbers change."""
 
+import ctypes
+
+import jax
 import numpy as np
 import pytest
+from breaking_learners import reach
 
 from bfc_bench import read_results, run_suite
 from bfc_bench.run.lending import Loans
 
+KINDS = ["numpy", "torch", "jax"]
 CHANGED = {"x": "inputs", "y": "labels", "test": "test inputs", "test-in-hidden": "test inputs"}
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "unlabeled": 30,
+    "d": [4],
+    "n": [10, 20],
+}
 
 
 def numbers(rows):
     return {(row.label, row.n): (row.status, row.nmse, row.train_nmse, row.dtype, row.part_errors) for row in rows}
 
 
-def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(faulty, suite_file, tmp_path):
+@pytest.mark.parametrize("name", ["vandal", "vandal-torch", "vandal-jax"])
+def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(name, faulty, suite_file, tmp_path):
     honest = [{"name": "linear-ridge"}, {"name": "mean"}, {"name": "together", "options": {"how": "raise", "at": 5}}]
     vandals = [
-        {"name": "vandal", "label": f"{what}:{together}", "options": {"what": what, "together": together}}
+        {"name": name, "label": f"{what}:{together}", "options": {"what": what, "together": together}}
         for what in CHANGED
         for together in (True, False)
     ]
@@ -30,8 +45,8 @@ def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(faulty, suite_
     assert {key: found[key] for key in expected} == expected
     assert session.exit_code == 1
     for row in rows:
-        if row.learner == "vandal":
-            what, _, spared = row.reason.removeprefix("vandal has changed arrays that it was lent: ").partition(". ")
+        if row.learner == name:
+            what, _, spared = row.reason.removeprefix(f"{name} has changed arrays that it was lent: ").partition(". ")
             assert row.status == ("failed" if row.n == 20 else "ok"), row
             assert (CHANGED[row.label.partition(":")[0]] in what.split(" and ")) == (row.n == 20), row.reason
             assert spared == ("Copy what you change." if row.n == 20 else "")
@@ -53,27 +68,58 @@ def test_a_prediction_is_kept_though_its_memory_is_written_again(faulty, suite_f
     assert all(errors["forgetful", n] == errors["mean", n] for n in (10, 20))
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_no_learner_is_lent_a_number_beyond_its_own_points(executor, faulty, suite_file, tmp_path):
+    names = ["borrower", "borrower-torch", "borrower-jax"]
+    learners = [
+        {"name": name, "options": {"path": str(tmp_path / name)}, "tune": {"shift": [0.0, 1.0]}} for name in names
+    ]
+    suite = suite_file(learner=learners, task=[TASK])
+    assert run_suite(suite, store=tmp_path / "s", executor=executor).exit_code == 0
+    points = {"inputs": (8, 10, 16, 20), "unlabeled": (30,), "predicted": (2, 4, 10, 20, 200)}
+    own = {(what, 4 * m) for what in points for m in points[what]}
+    own |= {("labels", m) for m in points["inputs"]} | {("square_mean", 4)}
+    for name in names:
+        lent = [line.split() for line in (tmp_path / name).read_text().splitlines()]
+        assert {(what, int(size)) for what, size, _ in lent} == own
+        assert [(what, size) for what, size, _ in lent] == [(what, reached) for what, _, reached in lent]
+
+
+def aligned(rows, columns):
+    """Random numbers where JAX would take the memory as it is."""
+    size = rows * columns
+    memory = np.empty(size + 8)
+    start = -memory.ctypes.data % 64 // memory.itemsize
+    memory[start : start + size] = np.random.default_rng(0).standard_normal(size)
+    return memory[start : start + size].reshape(rows, columns)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_loan_shows_its_own_points_only_and_is_shared_by_equals(kind):
-    mine = np.random.default_rng(0).standard_normal((1024, 3))
+    mine = aligned(1024, 3)
     loans = Loans(kind, "cpu")
-    lent = loans.lend("inputs", "s", mine[:10])
+    with jax.enable_x64(True):  # of float32 JAX makes a copy anyway
+        lent = loans.lend("inputs", "s", mine[:10])
     assert lent is loans.lend("inputs", "s", mine[:10])
     assert lent is not loans.lend("inputs", "s", mine[:11])
     assert lent is not loans.lend("inputs", "t", mine[:10])
     np.testing.assert_array_equal(np.asarray(lent), mine[:10])
+    assert not np.shares_memory(np.asarray(lent), mine)
+    assert reach(lent) == mine[:10].size
     if kind == "numpy":
-        assert lent.base is None
         assert not lent.flags.writeable
-    else:
-        assert lent.untyped_storage().nbytes() == mine[:10].nbytes
     assert loans.changed() == []
 
 
 @pytest.mark.parametrize("value", [np.nan, -0.0, 1.0])
-def test_every_bit_of_a_loan_is_compared(value):
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_bit_of_a_loan_is_compared(kind, value):
     mine = np.zeros((4, 2))
-    loans = Loans("torch", "cpu")
-    loans.lend("inputs", "s", mine)[2, 1] = value
-    loans.lend("labels", "s", np.array([np.nan, 1.0]))
+    loans = Loans(kind, "cpu")
+    loans.lend("labels", "s", np.array([np.nan, 0.1]))  # no number of float32, which JAX takes here
+    memory = np.asarray(loans.lend("inputs", "s", mine))
+    assert loans.changed() == []
+    changed = memory.copy()
+    changed[2, 1] = value
+    ctypes.memmove(memory.ctypes.data, changed.ctypes.data, changed.nbytes)
     assert loans.changed() == ["inputs"]

@@ -138,6 +138,17 @@ def test_the_path_stops_at_the_chosen_lambda():
     assert QuadRaw(regularization=0).schedule()[-1] == 0
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "trained_in"), [("lbfgs", "float64"), ("adam", "float32"), ("noisy-sgd", "float32")]
+)
+def test_it_trains_in_a_stated_type_that_the_optimizer_chooses(optimizer, trained_in):
+    fitted = QuadRaw(**QuadRaw.smoke, optimizer=optimizer, steps=20).fit(sample(saddle), CTX)
+    narrow = bool((fitted.weights == fitted.weights.float()).all())
+    assert ("float32" if narrow else "float64") == trained_in
+    assert trained_in in QuadRaw.capabilities.precision.split(" or ")
+    assert fitted.predict(sphere(5)).dtype == torch.float64
+
+
 def test_binary_labels_are_fitted_by_their_sign():
     data = sample(lambda x: (x[:, 0] * x[:, 1]).sign(), n=600, kind="binary")
     x = sphere(1000, seed=4)
