@@ -21,7 +21,7 @@ from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.level_plots import mark_levels
-from bfc_bench.report.style import INK, Drawing, Style, Styles, assign, dress, grid, log_axis
+from bfc_bench.report.style import INK, Drawing, Style, Styles, apart, assign, dress, grid, log_axis
 from bfc_bench.report.tables import sample_size
 
 METRIC_NAMES = {
@@ -179,7 +179,7 @@ def thresholds_against_d(
     panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
     dims = sorted({float(d) for scaling in scalings for d in scaling.measured_dims})
-    log_axis(axes[0].xaxis, dims, most=6, at=dims, pad=0.12)
+    log_axis(axes[0].xaxis, dims, most=6, at=apart(dims), pad=0.12)
     sizes = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
     log_axis(axes[0].yaxis, sizes, pad=0.14)
     step = 0.015 * np.log(max(dims) / min(dims)) if dims else 0.0

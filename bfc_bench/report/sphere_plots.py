@@ -21,7 +21,7 @@ from bfc_bench.report.plots import (
     name_axes,
     spread,
 )
-from bfc_bench.report.style import INK, Drawing, Style, Styles, assign, dress, grid, log_axis
+from bfc_bench.report.style import INK, Drawing, Style, Styles, apart, assign, dress, grid, log_axis
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 LEAST = -0.25
@@ -91,7 +91,7 @@ def exponent_lines(
     reached = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
     dims = sorted({d for scaling in scalings for d in scaling.thresholds})
     sizes = [float(harmonics_dimension(d, degree)) for d in dims]
-    log_axis(axes[0].xaxis, map(float, dims), most=6, at=[float(d) for d in dims], pad=0.12)
+    log_axis(axes[0].xaxis, map(float, dims), most=6, at=apart([float(d) for d in dims]), pad=0.12)
     log_axis(axes[0].yaxis, reached + sizes, pad=0.08)
     if dims:  # room for the exponents beside the lines
         axes[0].set_xlim(right=dims[-1] * (dims[-1] / dims[0]) ** 0.5)
@@ -137,11 +137,13 @@ def _line(panel: Axes, scaling: Scaling, style: Style, asymptotic: float | None)
     panel.fill_between(span, *edges, color=style.colour, alpha=0.13, linewidth=0)
     if asymptotic is not None:
         panel.plot(span, power_law(asymptotic), color=style.colour, linewidth=1, linestyle=":")
+    beside = fit.dims[-1] == max(scaling.thresholds)  # else above the end, where no line of a smaller N* goes on
     panel.annotate(
         f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]",
         (span[-1], power_law(fit.value)[-1]),
-        (6, 0),
+        (6, 0) if beside else (-8, 8),
         textcoords="offset points",
+        ha="left" if beside else "right",
         va="center",
         fontsize=8,
         color=style.colour,

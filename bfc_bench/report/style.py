@@ -216,6 +216,17 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
     return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
 
 
+def apart(values: Sequence[float], share: float = 0.17) -> list[float]:
+    """Those of the ascending ``values`` a ``share`` of their range in log apart, the first and the last among them."""
+    kept: list[float] = []
+    for value in values:
+        gap = share * math.log(values[-1] / values[0])
+        far = not kept or math.log(value / kept[-1]) >= gap
+        if value == values[-1] or (far and (not kept or math.log(values[-1] / value) >= gap)):
+            kept.append(value)
+    return kept
+
+
 def log_axis(
     axis: Axis, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> None:

@@ -11,7 +11,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
 from bfc_bench.report import plots
-from bfc_bench.report.style import FORMATS, PALETTE, assign, log_ticks, save, tick_text
+from bfc_bench.report.style import FORMATS, PALETTE, apart, assign, log_ticks, save, tick_text
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +253,20 @@ def test_log_ticks_are_few_round_numbers_inside_the_range(lo, hi, most):
     assert all(lo <= tick <= hi for tick in ticks)
     assert all(math.isclose(tick, float(f"{tick:.1g}")) for tick in ticks)
     assert ticks == sorted(ticks)
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([6, 7, 8, 9, 10, 12, 14, 16], [6, 8, 10, 12, 16]),
+        ([8, 12, 16, 24, 32], [8, 12, 16, 24, 32]),
+        ([10, 11], [10, 11]),
+        ([5], [5]),
+        ([], []),
+    ],
+)
+def test_many_dimensions_are_thinned_to_those_that_stand_apart(values, kept):
+    assert apart(values) == kept
 
 
 def test_tick_texts():

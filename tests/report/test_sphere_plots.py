@@ -58,6 +58,19 @@ def test_exponents_stand_beside_the_number_of_harmonics(fits):
     assert slope == pytest.approx(3)
 
 
+def test_the_exponent_of_a_line_that_ends_early_stands_above_its_end_and_not_on_the_lines_below():
+    early = [found for found in cells() if found.label == "joint" or found.d < DIMS[-1] or found.n < 100]
+    fits = scalings(curves(early), [0.5])
+    ends = {found.label: found.exponent.dims[-1] for found in fits}
+    assert ends == {"joint": DIMS[-1], "kernel ntk (raw)": DIMS[-2]}
+    (panel,) = sphere_plots.exponent_lines(fits, 3).axes
+    placed = {text.get_color(): (text.get_ha(), *text.xyann) for text in panel.texts}
+    (beside, above) = sorted(placed.values())
+    assert beside == ("left", 6, 0)
+    assert above[0] == "right"
+    assert above[2] > 0
+
+
 def test_a_fitted_line_goes_through_its_points(fits):
     """N* = 4 B(d, 3) x base here, nearly a power law: the line is within 15 % of every median."""
     for scaling in fits:
