@@ -11,6 +11,7 @@ from pathlib import Path
 from bfc_bench import open_store
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.theory import expected_sizes, slope
+from bfc_bench.errors import BenchError
 from bfc_bench.report.tables import sample_size
 from bfc_bench.stored_suite import StoredSuite
 
@@ -22,8 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--store", type=Path, default=Path("results"))
     parser.add_argument("--level", type=float, default=0.5, help="of NMSE, to which N* belongs (.5)")
     options = parser.parse_args(arguments)
-    with open_store(options.store) as store:
-        print("\n\n".join(tables(store[options.suite], options.level)))
+    try:
+        with open_store(options.store) as store:
+            print("\n\n".join(tables(store[options.suite], options.level)))
+    except BenchError as error:
+        parser.error(str(error))
     return 0
 
 
