@@ -53,7 +53,7 @@ def _line(stored: StoredSuite, found: Scaling, dims: Sequence[int]) -> list[str]
     fit = found.exponent_beside(theory) if theory else found.exponent
     exponent = "" if fit.refused else f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]"
     known = {d: n for d, n in theory.items() if n < math.inf}
-    law = slope(known, [d for d in fit.dims if d in known])
+    law = slope(theory, fit.dims)
     return [
         found.label,
         *sizes,

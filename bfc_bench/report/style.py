@@ -218,13 +218,13 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
 
 def apart(values: Sequence[float], share: float = 0.17) -> list[float]:
     """Those of the ascending ``values`` a ``share`` of their range in log apart, the first and the last among them."""
-    kept: list[float] = []
-    for value in values:
-        gap = share * math.log(values[-1] / values[0])
-        far = not kept or math.log(value / kept[-1]) >= gap
-        if value == values[-1] or (far and (not kept or math.log(values[-1] / value) >= gap)):
+    if len(values) < 3:
+        return list(values)
+    kept, gap = [values[0]], share * math.log(values[-1] / values[0])
+    for value in values[1:-1]:
+        if min(math.log(value / kept[-1]), math.log(values[-1] / value)) >= gap:
             kept.append(value)
-    return kept
+    return [*kept, values[-1]]
 
 
 def log_axis(
