@@ -55,6 +55,9 @@ class Capabilities:
     Those are float64, whatever is said here, and of JAX float32 unless the process has x64 enabled."""
     oracle: frozenset[str] = frozenset()
     """Facts about the target it can be told (``alphas``); ``Learner.oracle`` says which its options ask for."""
+    libraries: frozenset[str] = frozenset()
+    """Distributions that every fit imports (``jax``, ``xgboost``), besides the one of its arrays;
+    ``Learner.libraries`` adds those that some options need."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,14 @@ class Learner(Settings, ABC):
     def oracle(self) -> frozenset[str]:
         """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
         return frozenset()
+
+    def libraries(self) -> frozenset[str]:
+        """Distributions that a fit with these options imports, as they are named on PyPI.
+
+        Where one is not installed, the cell is skipped, and its reason names the extra of bfc-bench that installs it.
+        """
+        can = self.capabilities
+        return can.libraries | {can.arrays[0]} - {"numpy"}
 
     def supposes(self) -> Mapping[str, Any]:
         """What these options take for granted of the target's form and could not know, by the name of the target's

@@ -7,6 +7,7 @@ from typing import Any
 
 from bfc_bench.errors import PluginError, is_ctrl_c, words
 from bfc_bench.learner import Learner, Outline, TaskFacts
+from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
 
 TUNING_SHARE = 5
@@ -25,6 +26,8 @@ def skip_reason(
 ) -> str | None:
     """The reason not to run ``learner`` on n points of a task, or None."""
     can = learner.capabilities
+    if reason := missing(ask(learner, "libraries")):
+        return f"{learner.name}: {reason}"
     if reason := _unfit(learner, facts):
         return reason
     if device_of(learner, device) not in can.devices:

@@ -10,20 +10,18 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
 from bfc_bench.errors import UsageError
-
-TESTED = "0.6.5"
+from bfc_bench.toolkit.libraries import missing
 
 
 @cache
 def neural_tangents() -> Any:
     """The module ``neural_tangents``. Raises ``UsageError`` when it is not installed or of another version."""
     if reason := unavailable():
-        raise UsageError(reason)
+        raise UsageError(f"neural-tangents cannot be used: {reason}")
     _restore_names()
     nt = importlib.import_module("neural_tangents")
     _patch(nt)
@@ -32,13 +30,7 @@ def neural_tangents() -> Any:
 
 def unavailable() -> str | None:
     """Why ``neural_tangents`` cannot be had here, or None. Imports nothing."""
-    try:
-        installed = version("neural-tangents")
-    except PackageNotFoundError:
-        return f"neural-tangents is not installed; pip install --no-deps neural-tangents=={TESTED} frozendict."
-    if installed != TESTED:
-        return f"neural-tangents must be version {TESTED}, the one that is known to work here. Got {installed}."
-    return None
+    return missing({"jax", "neural-tangents"})
 
 
 def _restore_names() -> None:

@@ -33,6 +33,7 @@ class WkrDenseNet(Algorithm1Options):
         devices=frozenset({"cpu", "cuda"}),
         precision="float32",
         oracle=frozenset({"alphas"}),
+        libraries=frozenset({"jax"}),
     )
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,

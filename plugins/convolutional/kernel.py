@@ -27,7 +27,11 @@ class ConvKernel(BatchLearner):
 
     name: ClassVar[str] = "conv-kernel"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"binary", "class"}), arrays=("torch",), devices=frozenset({"cpu", "cuda"}), max_n=5000
+        labels=frozenset({"binary", "class"}),
+        arrays=("torch",),
+        devices=frozenset({"cpu", "cuda"}),
+        max_n=5000,
+        libraries=frozenset({"jax", "neural-tangents"}),
     )
     smoke: ClassVar[Mapping[str, Any]] = {"depth": 1, "ridge": 1e-3}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-6, 1)]}
@@ -70,15 +74,13 @@ class ConvKernel(BatchLearner):
         return ConvolutionalKernel(tuple(shape), self.depth, self.readout, tuple(self.pooling))
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """It needs images, large enough for its pooling, and neural-tangents."""
-        from bfc_bench.toolkit.neural_tangents import unavailable
-
+        """It needs images, large enough for its pooling."""
         if reason := no_image(self.name, task):
             return reason
         side = min(task.shape[1:])
         if side >> len(self.pooling) < 1:
             return f"{self.name} halves images {len(self.pooling)} times; theirs have {side} points on a side"
-        return unavailable()
+        return None
 
     def cost(self, n: int, d: int) -> Cost:
         """Some 40 operations per layer and pair of points of two images, which all jobs of a sample share, and a

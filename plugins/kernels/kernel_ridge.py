@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
+from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.parity import missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
@@ -81,17 +82,13 @@ class KernelRidge(RidgeLearner):
             activation=self.activation,
         )
 
-    def skip(self, task: TaskFacts, n: int) -> str | None:
-        """A compositional kernel needs neural-tangents."""
-        if self.kernel != "compositional":
-            return None
-        from bfc_bench.toolkit.neural_tangents import unavailable
-
-        return unavailable()
+    def libraries(self) -> frozenset[str]:
+        """A compositional kernel is evaluated by neural-tangents."""
+        return super().libraries() | ({"jax", "neural-tangents"} if self.kernel == "compositional" else frozenset())
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """Of the kernel on the inputs alone, on the sphere: with squares it is not invariant under rotations."""
-        if self.with_squares or not task.shares or self.skip(task, 1):
+        if self.with_squares or not task.shares or missing(self.libraries()):
             return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
 
@@ -102,7 +99,7 @@ class KernelRidge(RidgeLearner):
 
         With squares the kernel is no function of <x, z>, and products of x_i and x_j^2 make up for the odd degrees.
         """
-        if self.with_squares or not task.degrees or self.skip(task, n):
+        if self.with_squares or not task.degrees or missing(self.libraries()):
             return None
         missing = missing_on_the_sphere(self.model_copy(update={"ridge": 1.0}))
         who = f"{self.name} with kernel = {self.kernel!r} on x alone"

@@ -61,7 +61,10 @@ class NetworkLearner(BatchLearner):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), devices=frozenset({"cpu", "cuda"}), precision="float32"
+        labels=frozenset({"real", "binary"}),
+        devices=frozenset({"cpu", "cuda"}),
+        precision="float32",
+        libraries=frozenset({"jax"}),
     )
 
     with_squares: bool = True

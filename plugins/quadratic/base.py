@@ -72,6 +72,7 @@ class QuadraticLearner(BatchLearner):
         devices=frozenset({"cpu", "cuda"}),
         precision="float32",
         oracle=frozenset({"alphas"}),
+        libraries=frozenset({"jax"}),
     )
 
     widths: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)] = (20, 12)

@@ -85,6 +85,10 @@ class QuadraticTaylorOptions(BatchLearner):
         shared = (self.name, *self.model_dump(exclude={"regularization"}).items(), train.d, train.kind)
         return (*shared, train.sample) if self.optimizer == "lbfgs" else shared
 
+    def libraries(self) -> frozenset[str]:
+        """Steps on minibatches are compiled by JAX."""
+        return super().libraries() | (frozenset() if self.optimizer == "lbfgs" else {"jax"})
+
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Logistic and soft hinge losses need binary labels."""
         return self.mismatch(task.kind)

@@ -9,6 +9,7 @@ import relu_networks
 import torch
 
 from bfc_bench.errors import UsageError
+from bfc_bench.toolkit import libraries
 from bfc_bench.toolkit import neural_tangents as tangents
 
 needs_it = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
@@ -50,8 +51,10 @@ def test_differentiation_and_prediction_work():
 
 
 def test_unavailable_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(tangents, "TESTED", "0.0.0")
-    tangents.neural_tangents.cache_clear()
-    with pytest.raises(UsageError, match="neural-tangents"):
+    monkeypatch.setattr(libraries, "NEURAL_TANGENTS", "0.0.0")
+    for cached in (tangents.neural_tangents, libraries._problem):
+        cached.cache_clear()
+    with pytest.raises(UsageError, match=r"needs neural-tangents 0.0.0; 0.6.5 is installed: pip install --no-deps"):
         tangents.neural_tangents()
-    tangents.neural_tangents.cache_clear()
+    for cached in (tangents.neural_tangents, libraries._problem):
+        cached.cache_clear()

@@ -1,0 +1,38 @@
+"""Which of the libraries that learners need are installed, and how to install one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+EXTRAS = ("torch", "jax", "mlflow")
+"""Libraries that an extra of bfc-bench of the same name installs."""
+NEURAL_TANGENTS = "0.6.5"
+"""The release of neural-tangents that is known to work here; its declared dependencies are not needed."""
+
+
+def missing(libraries: Iterable[str]) -> str | None:
+    """Why a learner that imports these distributions cannot be used here, with what to type; None where it can.
+
+    Imports nothing.
+    """
+    problems = [problem for library in sorted(libraries) if (problem := _problem(library))]
+    return "; ".join(problems) or None
+
+
+@cache
+def _problem(library: str) -> str:
+    try:
+        installed = version(library)
+    except PackageNotFoundError:
+        return f"it needs {library}, which is not installed: {_command(library)}"
+    if library == "neural-tangents" and installed != NEURAL_TANGENTS:
+        return f"it needs neural-tangents {NEURAL_TANGENTS}; {installed} is installed: {_command(library)}"
+    return ""
+
+
+def _command(library: str) -> str:
+    if library == "neural-tangents":
+        return f"pip install --no-deps neural-tangents=={NEURAL_TANGENTS} frozendict"
+    return f"pip install 'bfc-bench[{library}]'" if library in EXTRAS else f"pip install {library}"
