@@ -26,8 +26,6 @@ def skip_reason(
 ) -> str | None:
     """The reason not to run ``learner`` on n points of a task, or None."""
     can = learner.capabilities
-    if reason := missing(ask(learner, "libraries")):
-        return f"{learner.name}: {reason}"
     if reason := _unfit(learner, facts):
         return reason
     if device_of(learner, device) not in can.devices:
@@ -55,7 +53,9 @@ def device_of(learner: Learner, device: Device) -> Device:
 
 
 def _unfit(learner: Learner, facts: TaskFacts) -> str | None:
-    """Why a learner cannot take such a task, whatever n and the machine are, or None."""
+    """Why a learner cannot take such a task here, whatever n is, or None."""
+    if reason := missing(ask(learner, "libraries")):
+        return f"{learner.name}: {reason}"
     can = learner.capabilities.labels
     if facts.kind not in can:
         return f"{learner.name} fits {' or '.join(sorted(can))} labels; the task has {facts.kind} ones"

@@ -101,10 +101,10 @@ class KernelRidge(RidgeLearner):
         """
         if self.with_squares or not task.degrees or missing(self.libraries()):
             return None
-        missing = missing_on_the_sphere(self.model_copy(update={"ridge": 1.0}))
+        lacking = missing_on_the_sphere(self.model_copy(update={"ridge": 1.0}))
         who = f"{self.name} with kernel = {self.kernel!r} on x alone"
         remedy = "set with_squares = true or take another kernel"
-        return parity_caution(who, lambda degree: degree not in missing, task, remedy)
+        return parity_caution(who, lambda degree: degree not in lacking, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
         """The kernel matrix and a Cholesky factorisation, both in memory."""

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
@@ -11,8 +10,10 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.run.admission import skip_reason
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
+from bfc_bench.toolkit import libraries
 from bfc_bench.toolkit import neural_tangents as tangents
 
 LAW = Context(square_mean=np.ones(4))
@@ -88,13 +89,10 @@ def test_compositional_is_skipped_with_what_to_install(monkeypatch):
     facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
     learner = KernelRidge(kernel="compositional")
     assert learner.batch_key(sample()) != KernelRidge(kernel="compositional", activation="erf").batch_key(sample())
-    monkeypatch.setattr(tangents, "version", absent)
-    assert "pip install" in learner.skip(facts, 100)
-    assert KernelRidge(kernel="ntk").skip(facts, 100) is None
-
-
-def absent(name: str) -> str:
-    raise PackageNotFoundError(name)
+    monkeypatch.setattr(libraries, "_problem", lambda name: f"no {name}" if name == "neural-tangents" else "")
+    budget = {"device": "cpu", "memory_bytes": 1e12}
+    assert skip_reason(learner, facts, 100, **budget) == "kernel-ridge: no neural-tangents"
+    assert skip_reason(KernelRidge(kernel="ntk"), facts, 100, **budget) is None
 
 
 def test_points_beyond_n_do_not_matter():
