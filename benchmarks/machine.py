@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from bfc_bench.executors.environment import ONE_THREAD
+from bfc_bench.executors.environment import worker_variables
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.run.provenance import provenance
 from bfc_bench.toolkit.precision import resolve_device
@@ -15,8 +15,7 @@ KEPT = ("packages", "python", "platform", "processor", "cores", "git")
 
 def one_thread() -> dict[str, str]:
     """The environment of a process whose numerical libraries, XLA included, use one thread."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()
-    return {**os.environ, **ONE_THREAD, "XLA_FLAGS": flags, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    return {**os.environ, **worker_variables(), "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
 def has_gpu() -> bool:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, LabelKind, Learner, Outline, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
+from bfc_bench.toolkit.canary import unusable
 
 
 def as_sklearn(
@@ -124,6 +125,8 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
             self.scale_ = _Scale.of(x)
         train = Data(**vars(outline), x=self._inputs(x), y=self._convert(y))
         self.learner_ = learner.parse(options, type(self).__name__)
+        if reason := unusable(self.learner_.libraries(), self.device):
+            raise UsageError(f"{type(self).__name__}: {reason}.")
         try:
             self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
         except UsageError as error:

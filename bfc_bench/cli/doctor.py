@@ -19,12 +19,14 @@ def doctor(store: StoreOption = STORE) -> None:
     """Show versions, devices, plugins and the state of the store. Exit code 1 when something is broken."""
     from bfc_bench.errors import BenchError
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.provenance import package_versions
+    from bfc_bench.run.provenance import package_versions, processor
     from bfc_bench.store.store import Store
+    from bfc_bench.toolkit.canary import PROGRAMS, miscompiled
+    from bfc_bench.toolkit.libraries import missing
     from bfc_bench.toolkit.precision import resolve_device
 
     broken = False
-    typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores")
+    typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores, {processor()}")
     for name, version in package_versions().items():
         typer.echo(f"  {name:16} {version or 'not installed'}")
     for device in ("cpu", "cuda"):
@@ -32,6 +34,10 @@ def doctor(store: StoreOption = STORE) -> None:
             typer.echo(f"device {device}: {resolve_device(device)}")
         except BenchError as error:
             typer.echo(f"device {device}: unavailable: {error}")
+    for library, (_, _, called) in PROGRAMS.items():
+        reason = missing({library}) or miscompiled({library})
+        typer.echo(f"compiled for this CPU, {called}: {reason or 'right'}")
+        broken = broken or bool(not missing({library}) and reason)
     plugins = load_plugins()
     typer.echo(f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites")
     for item in plugins.unavailable:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from bfc_bench.masking import is_credential, variables
+from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -20,6 +21,12 @@ ONE_THREAD = {
 ENVIRONMENT = {**ONE_THREAD, "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
 """Environment of a worker. GNU's C library keeps that much freed memory for the next arrays: fresh pages for every
 array cost as much as what is computed in it."""
+
+
+def worker_variables() -> dict[str, str]:
+    """Environment of a worker, with what this process's own has of flags of XLA."""
+    flags = with_instructions(os.environ.get(VARIABLE, ""))
+    return {**ENVIRONMENT, VARIABLE: f"{flags} {ONE_THREAD[VARIABLE]}".strip()}
 
 
 class Changed:

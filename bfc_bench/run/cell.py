@@ -22,13 +22,14 @@ from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predic
 from bfc_bench.run.lending import Loans
 from bfc_bench.run.limits import PeakMemory
 from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, forget_problems, load_libraries
+from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, build_learner, forget_problems, load_libraries
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import Row, Status
 from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.canary import miscompiled
 from bfc_bench.toolkit.precision import precision_state
 
 BESIDES = ("span_errors", "cka")
@@ -40,8 +41,23 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     attempt(partial(load_libraries, batch, extra))  # where it fails the cells meet the same error and report it
     may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it takes
     surroundings().remember()
-    finished = _run_safely(batch, batch.cells, extra)
+    distrusted = {label: reason for label in batch.learners if (reason := _distrusted(batch, label, extra))}
+    finished = [
+        (cell, Finished(make_row(batch, cell, "skipped", distrusted[cell.label])))
+        for cell in batch.cells
+        if cell.label in distrusted
+    ]
+    finished += _run_safely(batch, [cell for cell in batch.cells if cell.label not in distrusted], extra)
     return send([_pack(batch, cell, done) for cell, done in finished], precision_state(batch.common.device))
+
+
+def _distrusted(batch: Batch, label: str, extra: Extra) -> str:
+    """Why a learner must not compute with a compiler of this machine, or an empty text."""
+    if batch.common.device != "cpu":
+        return ""
+    libraries = attempt(lambda: build_learner(batch, label, extra).libraries())
+    reason = None if isinstance(libraries, Failure) else miscompiled(libraries)
+    return f"{batch.learners[label].name}: {reason}" if reason else ""
 
 
 def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple[Cell, Finished]]:

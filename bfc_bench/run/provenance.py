@@ -37,7 +37,7 @@ def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, A
         "python": platform.python_version(),
         "host": platform.node(),
         "platform": platform.platform(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "device": device,
         "executor": executor.name,
@@ -79,7 +79,8 @@ def git_commit(directory: Path) -> str | None:
     return run[0].stdout.strip() + ("+" if run[1].stdout.strip() else "")
 
 
-def _processor() -> str:
+def processor() -> str:
+    """What the CPU is called."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -16,10 +16,11 @@ from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.executors.base import Executor, Fault, Needs
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.unit import clock_starts
-from bfc_bench.learner import Learner
+from bfc_bench.learner import Capabilities, Learner
 from bfc_bench.plugins import load_plugins
 from bfc_bench.testing import Check, CheckReport, try_executor, try_laws
 from bfc_bench.testing.ambient import settings
+from bfc_bench.toolkit.canary import unusable
 
 SECONDS = 600.0
 """What all laws of one learner or executor may take together."""
@@ -52,6 +53,8 @@ def check_apart(
             found.parse(options, f"executor {name!r}").ready()
         elif options:
             raise UsageError(f"check: --executor-option belongs to an executor; {name!r} is a learner.")
+        elif isinstance(found.capabilities, Capabilities) and (reason := unusable(found.capabilities.required, "cpu")):
+            raise UsageError(f"check: {name} cannot be tried here: {reason}.")
         yield _check(name, dict(options), position, seconds)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from bfc_bench.learner import Array, ArrayKind
+from bfc_bench.toolkit.precision import prepare_jax
 
 if TYPE_CHECKING:
     import jax
@@ -31,7 +32,7 @@ def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
         import numpy as np
 
         # JAX would go on with the memory of an array of its own type that is aligned as it likes.
-        return jax.device_put(np.array(x), jax.devices("gpu" if device == "cuda" else "cpu")[0])
+        return jax.device_put(np.array(x), prepare_jax(device))
     return x
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.files import cache_folder
+from bfc_bench.toolkit.xla import start
 
 if TYPE_CHECKING:
     import jax
@@ -139,7 +140,8 @@ def prepare_jax(device: str) -> jax.Device:
     Called by a learner when it fits, never at import. Compiled programs are kept in the user's cache directory
     (``$XDG_CACHE_HOME/bfc-bench/jax``) unless the user has set a cache of their own. Matrix products are made exact
     locally, with ``jax.default_matmul_precision(MATMUL_PRECISION)`` around a computation, because a global setting
-    would change other people's programs. Raises ``UsageError`` when JAX has no such device.
+    would change other people's programs. XLA is given the instruction set of ``toolkit.xla``. Raises ``UsageError``
+    when JAX has no such device.
     """
     # Torch may live on the same GPU. Read when JAX first touches the GPU, so it must be in the environment by then.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -152,6 +154,7 @@ def prepare_jax(device: str) -> jax.Device:
         # A bound also makes jax lock the folder, which many workers share.
         jax.config.update("jax_compilation_cache_max_size", COMPILE_CACHE_BYTES)
     try:
+        start()
         return jax.devices(device)[0]
     except RuntimeError as error:
         raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import time
 from collections import Counter, deque
@@ -12,7 +11,7 @@ from typing import Any
 
 from bfc_bench.errors import BenchError
 from bfc_bench.executors.base import Fault, Needs, pickled
-from bfc_bench.executors.environment import ENVIRONMENT, ONE_THREAD, Changed
+from bfc_bench.executors.environment import Changed, worker_variables
 from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.processes.spawned import PATIENCE, Unit, Worker, death
 from bfc_bench.masking import is_credential, variables
@@ -37,9 +36,8 @@ class ProcessPool:
     ) -> None:
         self._call, self._jobs, self._prepare = call, jobs, prepare
         self._named_gpus, self._jobs_per_gpu = gpus, jobs_per_gpu
-        xla_flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()
         self._environment = Changed()
-        self._environment.set({**ENVIRONMENT, "XLA_FLAGS": xla_flags})
+        self._environment.set(worker_variables())
         self._guard = Guard({name: value for name, value in variables().items() if not is_credential(name, value)})
         self._queues: dict[Device, deque[Unit]] = {"cpu": deque()}
         self._unsent: list[tuple[int, Fault]] = []
