@@ -1,11 +1,48 @@
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from installed_faulty import install_faulty
+
+from bfc_bench.toolkit.xla import VARIABLE, with_instructions
+
+# Tests use JAX in their own processes, which learners' programs run in later.
+os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
+AFTER_THE_LIMIT = 900
+"""Seconds after the limit of all tests at which the command ends, whatever the processes that run tests do."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hear signals, and end in time.
+
+    A command in the background of a shell that is no terminal's ignores Ctrl-C and the end of a terminal, and so does
+    what it starts; tests are about programs that hear both.
+    """
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
+    runs_no_test = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if runs_no_test and (limit := float(config.getini("session_timeout") or 0)):
+        last = threading.Timer(limit + AFTER_THE_LIMIT, _end, [limit])
+        last.daemon = True
+        last.start()
+
+
+def _end(limit: float) -> None:
+    """End this process and those that run tests, of which one may be stopped."""
+    print(
+        f"The tests did not end {AFTER_THE_LIMIT} s after their limit of {limit:g} s.", file=sys.__stderr__, flush=True
+    )
+    for process in psutil.Process().children(recursive=True):
+        process.kill()
+    os._exit(1)
 
 
 @pytest.fixture

@@ -1,0 +1,72 @@
+"""The command that runs all tests ends, whatever a test does, and says which test it was."""
+
+import subprocess
+import sys
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COMMAND = ConfigParser(interpolation=None)
+COMMAND.read(ROOT / "tox.ini")
+WORDS = COMMAND["testenv:tests"]["commands"].replace("{posargs}", "").split()
+
+
+def run(folder: Path, code: str, **limits: float) -> "subprocess.CompletedProcess[str]":
+    """README's command on two files of tests, of which one misbehaves, with shorter limits."""
+    (folder / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
+    (folder / "installed_faulty.py").write_text("install_faulty = None")
+    (folder / "test_bad.py").write_text(f"import itertools, os, signal, time\n\n\ndef test_guilty():\n    {code}\n")
+    (folder / "test_good.py").write_text("def test_innocent():\n    pass\n")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"] | limits
+    kept = ("timeout", "faulthandler_timeout", "faulthandler_exit_on_timeout", "session_timeout")
+    (folder / "pytest.ini").write_text("[pytest]\n" + "".join(f"{name} = {settings[name]}\n" for name in kept))
+    command = [sys.executable, "-m", *WORDS, "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed while running 'test_bad.py::test_guilty'"),
+        ("os._exit(0)", "crashed while running 'test_bad.py::test_guilty'"),
+        ("time.sleep(1000)", "test_bad.py::test_guilty - Failed: Timeout"),
+        # It never lets another thread or a signal handler run.
+        ("sum(itertools.repeat(1))", "crashed while running 'test_bad.py::test_guilty'"),
+    ],
+)
+def test_it_ends_and_names_the_test(tmp_path, code, said):
+    ran = run(tmp_path, code, timeout=3, faulthandler_timeout=6)
+    assert ran.returncode == 1
+    assert said in ran.stdout
+    assert "1 failed" in ran.stdout
+
+
+def test_it_ends_where_a_process_is_stopped(tmp_path):
+    conftest = ROOT / "tests/conftest.py"
+    assert "AFTER_THE_LIMIT = 900\n" in conftest.read_text()
+    ran = run(tmp_path, "os.kill(os.getpid(), signal.SIGSTOP)", session_timeout=-890)
+    assert ran.returncode == 1
+    assert "The tests did not end 900 s after their limit of -890 s." in ran.stderr
+
+
+def test_tests_that_take_minutes_have_limits_too():
+    for name in ("slow", "slurm", "ray"):
+        assert "{[long]limits}" in COMMAND[f"testenv:{name}"]["commands"]
+
+
+def test_signals_are_heard_in_the_background_of_a_shell(tmp_path):
+    code = "assert [signal.getsignal(n) for n in (1, 2)] == [signal.SIG_DFL, signal.default_int_handler]"
+    (tmp_path / "ignore.py").write_text(
+        "import runpy, signal, sys\n"
+        "for number in (signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
+        "sys.argv = sys.argv[1:]\nrunpy.run_module('pytest', run_name='__main__')\n"
+    )
+    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
+    (tmp_path / "installed_faulty.py").write_text("install_faulty = None")
+    (tmp_path / "test_heard.py").write_text(f"import signal\n\n\ndef test_heard():\n    {code}\n")
+    command = [sys.executable, "ignore.py", "pytest", "-q", "-p", "no:cacheprovider", "test_heard.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stdout
