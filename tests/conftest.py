@@ -11,6 +11,8 @@ import psutil
 import pytest
 from installed_faulty import install_faulty
 
+from bfc_bench.learner import Learner
+from bfc_bench.toolkit.canary import unusable
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
 # Tests use JAX in their own processes, which learners' programs run in later.
@@ -43,6 +45,17 @@ def _end(limit: float) -> None:
     for process in psutil.Process().children(recursive=True):
         process.kill()
     os._exit(1)
+
+
+@pytest.fixture
+def usable() -> Callable[[Learner | type[Learner]], None]:
+    """Skips a test of a learner whose library is missing, or compiles wrongly by the instructions that are allowed."""
+
+    def skip_where_not(learner: Learner | type[Learner]) -> None:
+        if reason := unusable(learner.capabilities.required, "cpu"):
+            pytest.skip(reason)
+
+    return skip_where_not
 
 
 @pytest.fixture

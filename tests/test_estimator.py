@@ -53,10 +53,11 @@ def test_check_estimator(name, classifier):
 
 
 @pytest.mark.parametrize("name", sorted(n for n in load_plugins().learners if n.startswith("conv-")))
-def test_learners_of_images_are_told_their_shape(name):
+def test_learners_of_images_are_told_their_shape(name, usable):
     digits = load_digits(n_class=2)
     x, y = digits.data[:120], digits.target_names[digits.target[:120]]
     learner = load_learner(name, **load_plugins().learners.get(name).smoke)
+    usable(learner)
     estimator = as_sklearn(learner, shape=(1, 8, 8))
     assert estimator.fit(x[:80], y[:80]).predict(x[80:]).shape == (40,)
     with pytest.raises(UsageError, match=r"rows of x must be images of shape .* Got shape \(64,"):

@@ -17,7 +17,8 @@ from bfc_bench.toolkit.neural_tangents import neural_tangents
 
 
 @pytest.mark.parametrize("learner", [ConvTangent, ConvKernel])
-def test_keeps_the_contract(learner):
+def test_keeps_the_contract(learner, usable):
+    usable(learner)
     report = check_learner(learner)
     assert not {check.name for check in report.checks if check.outcome == "skipped"} & {"fit returns a predictor"}
 
@@ -64,7 +65,8 @@ def test_gradients_that_are_kept_are_those_of_each_minibatch():
 
 
 @pytest.mark.parametrize("classes", [3, 0])
-def test_both_learn_stripes(classes):
+def test_both_learn_stripes(classes, usable):
+    usable(ConvKernel)
     train, test = stripes(200, classes=classes), stripes(300, 1, classes=classes)
     tangent = ConvTangent(channels=[8, "M", 8], epochs=10, batch_size=20, lr=1e-2).fit(train, Context())
     assert error(tangent, test) < 0.1
@@ -73,8 +75,9 @@ def test_both_learn_stripes(classes):
 
 
 @pytest.mark.parametrize("readout", ["pool", "flatten"])
-def test_the_kernel_is_that_of_neural_tangents(readout):
+def test_the_kernel_is_that_of_neural_tangents(readout, usable):
     """Tile by tile, images of two channels, as on all images at once."""
+    usable(ConvKernel)
     import jax
 
     stax = neural_tangents().stax
@@ -90,8 +93,9 @@ def test_the_kernel_is_that_of_neural_tangents(readout):
     np.testing.assert_allclose(kernel.matrix(torch.tensor(x), torch.tensor(z)).numpy(), expected, rtol=1e-10)
 
 
-def test_one_convolution_pooled_has_the_closed_form_of_its_patches():
+def test_one_convolution_pooled_has_the_closed_form_of_its_patches(usable):
     """The mean over pairs of points of the arc-cosine kernel of degree 1 on 3 x 3 patches (Cho and Saul 2009)."""
+    usable(ConvKernel)
     rng = np.random.default_rng(1)
     images = rng.standard_normal((2, 3, 3))
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
@@ -108,7 +112,8 @@ def test_one_convolution_pooled_has_the_closed_form_of_its_patches():
     assert float(kernel.matrix(x[:1], x[1:])) == pytest.approx(expected, rel=1e-10)
 
 
-def test_all_sizes_and_ridges_of_a_sample_come_from_one_matrix():
+def test_all_sizes_and_ridges_of_a_sample_come_from_one_matrix(usable):
+    usable(ConvKernel)
     train = stripes(40)
     part = type(train)(**{**vars(train), "n": 25, "x": train.x[:25], "y": train.y[:25]})
     jobs = [Job(ConvKernel(depth=1, ridge=r), d, Context()) for r in (1e-3, 1.0) for d in (train, part)]
