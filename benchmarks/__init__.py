@@ -20,6 +20,7 @@ BENCHMARKS = (
     "smoke",
     "first_minute",
     "whole_runs",
+    "run_parts",
 )
 """Modules that need nothing but a CPU, in the order in which they run."""
 

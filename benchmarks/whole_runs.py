@@ -36,13 +36,14 @@ def measure(quick: bool) -> Iterator[Measurement]:
     yield _against(what, suite, "plain_kernels.py", (largest, seeds), "scikit-learn, fit by fit", pairs, 2.5)
     for size, full, goal in ((MEDIUM, 500, 2.0), (SMALL, 3000, 6.0)):
         seeds, steps = (2, 100) if quick else (32, full)
-        suite = _networks(size, steps, seeds)
+        suite = networks_suite(size, steps, seeds)
         numbers = (size.d, size.width, size.depth, size.batch_size, steps, seeds)
         what = f"{size.name}, {seeds} seeds x {steps} steps"
         yield _against(what, suite, "plain_networks.py", numbers, "PyTorch, seed by seed", pairs, goal)
 
 
-def _networks(size: Size, steps: int, seeds: int) -> str:
+def networks_suite(size: Size, steps: int, seeds: int) -> str:
+    """A suite file: so many seeds of training at a size."""
     options = f"widths = {[size.width] * size.depth}, batch_size = {size.batch_size}, steps = {steps}"
     learner = f'name = "quad-densenet"\noptions = {{ {options} }}'
     return SUITE.format(replicates=seeds, d=size.d, sizes=[size.points], learner=learner)
