@@ -229,24 +229,57 @@ def test_a_source_that_is_damaged_is_named(made, tmp_path):
 
 
 ON_GPU = replace(
-    ROW, device="cuda", nmse_trimmed=0.4, error_rate=0.25, train_nmse=0.1, metrics={"m": 0.3}, feature_errors={"S2": 0.2},
-    part_errors={"degree1": -1e-12}, stages={"first": {"nmse": 0.6, "reason": ""}}, artifacts={"w.npz": "one"},
-    chosen={"candidates": 2, "tuned": {"lr": 0.1}, "validation_error": 0.3, "info": {"final_loss": 0.1, "steps": [3, 0.5]},
-            "measured": {"cka": {"S2": 0.9}}},
-)  # fmt: skip
+    ROW,
+    device="cuda",
+    nmse_trimmed=0.4,
+    error_rate=0.25,
+    train_nmse=0.1,
+    metrics={"m": 0.3},
+    feature_errors={"S2": 0.2},
+    part_errors={"degree1": -1e-12},
+    stages={"first": {"nmse": 0.6, "reason": ""}},
+    artifacts={"w.npz": "one"},
+    chosen={
+        "candidates": 2,
+        "tuned": {"lr": 0.1},
+        "validation_error": 0.3,
+        "info": {"final_loss": 0.1, "steps": [3, 0.5]},
+        "measured": {"cka": {"S2": 0.9}},
+    },
+)
 BY_LITTLE = {
-    "nmse": 0.5 * 1.009, "nmse_trimmed": 0.4 * 1.009, "error_rate": 0.25 * 0.992, "train_nmse": 0.1 * 1.009,
-    "metrics": {"m": 0.3 * 1.009}, "feature_errors": {"S2": 0.2 * 1.009}, "part_errors": {"degree1": 5e-10},
-    "stages": {"first": {"nmse": 0.6 * 1.009, "reason": ""}}, "artifacts": {"w.npz": "another"},
-    "chosen": {"candidates": 2, "tuned": {"lr": 0.1}, "validation_error": 0.3 * 1.009,
-               "info": {"final_loss": 0.1 * 1.009, "steps": [3, 0.5 * 1.009]}, "measured": {"cka": {"S2": 0.9 * 1.009}}},
-}  # fmt: skip
+    "nmse": 0.5 * 1.009,
+    "nmse_trimmed": 0.4 * 1.009,
+    "error_rate": 0.25 * 0.992,
+    "train_nmse": 0.1 * 1.009,
+    "metrics": {"m": 0.3 * 1.009},
+    "feature_errors": {"S2": 0.2 * 1.009},
+    "part_errors": {"degree1": 5e-10},
+    "stages": {"first": {"nmse": 0.6 * 1.009, "reason": ""}},
+    "artifacts": {"w.npz": "another"},
+    "chosen": {
+        "candidates": 2,
+        "tuned": {"lr": 0.1},
+        "validation_error": 0.3 * 1.009,
+        "info": {"final_loss": 0.1 * 1.009, "steps": [3, 0.5 * 1.009]},
+        "measured": {"cka": {"S2": 0.9 * 1.009}},
+    },
+}
 BY_MUCH = {
-    "status": "diverged", "reason": "else", "dtype": "float32", "seed": 1, "device": "cpu",
-    "nmse": 0.5 * 1.011, "error_rate": None, "metrics": {"m": 0.3 * 1.011}, "feature_errors": {"S3": 0.2},
-    "part_errors": {"degree1": 5e-9}, "stages": {"first": {"nmse": 0.6, "reason": "else"}}, "artifacts": {"v.npz": "one"},
+    "status": "diverged",
+    "reason": "else",
+    "dtype": "float32",
+    "seed": 1,
+    "device": "cpu",
+    "nmse": 0.5 * 1.011,
+    "error_rate": None,
+    "metrics": {"m": 0.3 * 1.011},
+    "feature_errors": {"S3": 0.2},
+    "part_errors": {"degree1": 5e-9},
+    "stages": {"first": {"nmse": 0.6, "reason": "else"}},
+    "artifacts": {"v.npz": "one"},
     "chosen": {**ON_GPU.chosen, "candidates": 3},
-}  # fmt: skip
+}
 
 
 def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said(made, tmp_path, capsys):
