@@ -1,7 +1,7 @@
 """``python -m benchmarks.same STORE STORE``: whether two stores hold the same numbers, bit for bit.
 
 Cells are paired by suite, task, label, d, n and replicate, whatever their identity was hashed from. What tells of time,
-machine and session is not compared.
+machine and session is not compared. Two rows that were made on GPUs are the same within the tolerance of ``merge``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.row import Row, measured
 from bfc_bench.store.store import Store
 
@@ -32,13 +34,18 @@ def _compare(suite: str, version: int, a: Store, b: Store) -> int:
     both = [point for point in rows_a if point in rows_b]
     columns: Counter[str] = Counter()
     lines = []
+    close = 0
     for point in both:
-        one, other = _compared(rows_a[point]), _compared(rows_b[point])
-        wrong = [name for name in one if one[name] != other[name]]
+        one, other = (_compared(rows[point]) for rows in (rows_a, rows_b))
+        wrong = differing(one, other)
+        close += not wrong and bool(exactly_differing(one, other))
         columns.update(wrong)
+        one, other = measured(one), measured(other)
         lines += [f"  {point} {name}: {one[name]} | {other[name]}" for name in wrong]
     alone = len(rows_a) + len(rows_b) - 2 * len(both)
     found = ", ".join(f"{name} in {count}" for name, count in columns.most_common()) or "equal bit for bit"
+    if close:
+        found = f"{found if columns else 'equal'}, {close} of GPUs within a relative {GPU_TOLERANCE:g}"
     print(f"{suite}@{version}: {len(both)} cells in both, {alone} in one only: {found}")
     print("\n".join(lines[:SHOWN]), end="\n" * bool(lines))
     return int(bool(columns) or alone > 0)
@@ -48,9 +55,9 @@ def _by_point(rows: list[Row]) -> dict[tuple[str, str, int, int, int], Row]:
     return {(row.task, row.label, row.d, row.n, row.replicate): row for row in rows}
 
 
-def _compared(row: Row) -> dict[str, str]:
-    """The columns that must be equal; identities may be hashed from other things."""
-    return {name: text for name, text in measured(row.as_dict()).items() if name != "cell"}
+def _compared(row: Row) -> dict[str, Any]:
+    """The row without its identity, which may be hashed from other things."""
+    return {name: value for name, value in row.as_dict().items() if name != "cell"}
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def run_until_decided(
             device=device, executor=executor, jobs=jobs, redo=redo, listeners=listeners, until=until,
         )  # fmt: skip
 
-    return _Deciding(grid, plugins, directory, device, last, start, tell, until).run(redo)
+    return _Deciding(grid, plugins, directory, device, executor, last, start, tell, until).run(redo)
 
 
 @dataclass
@@ -108,6 +108,7 @@ class _Deciding:
     plugins: Plugins
     directory: Path
     device: Device
+    executor: Executor
     last: int
     start: Callable[..., Session]
     tell: Callable[[str], None]
@@ -240,7 +241,7 @@ class _Deciding:
         if not at_end.ok.all():
             return f"cells at n = {beyond.end} are not ok"
         cell = self.grid.cell(beyond.task, beyond.label, beyond.d, beyond.size, 0)
-        plan = plan_for(replace(self.grid, only=(cell,)), store, self.device)
+        plan = plan_for(replace(self.grid, only=(cell,)), store, self.device, executor=self.executor)
         if cell in plan.skipped:
             return plan.skipped[cell]
         seconds, budget = plan.seconds.get(cell.id, 0.0), plan.common.cell_seconds

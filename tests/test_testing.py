@@ -91,7 +91,7 @@ def test_every_setting_is_put_back() -> None:
         "torch.is_anomaly_enabled()": True,
         "torch.get_num_threads()": torch.get_num_threads() + 1,
         "torch.get_float32_matmul_precision()": "medium",
-        "torch.are_deterministic_algorithms_enabled()": True,
+        "torch.get_deterministic_debug_mode()": 1,
         "torch.is_autocast_enabled('cpu')": True,
         "torch.is_autocast_enabled('cuda')": True,
         "torch.backends.cudnn.enabled": False,

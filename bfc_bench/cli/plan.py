@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bfc_bench.analysis.power import Power
+    from bfc_bench.executors.base import Executor
+    from bfc_bench.toolkit.precision import Device
 
 
 def add_to(app: typer.Typer) -> None:
@@ -69,6 +71,7 @@ def plan(
     from bfc_bench.stored_suite import StoredSuite
     from bfc_bench.suite.find import suite_path
     from bfc_bench.suite.model import read_suite
+    from bfc_bench.toolkit.gpu import count_gpus
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
@@ -80,9 +83,11 @@ def plan(
     opens = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
     wanted = redo_of(redo, retry_failed)
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
-        made = plan_for(grid, held, opens.resolve_device(device), redo=wanted)
+        made = plan_for(grid, held, _device(opens, device), redo=wanted, executor=opens)
         suite_held = StoredSuite(held, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if held else None
         claims = suite_held.power() if suite_held and suite_held.sessions else None
+    gpu = made.common.device == "cuda"
+    remarks = [*made.remarks, *([_unseen(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
     count = jobs or usable_cores()
     curves: dict[tuple[str, str], Counter[str]] = {}
     for what, cells in (
@@ -109,6 +114,7 @@ def plan(
         "cpu_seconds": round(total, 1),
         "wall_seconds": round(total / count, 1),
         "peak_memory_bytes": made.peak_bytes,
+        **({"peak_gpu_bytes": made.peak_gpu_bytes, "gpu_bytes": made.common.gpu_bytes} if gpu else {}),
         "device": made.common.device,
         "jobs": count,
     }
@@ -120,7 +126,7 @@ def plan(
                     **facts,
                     "skip_reasons": dict(reasons),
                     "cautions": made.cautions,
-                    "remarks": made.remarks,
+                    "remarks": remarks,
                     "claims": [finite(claim.as_dict()) for claim in claims or ()],
                 },
                 indent=2,
@@ -141,15 +147,35 @@ def plan(
         out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
     for reason, number in Counter(made.skipped.values()).items():
         out.print(f"skipped {number}: {reason}", markup=False, highlight=False)
-    for line in (*(f"caution: {caution}" for caution in made.cautions), *made.remarks):
+    for line in (*(f"caution: {caution}" for caution in made.cautions), *remarks):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     out.print(
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
         f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "
         f"{made.common.device.upper()} time, "
-        f"{total / count:.0f} s on {count} workers; largest cell {made.peak_bytes / 1e9:.2f} GB.",
+        f"{total / count:.0f} s on {count} workers; largest cell {made.peak_bytes / 1e9:.2f} GB"
+        + (f", on a GPU {made.peak_gpu_bytes / 1e9:.2f} of {made.common.gpu_bytes / 1e9:.2f} GB." if gpu else "."),
         highlight=False,
         soft_wrap=True,
+    )
+
+
+def _device(executor: Executor, request: str) -> Device:
+    """What a run would compute on. What is asked for is believed: login nodes have no GPU."""
+    from bfc_bench.errors import UsageError
+
+    try:
+        return executor.resolve_device(request)
+    except UsageError:
+        if request != "cuda":
+            raise
+        return "cuda"
+
+
+def _unseen(gpu_bytes: int) -> str:
+    return (
+        f"no GPU is visible here: times are those of an unknown one, of whose memory a cell may take "
+        f"{gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
     )
 
 

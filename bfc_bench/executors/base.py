@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import words
+from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device, resolve_device
 
 Place = Literal["session", "machine", "machines"]
@@ -87,6 +88,10 @@ class Executor(Settings):
     def resolve_device(self, request: str) -> Device:
         """The device of a run that asks for ``auto``, ``cpu`` or ``cuda``. Raises ``UsageError`` for another one."""
         return resolve_device(request)
+
+    def gpu_bytes(self) -> int:
+        """What a unit may take of the memory of a GPU, as far as can be told from here; 0 where it cannot."""
+        return cell_memory()
 
     def remarks(self) -> list[str]:
         """What the user should know before units run, a line each."""

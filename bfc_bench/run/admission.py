@@ -21,27 +21,34 @@ def skip_reason(
     *,
     device: Device,
     memory_bytes: float,
+    gpu_bytes: float | None = None,
     test_size: int = 0,
     tuned: bool = False,
 ) -> str | None:
-    """The reason not to run ``learner`` on n points of a task, or None."""
+    """The reason not to run ``learner`` on n points of a task, or None.
+
+    Its data have ``memory_bytes`` of the host; so has what it declares, or on a GPU ``gpu_bytes``, where that is given.
+    """
     can = learner.capabilities
     if reason := _unfit(learner, facts):
         return reason
-    if device_of(learner, device) not in can.devices:
+    where = device_of(learner, device)
+    if where not in can.devices:
         return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
     if can.max_n is not None and n > can.max_n:
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
     if tuned and n < TUNING_SHARE:
         return f"tuning validates on every {TUNING_SHARE}th point; n is {n}"
     cost = ask(learner, "cost", n, facts.d)
-    needs = {
-        "its data take": data_bytes(facts, n, test_size, tuned=tuned),
-        "needs": 0.0 if cost is None else cost.bytes,
-    }
-    for what, size in needs.items():
-        if size > memory_bytes:
-            return f"{what} {size / 1e9:.3g} GB of memory; the budget is {memory_bytes / 1e9:.3g} GB"
+    declared = 0.0 if cost is None else cost.bytes
+    data = data_bytes(facts, n, test_size, tuned=tuned)
+    host, gpu = ("memory; the budget is", memory_bytes), ("a GPU's memory; a cell may take", gpu_bytes)
+    for what, size, (of, most) in (
+        ("its data take", data, host),
+        ("needs", declared, host if where == "cpu" or gpu_bytes is None else gpu),
+    ):
+        if most is not None and size > most:
+            return f"{what} {size / 1e9:.3g} GB of {of} {most / 1e9:.3g} GB"
     answer: str | None = ask(learner, "skip", facts, n)
     return answer
 

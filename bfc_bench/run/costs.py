@@ -9,18 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bfc_bench.learner import Cost, Learner, Work
+from bfc_bench.learner import Cost, Learner
 from bfc_bench.run.admission import TUNING_SHARE, ask, batch_key, device_of
+from bfc_bench.run.rates import flops_per_second
 from bfc_bench.run.resolve import Cell, Grid
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
+from bfc_bench.toolkit.gpu import gpu_name
 from bfc_bench.toolkit.precision import Device
 
-FLOPS_PER_SECOND: Mapping[Device, Mapping[Work, float]] = {
-    "cpu": {"products": 4e10, "steps": 2e10, "other": 5e9},
-    "cuda": {"products": 5e11, "steps": 5e11, "other": 5e11},
-}
-"""Assumed of one core (``python -m benchmarks.scaling`` measures it), and of a GPU, until rows of the learner tell."""
 UNKNOWN_SECONDS = 1.0
 """Assumed of a cell whose learner declares no cost and has no rows yet."""
 Where: TypeAlias = tuple[str, int, int]
@@ -73,6 +70,7 @@ class Costs:
 
     def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
+        self._card = gpu_name() if device == "cuda" else ""
         self._costs: dict[Where, Cost | None] = {}
         self._declared: dict[tuple[str, str, int, int], Declared | None] = {}
         seen: dict[Where, list[float]] = {}
@@ -158,7 +156,7 @@ class Costs:
         """Of one fit to n points of a part of a cell's sample; what it shares by sample, batch key and name."""
         if cost is None:
             return None
-        rate = FLOPS_PER_SECOND[self._device_of(cell.label)][cost.work]
+        rate = flops_per_second(self._device_of(cell.label), cost.work, learner, self._card)
         shared: dict[Hashable, float] = {}
         if cost.shared:
             suite, task = self._grid.suite, self._grid.tasks[cell.task]

@@ -11,7 +11,7 @@ from typing import get_args
 
 from bfc_bench.config import canonical_json
 from bfc_bench.learner import TaskFacts
-from bfc_bench.run.admission import ask, batch_key, device_of, skip_reason
+from bfc_bench.run.admission import ask, batch_key, data_bytes, device_of, skip_reason
 from bfc_bench.run.costs import Costs, Done
 from bfc_bench.run.resolve import Cell, Entry, Grid
 from bfc_bench.run.work import Batch, Common, LearnerSpec
@@ -60,7 +60,9 @@ class Plan:
     """What learners say of their results on some task, a line each, naming label and tasks; then claims that nothing
     planned is about."""
     peak_bytes: float = 0.0
-    """Largest memory that one cell to do declares."""
+    """Largest memory that one cell to do declares, of those that compute on the cores."""
+    peak_gpu_bytes: float = 0.0
+    """The same of those that compute on a GPU, of its memory."""
 
     @property
     def remarks(self) -> list[str]:
@@ -104,9 +106,19 @@ class Plan:
         """What a cell computes on."""
         return device_of(self.grid.entries[cell.label].learner, self.common.device)
 
-    def bytes(self, batch: Batch) -> int:
-        """Memory that the learners of a batch declare, all of its cells together."""
-        return int(sum(map(self.costs.bytes, batch.cells)))
+    def host_bytes(self, batch: Batch) -> int:
+        """Memory of the host for a batch: what its learners declare, all cells together; on a GPU, where that is the
+        GPU's, the points of each problem.
+        """
+        if batch.common.device == "cpu":
+            return int(sum(map(self.costs.bytes, batch.cells)))
+        points: dict[tuple[str, int, int], int] = {}
+        for cell in batch.cells:
+            task, tuned = self.grid.tasks[cell.task], bool(self.grid.entries[cell.label].candidates)
+            size = data_bytes(task.facts(cell.d), cell.n, task.test_points(self.common.test_size), tuned=tuned)
+            problem = cell.task, cell.d, cell.replicate
+            points[problem] = max(size, points.get(problem, 0))
+        return sum(points.values())
 
     def single(self, cell: Cell) -> Batch:
         """A batch of one cell."""
@@ -146,10 +158,11 @@ class Plan:
         left = sum(self.costs.seconds(ordered).values())
         part: list[Cell] = []
         done, time, memory, limit, most = Done(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
+        there = self._commons[self.device(cells[0])].bytes
         for cell in ordered:
             added, size = self.costs.added(cell, done), self.costs.bytes(cell)
             until = limit if added.new > MOST_NEW else most
-            if part and (time + added.seconds > until or memory + size > self.common.memory_bytes):
+            if part and (time + added.seconds > until or memory + size > there):
                 yield sorted(part, key=place.__getitem__) if place else part, time
                 part, done, time, memory = [], Done(), 0.0, 0.0
                 added = self.costs.added(cell, done)
@@ -220,6 +233,7 @@ def make_plan(
                 cell.n,
                 device=common.device,
                 memory_bytes=common.memory_bytes,
+                gpu_bytes=common.gpu_bytes if common.device == "cuda" else None,
                 test_size=grid.tasks[cell.task].test_points(common.test_size),
                 tuned=bool(entry.candidates),
             )
@@ -232,7 +246,10 @@ def make_plan(
                 plan.to_skip.append(cell)
         elif known is None or known.status == "skipped" or _again(known, stale, redo):
             plan.todo.append(cell)
-            plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
+            if plan.device(cell) == "cpu":
+                plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
+            else:
+                plan.peak_gpu_bytes = max(plan.peak_gpu_bytes, costs.bytes(cell))
         else:
             (plan.done if made else plan.failed).append(cell)
             if stale:

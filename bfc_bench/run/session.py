@@ -28,7 +28,9 @@ from bfc_bench.run.work import Batch, Common, Extra, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Budget
 from bfc_bench.text import visible
+from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 
 STATUS: dict[str, Status] = {
@@ -69,9 +71,18 @@ class Session:
 
 
 def plan_for(
-    grid: Grid, store: Store | None, device: Device, *, session: str = "", redo: Collection[Redo] = ()
+    grid: Grid,
+    store: Store | None,
+    device: Device,
+    *,
+    session: str = "",
+    redo: Collection[Redo] = (),
+    executor: Executor | None = None,
 ) -> Plan:
-    """The plan of a grid against what a store holds (nothing, when there is no store yet)."""
+    """The plan of a grid against what a store holds (nothing, when there is no store yet).
+
+    ``executor`` knows what a cell may take of a GPU; None: one worker has each.
+    """
     suite = grid.suite
     common = Common(
         suite=suite.name,
@@ -83,6 +94,7 @@ def plan_for(
         memory_bytes=int(suite.budget.memory_gb * 1e9),
         release=installed_version("bfc-bench"),
         provenance=session,
+        gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
     )
     held = store.held(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
@@ -93,6 +105,12 @@ def plan_for(
         if label in coming and (others := _without(versions, grid.entries[label].learner.version)):
             plan.outdated[label] = others
     return plan
+
+
+def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
+    """What a cell may take of a GPU's memory: what the suite says, or what there is, or as much as of the host's."""
+    said = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
+    return said or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
 
 
 def _without(versions: Counter[int], present: int) -> Counter[int]:
@@ -128,7 +146,7 @@ def run(
     suite = grid.suite
     with Store(directory, write=True) as store, plugins.listening(listeners):
         id = secrets.token_hex(6)
-        plan = plan_for(grid, store, device, session=id, redo=redo)
+        plan = plan_for(grid, store, device, session=id, redo=redo, executor=executor)
         facts = provenance(device, executor, jobs)
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
@@ -185,7 +203,7 @@ def _run(
                 session.not_begun += 1
                 return
             batches[len(batches)] = batch
-            needs = Needs(plan.common.cell_seconds, plan.bytes(batch), device=batch.common.device)
+            needs = Needs(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device)
             pool.submit(len(batches) - 1, batch, needs)
 
         waiting = iter([planned.batch for planned in plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda"))])

@@ -27,7 +27,7 @@ from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
 from bfc_bench.toolkit.canary import miscompiled
-from bfc_bench.toolkit.precision import Device
+from bfc_bench.toolkit.precision import Device, prepare_torch
 
 TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
@@ -108,6 +108,13 @@ class Common:
     release: str
     """Version of bfc-bench."""
     provenance: str
+    gpu_bytes: int = 0
+    """What a cell that computes on a GPU may take of its memory."""
+
+    @property
+    def bytes(self) -> int:
+        """What a cell may take where it computes."""
+        return self.memory_bytes if self.device == "cpu" else self.gpu_bytes
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,7 @@ class Work:
             margin_column=self.problem.task.labels.margin_column,
             oracle=own(self.problem.facts(learner.oracle())),
             seconds=common.cell_seconds,
-            memory_bytes=common.memory_bytes,
+            memory_bytes=common.bytes,
         )
 
     @cached_property
@@ -232,6 +239,8 @@ def _load_libraries(learner: type[Learner], device: Device) -> None:
     _load(learner.capabilities.arrays[0], device)
     if "jax" in sys.modules and device == "cpu":  # it would take most of a GPU's memory
         _load("jax", device)
+    if "torch" in sys.modules and device == "cuda":  # before settings are compared, so that they are no learner's doing
+        prepare_torch(device)
 
 
 @cache

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic_core import from_json
 
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.backup import ARTIFACTS, copy_database, put_folder, whole_folder
-from bfc_bench.store.row import Row, is_known, measured
+from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
+from bfc_bench.store.row import Row, is_known
 from bfc_bench.store.schema import SCHEMA
 from bfc_bench.store.store import Store
 
@@ -42,6 +43,8 @@ class Merged:
     """Rows of cells that the target did not have."""
     equal: int = 0
     """Rows that were there already, as far as what they say of their cell goes."""
+    close: int = 0
+    """Those of them, made on GPUs, that are equal within the tolerance of GPUs only."""
     replaced: int = 0
     """Rows in whose place a preferred one was put."""
     sessions: int = 0
@@ -51,6 +54,8 @@ class Merged:
 
     def __str__(self) -> str:
         parts = [f"{self.new} new rows", f"{self.equal} there already"]
+        if self.close:
+            parts[-1] += f" ({self.close} of GPUs, equal within a relative {GPU_TOLERANCE:g})"
         parts += [f"{self.replaced} replaced"] if self.replaced else []
         return f"{', '.join(parts)}; {self.sessions} new runs"
 
@@ -59,7 +64,8 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     """Put all that stores hold into the store ``into``, which is made if need be, all or nothing; twice is as once.
 
     Rows are keyed by their cell. Two that say the same of it (``row.measured``: everything but when, where, by which
-    release, how fast and beside which cells it was made) are one, that of the store named first, ``into`` before all.
+    release, how fast and beside which cells it was made) are one, that of the store named first, ``into`` before all;
+    numbers of rows that were made on GPUs are the same within a tolerance (``equality.differing``).
     Two that do not are an error, unless ``prefer`` says which to keep: ``newer``, by the times that the rows themselves
     name, or one of the stores. Runs come in the order of their times, each store's own order kept, and what is current
     of a suite is what its last run defined. A look at a claim that was made replaces one that was planned. Artifacts go
@@ -133,8 +139,9 @@ class _Merging:
                 _insert(db, "rows", line)
                 self.taken[cell] = name
                 self.done.new += 1
-            elif _same(held, line):
+            elif (same := _same(held, line)) is not None:
                 self.done.equal += 1
+                self.done.close += same == "closely"
             else:
                 conflicts.setdefault(cell, []).append(name)
 
@@ -169,7 +176,7 @@ class _Merging:
         for rows in list(different.values())[:SHOWN]:
             values = {name: _values(row) for name, row in rows.items()}
             first, *others = values.values()
-            columns = sorted({c for other in others for c in _differing(first, other)})
+            columns = sorted({c for other in others for c in differing(first, other)})
             shown = "; ".join(f"{_result(of)} in {name} ({self._machine(name, of)})" for name, of in values.items())
             lines.append(
                 f"  {first.get('label')} on {first.get('task')}, d = {first.get('d')}, n = {first.get('n')}, "
@@ -305,9 +312,14 @@ def _latest(suites: Mapping[str, Key], order: Mapping[str, int]) -> dict[Key, in
     return found
 
 
-def _same(one: Values, other: Values) -> bool:
-    """Whether two rows of a cell, made under the same definitions, say the same of it."""
-    return one[_ROW] == other[_ROW] or not _differing(_values(one), _values(other))
+def _same(one: Values, other: Values) -> Literal["exactly", "closely"] | None:
+    """Whether two rows of a cell, made under the same definitions, say the same of it, and how; None where not."""
+    if one[_ROW] == other[_ROW]:
+        return "exactly"
+    a, b = _values(one), _values(other)
+    if not exactly_differing(a, b):
+        return "exactly"
+    return None if differing(a, b) else "closely"
 
 
 def _values(line: Values) -> dict[str, Any]:
@@ -320,11 +332,6 @@ def _values(line: Values) -> dict[str, Any]:
 
 
 _UNREADABLE = {"status": "unreadable", "finished_at": None}
-
-
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    a, b = measured(one), measured(other)
-    return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
 def _result(row: Mapping[str, Any]) -> str:

@@ -38,6 +38,9 @@ class Budget(Settings):
     """Wall time after which a cell is stopped."""
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
     """What a cell may take in 10^9 bytes; one that declares more, or whose data take more, is skipped."""
+    gpu_memory_gb: Annotated[float, Field(gt=0)] | None = None
+    """What a cell on a GPU may take of its memory, in the place of ``memory_gb`` for what it declares; None: what one
+    library has of the GPU that is visible, and ``memory_gb`` where none is."""
 
 
 class TaskEntry(Settings):
@@ -238,7 +241,10 @@ class Suite(Settings):
 
     def definition(self) -> dict[str, Any]:
         """The suite as plain data; where it runs defines nothing."""
-        return self.model_dump(mode="json", exclude={"executor"})
+        values = self.model_dump(mode="json", exclude={"executor"})
+        if self.budget.gpu_memory_gb is None:  # as suites were written down before there was this option
+            del values["budget"]["gpu_memory_gb"]
+        return values
 
 
 def _unique(what: str, names: Sequence[str]) -> None:

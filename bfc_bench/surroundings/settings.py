@@ -20,7 +20,7 @@ import numpy as np
 VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NPROC", "XLA_FLAGS"),
     *("JAX_PLATFORMS", "JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_DISABLE_JIT", "CUDA_VISIBLE_DEVICES"),
-    *("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "PATH", "HOME"),
+    *("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "PATH", "HOME"),
 )
 """Variables of the environment that decide what a library does which somebody loads later."""
 _NAMES = tuple(map(os.fsencode, VARIABLES))
@@ -148,11 +148,13 @@ def _of_torch(torch: Any) -> list[Setting]:
             default="highest",
             variable=override,
         ),
+        # 0 for what is fastest; 1 and 2 for what gives the same bits, a warning or an error where nothing does.
         Setting(
-            "torch.are_deterministic_algorithms_enabled()",
-            torch.are_deterministic_algorithms_enabled,
-            torch.use_deterministic_algorithms,
-            default=False,
+            "torch.get_deterministic_debug_mode()",
+            torch.get_deterministic_debug_mode,
+            torch.set_deterministic_debug_mode,
+            _not_for_gpus,
+            default=0,
         ),
         *(
             Setting(
@@ -178,7 +180,14 @@ def _of_torch(torch: Any) -> list[Setting]:
                 partial(setattr, cudnn, name),
                 default=value,
             )
-            for name, value in (("enabled", True), ("benchmark", False), ("deterministic", False))
+            for name, value in (("enabled", True), ("benchmark", False))
+        ),
+        Setting(
+            "torch.backends.cudnn.deterministic",
+            partial(getattr, cudnn, "deterministic"),
+            partial(setattr, cudnn, "deterministic"),
+            _not_for_gpus,
+            default=False,
         ),
     ]
 
@@ -223,6 +232,11 @@ def _lower(before: tuple[int, int], now: tuple[int, int]) -> bool:
     """Whether a soft limit of the process is nearer than before."""
     (soft, _), (now_soft, _) = before, now
     return now_soft != resource.RLIM_INFINITY and (soft == resource.RLIM_INFINITY or now_soft < soft)
+
+
+def _not_for_gpus(before: int, now: int) -> bool:
+    """Whether torch takes other algorithms than before, except for what ``prepare_torch`` asks for on a GPU: 1."""
+    return now != before and not (now == 1 and sys.modules["torch"].cuda.is_initialized())
 
 
 def _folder() -> str | None:

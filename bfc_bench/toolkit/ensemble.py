@@ -5,7 +5,9 @@ differ in everything else: seed, initial values, learning rates, teacher, sample
 are reused for every ensemble of equal shapes, also between processes, through a cache on disk.
 
 What a member becomes does not depend on who it was trained with: its minibatches are keyed by (seed, stream, step),
-every reduction (loss, gradient norm, divergence) is its own, and a member that leaves the finite numbers is frozen.
+every reduction (loss, gradient norm, divergence) is its own, and a member that leaves the finite numbers is frozen. How
+many advance together is another program, which rounds differently; on a GPU that number follows from a member's shapes
+and the memory of the GPU, never from how many members there are, so that a run that goes on uses the same programs.
 
 Letters in shapes: n points, N points after padding, B minibatch, E members, P parameters of one member.
 """
@@ -23,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from bfc_bench.toolkit.gpu import jax_memory
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
 Tree: TypeAlias = Any
@@ -30,8 +33,15 @@ Tree: TypeAlias = Any
 
 MIN_POINTS = 1024
 """Samples are padded to a power of two, at least this, so that few programs are compiled."""
-GPU_BYTES = 2**33
-"""Padded samples that are put on a GPU together."""
+GPU_LANES = 128
+"""Most members that advance together on a GPU."""
+GPU_FLOPS = 6e9
+"""Work of a step of all members that advance together on a GPU, at most: so much takes about as long there as starting
+the kernels of a step, .1 to .2 ms, so that fewer lanes would save nothing, and more would be waited for."""
+GPU_SAMPLES = 2**31
+"""Bytes of padded samples that are put on a GPU together, at most: they are put together in the host's memory."""
+UNKNOWN_MEMORY = 2**32
+"""Bytes that JAX may take of a GPU of which the driver does not say how much memory it has."""
 
 
 def square_loss(prediction: Array, y: Array) -> Array:
@@ -146,27 +156,27 @@ def train(
 
     ``checkpoints`` are step counts below ``steps`` at which parameters are kept too. ``lanes`` is how many members
     advance together. By default one after another on a CPU, where a model's state then stays in the core's cache and
-    results are equal bitwise in any company, and all that fit into ``GPU_BYTES`` on a GPU. More lanes on a CPU save up
-    to a quarter for small models, cost as much or more for large ones, and are another program: equal up to rounding.
-    Raises ``ValueError`` when members' shapes differ.
+    results are equal bitwise in any company; on a GPU ``gpu_lanes`` of a member's own shapes, whoever else there is.
+    More lanes on a CPU save up to a quarter for small models, cost as much or more for large ones, and are another
+    program: equal up to rounding. Raises ``ValueError`` when members' shapes differ.
     """
     if not members:
         return []
     layout = Layout.of(members[0].params)
-    longest = max(len(member.y) for member in members)
-    length = padded_length(longest) if recipe.batch_size else full_length(longest)
     where = prepare_jax(device)
-    lanes = lanes or (1 if device == "cpu" else _gpu_lanes(members, length))
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
-    trained: list[Trained] = []
+    trained: dict[int, Trained] = {}
     with jax.default_matmul_precision(MATMUL_PRECISION):
-        for first in range(0, len(members), lanes):
-            chunk = list(members[first : first + lanes])
-            # A short last chunk is filled up, because another number of lanes would be another program.
-            filled = chunk + [chunk[-1]] * (lanes - len(chunk))
-            state, data = jax.device_put(_pack(layout, filled, length), where)
-            trained += _train_chunk(recipe, layout, state, data, stops)[: len(chunk)]
-    return trained
+        for (width, _), places in _companies(recipe, layout, members, device, lanes).items():
+            longest = max(len(members[place].y) for place in places)
+            length = padded_length(longest) if recipe.batch_size else full_length(longest)
+            for first in range(0, len(places), width):
+                chunk = places[first : first + width]
+                # A short last chunk is filled up, because another number of lanes would be another program.
+                filled = [members[place] for place in chunk + [chunk[-1]] * (width - len(chunk))]
+                state, data = jax.device_put(_pack(layout, filled, length), where)
+                trained |= zip(chunk, _train_chunk(recipe, layout, state, data, stops), strict=False)
+    return [trained[place] for place in range(len(members))]
 
 
 @dataclass(frozen=True)
@@ -202,11 +212,44 @@ class Layout:
         return jax.tree.unflatten(self.treedef, leaves)
 
 
-def _gpu_lanes(members: Sequence[Member], length: int) -> int:
-    """As many members as fit, a power of two, not many more than there are."""
-    rows = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(members[0].inputs)) + 1
-    fit = int(max(1, GPU_BYTES // (4 * rows * length)))
-    return min(1 << (fit.bit_length() - 1), 1 << (len(members) - 1).bit_length())
+def _companies(
+    recipe: Recipe, layout: Layout, members: Sequence[Member], device: str, lanes: int | None
+) -> dict[tuple[int, int], list[int]]:
+    """Places of the members that may be trained together, by lanes and, of steps on all points on a GPU, by length.
+
+    Those steps add up over the length, which is then a member's own; of minibatches it is only where points lie.
+    """
+    if lanes or device == "cpu":
+        return {(lanes or 1, 0): list(range(len(members)))}
+    numbers = sum(math.prod(shape) for shape in layout.shapes)
+    found: dict[tuple[int, int], list[int]] = {}
+    for place, member in enumerate(members):
+        n = len(member.y)
+        length = padded_length(n) if recipe.batch_size else full_length(n)
+        row = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(member.inputs))
+        width = gpu_lanes(numbers, row, length, recipe.batch_size)
+        found.setdefault((width, 0 if recipe.batch_size else length), []).append(place)
+    return found
+
+
+def gpu_lanes(numbers: int, row: int, length: int, batch_size: int | None) -> int:
+    """How many members advance together on a GPU: a power of two, ``GPU_LANES`` at most, at least 1.
+
+    By a member's P = ``numbers`` parameters, its ``length`` points after padding, of ``row`` numbers each, and its
+    minibatch (None: all points). A step, 6 B P flops of each member, stays within ``GPU_FLOPS``, and what is on the GPU
+    within what JAX may take of it: samples; parameters, two moments, and what a step makes of them, with rates and
+    gradient; for a minibatch what is kept of each layer until its gradient, for all points what passes through the
+    layers in the end. Units are estimated as 4 sqrt(P), those of 16 layers of equal width, and the inputs. Parameters
+    after some steps, which are kept too, lie in the host's memory.
+    """
+    batch = batch_size or length
+    units = row + 4 * math.sqrt(numbers)
+    samples = 4.0 * length * (row + 1)
+    memory = samples + 4.0 * (10 * numbers + max(4 * batch, 2 * length) * units)
+    fit = min(
+        GPU_FLOPS / (6.0 * batch * numbers), GPU_SAMPLES / samples, (jax_memory() or UNKNOWN_MEMORY) / memory, GPU_LANES
+    )
+    return 1 << max(0, int(fit).bit_length() - 1)
 
 
 def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree, dict[str, Any]]:

@@ -6,7 +6,6 @@ degree-8 targets, so every learner computes in full float32 or float64.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.files import cache_folder
+from bfc_bench.toolkit.gpu import TORCH_VARIABLE, count_gpus, gpu_name
 from bfc_bench.toolkit.xla import start
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ Device = Literal["cpu", "cuda"]
 
 MATMUL_PRECISION = "highest"
 """What learners pass to ``jax.default_matmul_precision`` around their own computations."""
-
-GPU_SHARE = 0.9
-"""Share of a GPU's memory that workers which share it take together; the rest is for their contexts."""
-GPU_SHARE_VARIABLE = "BFC_BENCH_GPU_SHARE"
-"""Environment variable with the share of one process."""
 
 COMPILE_CACHE_BYTES = 2**28
 """Size above which the oldest compiled programs are removed from the cache on disk."""
@@ -43,7 +38,7 @@ def resolve_device(request: str) -> Device:
         raise UsageError(f"device must be 'auto', 'cpu' or 'cuda'. Got {request!r}.")
     if request == "cpu":
         return "cpu"
-    if _driver_sees_gpus() and (_torch_sees_gpu() or _jax_sees_gpu()):
+    if count_gpus() and (_torch_sees_gpu() or _jax_sees_gpu()):
         return "cuda"
     if request == "cuda":
         raise UsageError(
@@ -51,48 +46,6 @@ def resolve_device(request: str) -> Device:
             "CUDA_VISIBLE_DEVICES, install builds of torch or jax with CUDA, or use --device cpu."
         )
     return "cpu"
-
-
-def visible_gpus() -> list[str]:
-    """The GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    count = _driver_sees_gpus()
-    return list(map(str, range(count))) if named is None else [name.strip() for name in named.split(",")][:count]
-
-
-def share_of_gpu(workers: int) -> dict[str, str]:
-    """Environment of one of so many processes that share a GPU: none takes more than its part of the memory.
-
-    JAX reads its variable itself; ``prepare_torch`` reads the other.
-    """
-    if workers == 1:
-        return {}
-    share = f"{GPU_SHARE / workers:.3f}"
-    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": share, GPU_SHARE_VARIABLE: share}
-
-
-def gpu_name() -> str:
-    """What the first GPU that this process may use is called by its driver; empty where there is none."""
-    driver, name = _driver(), ctypes.create_string_buffer(256)
-    if driver is None or not _driver_sees_gpus() or driver.cuDeviceGetName(name, len(name), 0):
-        return ""
-    return name.value.decode(errors="replace")
-
-
-def _driver_sees_gpus() -> int:
-    driver, count = _driver(), ctypes.c_int(0)
-    return count.value if driver is not None and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
-
-
-def _driver() -> Any:
-    """The CUDA driver, ready, or None: asked itself, in milliseconds, a machine without a GPU imports neither torch nor
-    jax.
-    """
-    try:
-        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    except OSError:
-        return None
-    return driver if driver.cuInit(0) == 0 else None
 
 
 def _torch_sees_gpu() -> bool:
@@ -119,19 +72,27 @@ def torch_device(device: str) -> torch.device:
         raise UsageError(
             "A learner that uses torch was asked to run on 'cuda', but torch sees no GPU. Use --device cpu."
         )
-    prepare_torch()
+    prepare_torch(device)
     return torch.device(device)
 
 
-def prepare_torch() -> None:
-    """Turn TensorFloat-32 and reduced-precision products off for this process, and keep to its share of the GPU."""
-    import torch
+def prepare_torch(device: str = "cpu") -> None:
+    """Turn TensorFloat-32 and reduced-precision products off for this process.
 
-    if (share := os.environ.get(GPU_SHARE_VARIABLE)) and torch.cuda.is_available():
-        torch.cuda.set_per_process_memory_fraction(float(share))
+    For a GPU keep to the process's share of it as well, and take algorithms that give the same bits each time, where
+    there are such; torch warns of the others.
+    """
+    import torch
 
     torch.set_float32_matmul_precision(MATMUL_PRECISION)
     torch.backends.cudnn.allow_tf32 = False
+    if device == "cpu":
+        return
+    if (share := os.environ.get(TORCH_VARIABLE)) and torch.cuda.is_available():
+        torch.cuda.set_per_process_memory_fraction(float(share))
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    # What use_deterministic_algorithms(True, warn_only=True) does, without loading the compiler of torch for it.
+    torch.set_deterministic_debug_mode("warn")
 
 
 def prepare_jax(device: str) -> jax.Device:

@@ -40,6 +40,7 @@ class RidgeCurve:
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
         self.kernel = kernel
+        self._on_gpu = kernel.is_cuda
         self._buffer = empty_matrix(len(kernel), len(kernel), kernel).view(-1)
 
     def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
@@ -66,14 +67,13 @@ class RidgeCurve:
     def _factor(self, order: int, shift: float) -> tuple[Tensor, int]:
         """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor, 0 if none."""
         factor = self._buffer[: order * order].view(order, order)
-        factor.copy_(self.kernel[:order, :order]).diagonal().add_(shift)
-        if factor.is_cuda:
-            info = torch.empty((), dtype=torch.int32, device=factor.device)
-            torch.linalg.cholesky_ex(factor.mT, upper=True, out=(factor.mT, info))
-            indefinite = int(info)
+        block = self.kernel[:order, :order]
+        if self._on_gpu:
+            indefinite = _factor_beside(block, shift, factor)
         else:
             from scipy.linalg.lapack import dpotrf
 
+            factor.copy_(block).diagonal().add_(shift)
             # In place: a row-major lower triangle is LAPACK's upper one.
             indefinite = dpotrf(factor.numpy().T, lower=0, clean=0, overwrite_a=1)[1]
         if not indefinite and not (finite := factor.diagonal().isfinite()).all():
@@ -92,3 +92,21 @@ class RidgeCurve:
             columns[:n, column] = whitened[:n, :count] - whitened[:n, count:] * offsets[k]
         solved = torch.linalg.solve_triangular(factor.mT, columns.view(order, -1), upper=True)
         weights[:order, list(sizes)] = solved.view(order, len(sizes), count)
+
+
+def _factor_beside(block: Tensor, shift: float, factor: Tensor) -> int:
+    """Write the lower factor of block + shift I, (order, order) each, to ``factor``; the first indefinite minor, or 0.
+
+    torch does not say that it may write to what it reads. So that there is no third matrix, the shift is added to the
+    block itself, whose diagonal is what it was when this returns.
+    """
+    info = torch.empty((), dtype=torch.int32, device=block.device)
+    diagonal = block.diagonal()
+    before = diagonal.clone()
+    try:
+        diagonal.add_(shift)
+        # Of the transposed ones: a row-major lower triangle is the upper one that cuSOLVER writes without a copy.
+        torch.linalg.cholesky_ex(block.mT, upper=True, out=(factor.mT, info))
+    finally:
+        diagonal.copy_(before)
+    return int(info)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from bfc_bench.toolkit.ensemble import Layout, minibatch, padded, padded_length
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
 Tree: TypeAlias = Any
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,13 @@ class Training:
 
 
 class Engine:
-    """SGD with momentum and clipping on given samples, on one device."""
+    """SGD with momentum and clipping on given samples, on one device.
 
-    def __init__(self, program: Program, samples: Sequence[TrainingSample], device: str) -> None:
+    What is computed is filled up with copies of the last training to ``lanes``.
+    """
+
+    def __init__(self, program: Program, samples: Sequence[TrainingSample], device: str, lanes: int = 1) -> None:
+        self._lanes, samples = lanes, _filled(samples, lanes)
         self._program, self._layout = program, Layout.of(program.net.zeros())
         length = padded_length(max(len(sample.y) for sample in samples))
         stacks: dict[str, list[Any]] = {
@@ -102,7 +107,7 @@ class Engine:
 
         The noise of these steps, which are independent, is added as one normal number per entry before the first.
         """
-        flatten = self._layout.flatten
+        flatten, given, trainings = self._layout.flatten, trainings, _filled(trainings, self._lanes)
         state = (
             np.stack([flatten(training.params) for training in trainings]),
             np.stack([flatten(training.velocity) for training in trainings]),
@@ -121,7 +126,7 @@ class Engine:
         with jax.default_matmul_precision(MATMUL_PRECISION):
             advanced = _advance(self._program, self._layout, (start, stop), state, {**self._samples, **knobs})
         (params, velocity, finite), loss, penalty = jax.tree.map(np.asarray, advanced)
-        for lane, training in enumerate(trainings):
+        for lane, training in enumerate(given):
             training.params = self._layout.unflatten(params[lane])
             training.velocity = self._layout.unflatten(velocity[lane])
             training.loss, training.penalty = float(loss[lane]), float(penalty[lane])
@@ -131,6 +136,10 @@ class Engine:
     def _deviations(training: Training, steps: int) -> Params:
         size = training.noise * np.sqrt(steps)
         return {name: size * rate if name.startswith("W") else 0.0 for name, rate in training.rates.items()}
+
+
+def _filled(items: Sequence[T], count: int) -> list[T]:
+    return [*items, *[items[-1]] * (count - len(items))]
 
 
 def _advance_all(program: Program, layout: Layout, span: Tree, state: Tree, data: Tree) -> Tree:

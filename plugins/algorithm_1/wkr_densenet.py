@@ -11,7 +11,8 @@ from bfc_plugins.algorithm_1.options import Algorithm1Options
 from bfc_bench.learner import Capabilities, Failure, Job, Predictor
 
 LANES = 64
-"""Most jobs that advance together on a GPU."""
+"""Jobs that advance together on a GPU, however many there are: another number is another program, which rounds
+differently."""
 
 
 class WkrDenseNet(Algorithm1Options):
@@ -53,7 +54,7 @@ class WkrDenseNet(Algorithm1Options):
         device, every = jobs[0].ctx.device, runs[0].learner.check_every
         lanes = 1 if device == "cpu" else LANES
         for group in (runs[first : first + lanes] for first in range(0, len(runs), lanes)):
-            engine = Engine(group[0].program, [run.sample for run in group], device)
+            engine = Engine(group[0].program, [run.sample for run in group], device, lanes)
             step = 0
             while not all(run.ended for run in group):
                 # A run that has ended takes part until all have, with rates of 0, and is not looked at again.

@@ -153,6 +153,10 @@ def seen(_: None) -> bytes:
     return " ".join([str(os.getpid()), *(os.environ.get(name, "-") or "none" for name in names)]).encode()
 
 
+def variables(names: tuple[str, ...]) -> bytes:
+    return "|".join(os.environ.get(name, "none") for name in names).encode()
+
+
 def nap(seconds: float) -> bytes:
     time.sleep(seconds)
     return seen(None)
@@ -162,7 +166,7 @@ DEEDS: dict[str, Callable[[Any], bytes]] = {
     f.__name__: f
     for f in (
         *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising),
-        *(terminated, crash, environment, crowded, refused, asks, seen, nap, leaves_words),
+        *(terminated, crash, environment, crowded, refused, asks, seen, nap, variables, leaves_words),
     )
 }
 DEATHS = {
@@ -294,15 +298,37 @@ def test_every_gpu_has_a_worker_of_its_own_beside_those_on_the_cores(monkeypatch
     workers = placed(ProcessExecutor(gpus=[0, "GPU-5"]))
     counts = {environment: len(pids) for environment, pids in workers.items()}
     assert counts.pop("none - - cpu") in (1, 2)  # of two, of which one may have done all before the other was there
-    assert counts == {"0 - - -": 1, "GPU-5 - - -": 1}
+    assert counts == {"0 0.450 0.450 -": 1, "GPU-5 0.450 0.450 -": 1}
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
 
 
 def test_workers_that_share_a_gpu_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     workers = placed(ProcessExecutor(gpus=[1], jobs_per_gpu=2))
-    assert workers.keys() == {"1 0.450 0.450 -", "none - - cpu"}
+    assert workers.keys() == {"1 0.225 0.225 -", "none - - cpu"}
     assert max(map(len, workers.values())) <= 2  # one may have done all before the other was there
+
+
+def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=2")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    names = ("XLA_FLAGS", "CUBLAS_WORKSPACE_CONFIG")
+    told = {}
+    for device in ("cpu", "cuda"):
+        pool = ProcessExecutor(gpus=[0]).open(do, jobs=1)
+        try:
+            pool.submit(0, ("variables", names), Needs(60.0, device=device))  # type: ignore[arg-type]
+            ((_, outcome),) = pool.outcomes()
+            flags, cublas = outcome.decode().split("|")  # type: ignore[union-attr]
+            told[device] = flags.split(), cublas
+        finally:
+            pool.close()
+    flags, cublas = told["cuda"]
+    assert flags == [*told["cpu"][0], "--xla_gpu_deterministic_ops=true"]
+    assert "--xla_gpu_autotune_level=2" in flags
+    assert cublas == ":4096:8"
+    assert told["cpu"][1] == "none"
+    assert not any("deterministic" in flag for flag in told["cpu"][0])
 
 
 def test_without_units_for_a_gpu_workers_see_what_the_session_sees(monkeypatch: pytest.MonkeyPatch) -> None:

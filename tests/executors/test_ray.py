@@ -257,7 +257,7 @@ os.kill(int(parent), signal.SIGSTOP)
 @needs_ray
 def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> None:
     with node(cluster, "g", num_cpus=3, num_gpus=2):
-        for share, told in ((1, "- -"), (2, "0.450 0.450")):
+        for share, told in ((1, "0.450 0.450"), (2, "0.225 0.225")):
             with opened(cluster, jobs_per_gpu=share) as pool:
                 assert (pool.slots("cpu"), pool.slots("cuda")) == (5, 2 * share)
                 for key in range(16):

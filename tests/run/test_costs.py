@@ -10,8 +10,8 @@ import pytest
 from bfc_bench import Cost, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run import plan
-from bfc_bench.run.costs import FLOPS_PER_SECOND
 from bfc_bench.run.plan import Plan
+from bfc_bench.run.rates import CPU_FLOPS
 from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.row import Row
@@ -27,7 +27,7 @@ TASK = {
     "d": [20],
     "n": SIZES,
 }
-RATES = FLOPS_PER_SECOND["cpu"]
+RATES = CPU_FLOPS
 GAMMAS = {"gamma": [0.03, 1.0]}
 TUNED = {"name": "kernel-ridge", "tune": {"ridge": RIDGES}}
 

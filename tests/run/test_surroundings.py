@@ -100,3 +100,42 @@ jax.jit(lambda x: x @ x)(jax.numpy.ones((3, 3)))
 assert (found := surroundings.put_back()) == [], found
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_what_is_set_for_a_gpu_is_no_learners_fault_and_what_a_learner_sets_is(monkeypatch):
+    import torch
+
+    from bfc_bench.toolkit.precision import prepare_torch
+
+    surroundings = Surroundings()
+    surroundings.put_back()
+    modes = ["torch.get_deterministic_debug_mode()", "torch.backends.cudnn.deterministic"]
+    try:
+        prepare_torch("cuda")
+        assert sorted(surroundings.put_back()) == sorted(modes)  # nothing here computes on a GPU: a learner's doing
+        assert (torch.get_deterministic_debug_mode(), torch.backends.cudnn.deterministic) == (0, False)
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        prepare_torch("cuda")
+        assert surroundings.put_back() == []
+        surroundings.remember()
+        torch.use_deterministic_algorithms(False)
+        torch.backends.cudnn.deterministic = False
+        assert sorted(surroundings.put_back()) == sorted(modes)
+        assert (torch.get_deterministic_debug_mode(), torch.backends.cudnn.deterministic) == (1, True)
+    finally:
+        torch.set_deterministic_debug_mode(0)
+        torch.backends.cudnn.deterministic = False
+
+
+def test_a_worker_on_a_gpu_sets_torch_before_it_looks_at_what_a_learner_changes(monkeypatch):
+    import torch  # noqa: F401  as the learner has loaded it
+
+    from bfc_bench.plugins import load_plugins
+    from bfc_bench.run import work
+
+    prepared = []
+    monkeypatch.setattr(work, "_load", lambda kind, device: None)
+    monkeypatch.setattr(work, "prepare_torch", prepared.append)
+    for device in ("cpu", "cuda"):
+        work._load_libraries(load_plugins().learner("kernel-ridge"), device)
+    assert prepared == ["cuda"]

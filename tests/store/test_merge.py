@@ -226,3 +226,92 @@ def test_a_source_that_is_damaged_is_named(made, tmp_path):
     with pytest.raises(StoreError, match=f"{b} cannot be read"):
         merge([a, b], tmp_path / "c")
     assert not (tmp_path / "c").exists()
+
+
+ON_GPU = replace(
+    ROW,
+    device="cuda",
+    nmse_trimmed=0.4,
+    error_rate=0.25,
+    train_nmse=0.1,
+    metrics={"m": 0.3},
+    feature_errors={"S2": 0.2},
+    part_errors={"degree1": -1e-12},
+    stages={"first": {"nmse": 0.6, "reason": ""}},
+    artifacts={"w.npz": "one"},
+    chosen={
+        "candidates": 2,
+        "tuned": {"lr": 0.1},
+        "validation_error": 0.3,
+        "info": {"final_loss": 0.1, "steps": [3, 0.5]},
+        "measured": {"cka": {"S2": 0.9}},
+    },
+)
+BY_LITTLE = {
+    "nmse": 0.5 * 1.009,
+    "nmse_trimmed": 0.4 * 1.009,
+    "error_rate": 0.25 * 0.992,
+    "train_nmse": 0.1 * 1.009,
+    "metrics": {"m": 0.3 * 1.009},
+    "feature_errors": {"S2": 0.2 * 1.009},
+    "part_errors": {"degree1": 5e-10},
+    "stages": {"first": {"nmse": 0.6 * 1.009, "reason": ""}},
+    "artifacts": {"w.npz": "another"},
+    "chosen": {
+        "candidates": 2,
+        "tuned": {"lr": 0.1},
+        "validation_error": 0.3 * 1.009,
+        "info": {"final_loss": 0.1 * 1.009, "steps": [3, 0.5 * 1.009]},
+        "measured": {"cka": {"S2": 0.9 * 1.009}},
+    },
+}
+BY_MUCH = {
+    "status": "diverged",
+    "reason": "else",
+    "dtype": "float32",
+    "seed": 1,
+    "device": "cpu",
+    "nmse": 0.5 * 1.011,
+    "error_rate": None,
+    "metrics": {"m": 0.3 * 1.011},
+    "feature_errors": {"S3": 0.2},
+    "part_errors": {"degree1": 5e-9},
+    "stages": {"first": {"nmse": 0.6, "reason": "else"}},
+    "artifacts": {"v.npz": "one"},
+    "chosen": {**ON_GPU.chosen, "candidates": 3},
+}
+
+
+def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said(made, tmp_path, capsys):
+    rows = [ON_GPU, replace(ON_GPU, cell="c1", n=4)]
+    a, b = made("a", rows), made("b", [replace(ON_GPU, **BY_LITTLE), rows[1]])
+    assert run(["merge", str(a), str(b), "--into", str(tmp_path / "c")]) == 0
+    (said,) = capsys.readouterr().out.splitlines()
+    assert "2 there already (1 of GPUs, equal within a relative 0.01)" in said
+    assert cells(tmp_path / "c") == {"c0": 0.5, "c1": 0.5}  # the first store's
+    same = [sys.executable, "-m", "benchmarks.same", a, b]
+    compared = subprocess.run(same, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert "2 cells in both, 0 in one only: equal, 1 of GPUs within a relative 0.01" in compared.stdout
+    assert compared.returncode == 0
+
+
+@pytest.mark.parametrize("column", BY_LITTLE)
+def test_each_measured_column_of_gpus_has_the_tolerance_and_no_row_of_a_cpu(column, made, tmp_path):
+    change = {column: BY_LITTLE[column]}
+    a, b = made("a", [ON_GPU]), made("b", [replace(ON_GPU, **change)])
+    done = merge([a, b], tmp_path / "c")
+    assert (done.equal, done.close) == (1, 1)
+    on_cpu = replace(ON_GPU, device="cpu")
+    a, b = made("d", [on_cpu]), made("e", [replace(on_cpu, **change)])
+    with pytest.raises(StoreError, match=f"they differ in {column}"):
+        merge([a, b], tmp_path / "f")
+
+
+@pytest.mark.parametrize("column", [*BY_MUCH, "tuned"])
+def test_rows_of_gpus_that_differ_in_more_than_rounding_are_an_error_that_shows_both(column, made, tmp_path):
+    tuned = {"chosen": {**ON_GPU.chosen, "tuned": {"lr": 0.1 * 1.0001}}}  # chosen, not measured
+    change = tuned if column == "tuned" else {column: BY_MUCH[column]}
+    a, b = made("a", [ON_GPU]), made("b", [replace(ON_GPU, **change)])
+    with pytest.raises(StoreError, match=f"1 cell has different rows.*\n.*they differ in {next(iter(change))}"):
+        merge([a, b], tmp_path / "c")
+    assert not (tmp_path / "c").exists()

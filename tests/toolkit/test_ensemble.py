@@ -7,6 +7,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from declared_gpus import H200, declare
 
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit import ensemble
@@ -224,3 +225,72 @@ def test_matmul_precision_is_not_changed_outside():
     before = jax.config.jax_default_matmul_precision
     train(TANH, [COMPANY[0]], 1)
     assert jax.config.jax_default_matmul_precision == before
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch):
+    """Trains on a declared GPU, which computes here: ``on_a_gpu(recipe, members, ...)`` gives what ``train`` does, and
+    the (lanes, points) of each program that ran."""
+    declare(monkeypatch, H200)
+    monkeypatch.setattr(ensemble, "prepare_jax", lambda device: jax.devices("cpu")[0])
+    advance = ensemble._advance
+
+    def run(recipe, members, steps=STEPS):
+        programs = []
+
+        def noted(recipe, layout, state, data, span):
+            programs.append(data["y"].shape)
+            return advance(recipe, layout, state, data, span)
+
+        monkeypatch.setattr(ensemble, "_advance", noted)
+        return train(recipe, members, steps, device="cuda"), programs
+
+    return run
+
+
+@pytest.mark.parametrize("recipe", [TANH, FULL])
+def test_on_a_gpu_a_run_that_goes_on_uses_the_same_programs_bit_for_bit(recipe, on_a_gpu, monkeypatch):
+    monkeypatch.setattr(ensemble, "GPU_LANES", 4)
+    together, programs = on_a_gpu(recipe, COMPANY)
+    assert {lanes for lanes, _ in programs} == {4}
+    for left in ([0], [2, 3], [3, 1, 0]):
+        trained, again = on_a_gpu(recipe, [COMPANY[i] for i in left])
+        assert {lanes for lanes, _ in again} == {4}
+        assert all(same(together[i], result) for i, result in zip(left, trained, strict=True))
+
+
+def test_on_a_gpu_members_of_other_lanes_are_trained_apart_and_come_back_in_order(on_a_gpu, monkeypatch):
+    monkeypatch.setattr(ensemble, "GPU_LANES", 4)
+    # Padded to 1024 and, the third, to 2048 points of 3 inputs and a label: two of the longer ones are as many bytes.
+    monkeypatch.setattr(ensemble, "GPU_SAMPLES", 4 * 1024 * 4 * 4)
+    trained, programs = on_a_gpu(TANH, COMPANY)
+    assert sorted(programs) == [(2, 2048), (4, 1024)]
+    for one, result in zip(train(TANH, COMPANY, STEPS), trained, strict=True):
+        for a, b in zip(leaves(one), leaves(result), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("numbers", [10, 3_500, 30_000, 10**6, 10**9])
+@pytest.mark.parametrize("batch", [None, 32, 512])
+@pytest.mark.parametrize("memory", [H200[1], 8 * 10**9])
+def test_lanes_of_a_gpu_are_a_power_of_two_whose_step_and_memory_stay_in_bounds(numbers, batch, memory, monkeypatch):
+    declare(monkeypatch, ("some GPU", memory))
+    row, length = 60, 16384
+    lanes = ensemble.gpu_lanes(numbers, row, length, batch)
+    assert lanes in {1 << k for k in range(8)}
+    if lanes > 1:
+        assert lanes * 6 * (batch or length) * numbers <= 6e9
+        assert lanes * 4 * (length * (row + 1) + 10 * numbers) <= 0.45 * memory
+
+
+def test_lanes_of_a_gpu_follow_its_share(monkeypatch):
+    """Members of 150 MB of samples each."""
+    declare(monkeypatch, ("some GPU", 10**10))
+    monkeypatch.setattr(ensemble, "GPU_SAMPLES", 10**12)
+    shapes = (3_500, 280, 131_072, 100)
+    assert ensemble.gpu_lanes(3_500, 60, 1024, 100) == 128
+    alone = ensemble.gpu_lanes(*shapes)
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.225")
+    assert 1 < ensemble.gpu_lanes(*shapes) == alone // 2
+    declare(monkeypatch)  # a driver that does not say
+    assert ensemble.gpu_lanes(*shapes) >= 1

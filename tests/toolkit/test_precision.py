@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from declared_gpus import declare
 
 from bfc_bench.errors import UsageError
 from bfc_bench.toolkit import precision
@@ -25,14 +26,14 @@ def test_unknown_device_is_refused():
 
 
 def test_missing_gpu(monkeypatch):
-    monkeypatch.setattr(precision, "_driver_sees_gpus", lambda: 0)
+    monkeypatch.setattr(precision, "count_gpus", lambda: 0)
     assert precision.resolve_device("auto") == "cpu"
     with pytest.raises(UsageError, match="neither torch nor jax"):
         precision.resolve_device("cuda")
 
 
 def test_a_driver_without_a_library_that_sees_the_gpu_is_not_enough(monkeypatch):
-    monkeypatch.setattr(precision, "_driver_sees_gpus", lambda: 1)
+    monkeypatch.setattr(precision, "count_gpus", lambda: 1)
     monkeypatch.setattr(precision, "_torch_sees_gpu", lambda: False)
     monkeypatch.setattr(precision, "_jax_sees_gpu", lambda: False)
     assert precision.resolve_device("auto") == "cpu"
@@ -40,29 +41,12 @@ def test_a_driver_without_a_library_that_sees_the_gpu_is_not_enough(monkeypatch)
     assert precision.resolve_device("auto") == "cuda"
 
 
-class Driver:
-    """A CUDA driver with these GPUs."""
-
-    def __init__(self, *names):
-        self.names = names
-
-    def cuDeviceGetCount(self, count):
-        count._obj.value = len(self.names)
-        return 0
-
-    def cuDeviceGetName(self, name, size, device):
-        name.value = self.names[device][: size - 1].encode()
-        return 0
-
-
 def test_provenance_names_the_gpu_that_was_computed_on(monkeypatch):
-    monkeypatch.setattr(precision, "_driver", lambda: Driver("NVIDIA H100 80GB HBM3", "another"))
+    declare(monkeypatch, ("NVIDIA H100 80GB HBM3", 80 * 10**9), ("another", 1))
     assert precision.precision_state("cuda")["gpu"] == "NVIDIA H100 80GB HBM3"
     assert "gpu" not in precision.precision_state("cpu")
-    for driver in (Driver(), None):
-        monkeypatch.setattr(precision, "_driver", lambda driver=driver: driver)
-        assert precision.gpu_name() == ""
-        assert "gpu" not in precision.precision_state("cuda")
+    declare(monkeypatch)
+    assert "gpu" not in precision.precision_state("cuda")
 
 
 def test_torch_computes_in_full_float32():
@@ -77,6 +61,31 @@ def test_torch_computes_in_full_float32():
         assert state["torch_cudnn_tf32"] is False
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def test_torch_takes_algorithms_that_repeat_themselves_on_a_gpu_and_only_there(monkeypatch):
+    import torch
+
+    cudnn = torch.backends.cudnn
+    before = torch.get_deterministic_debug_mode(), cudnn.deterministic, cudnn.benchmark
+    shares = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", shares.append)
+    monkeypatch.setenv("BFC_BENCH_GPU_SHARE", "0.225")
+    try:
+        torch.set_deterministic_debug_mode("default")
+        cudnn.deterministic, cudnn.benchmark = False, True
+        precision.prepare_torch("cpu")
+        assert (torch.get_deterministic_debug_mode(), cudnn.deterministic, cudnn.benchmark) == (0, False, True)
+        assert shares == []
+        precision.prepare_torch("cuda")
+        assert torch.are_deterministic_algorithms_enabled()
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+        assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
+        assert shares == [0.225]
+    finally:
+        torch.set_deterministic_debug_mode(before[0])
+        cudnn.deterministic, cudnn.benchmark = before[1:]
 
 
 def test_jax_device_and_compile_cache():

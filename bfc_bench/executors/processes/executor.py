@@ -9,6 +9,7 @@ from pydantic import PositiveInt
 
 from bfc_bench.executors.base import Executor, Pool, Promise, usable_cores
 from bfc_bench.executors.processes.pool import ProcessPool
+from bfc_bench.toolkit.gpu import cell_memory
 
 
 class ProcessExecutor(Executor):
@@ -22,6 +23,10 @@ class ProcessExecutor(Executor):
     """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; left out, all that this process sees."""
     jobs_per_gpu: PositiveInt = 1
     """Workers that share one GPU and its memory."""
+
+    def gpu_bytes(self) -> int:
+        """Of a GPU that ``jobs_per_gpu`` workers share."""
+        return cell_memory(self.jobs_per_gpu)
 
     def open(
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None

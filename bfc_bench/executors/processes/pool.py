@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import time
 from collections import Counter, deque
@@ -15,7 +16,8 @@ from bfc_bench.executors.environment import Changed, worker_variables
 from bfc_bench.executors.guard import Guard
 from bfc_bench.executors.processes.spawned import PATIENCE, Unit, Worker, death
 from bfc_bench.masking import is_credential, variables
-from bfc_bench.toolkit.precision import Device, share_of_gpu, visible_gpus
+from bfc_bench.toolkit.gpu import gpu_variables, share_of_gpu, visible_gpus
+from bfc_bench.toolkit.precision import Device
 
 FAILED_STARTS = 3
 """Workers in a row that end before they are ready, after which no more are started."""
@@ -144,7 +146,11 @@ class ProcessPool:
             return Worker(self._call, self._prepare, hidden)
         taken = Counter(worker.gpu for worker in self._workers)
         gpu = min(self._gpus, key=lambda name: taken[name])
-        environment = {"CUDA_VISIBLE_DEVICES": gpu, **share_of_gpu(self._jobs_per_gpu)}
+        environment = {
+            "CUDA_VISIBLE_DEVICES": gpu,
+            **share_of_gpu(self._jobs_per_gpu),
+            **gpu_variables(os.environ["XLA_FLAGS"]),
+        }
         return Worker(self._call, self._prepare, environment, gpu)
 
     def _end(self, worker: Worker) -> int | None:

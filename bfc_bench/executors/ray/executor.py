@@ -12,6 +12,7 @@ from bfc_bench.executors.processes.spawned import START_SECONDS
 from bfc_bench.executors.ray.cluster import LOCAL, Cluster, import_ray
 from bfc_bench.executors.ray.pool import RayPool
 from bfc_bench.executors.ray.slots import Shape
+from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device, resolve_device
 
 
@@ -61,6 +62,10 @@ class RayExecutor(Executor):
             return "cuda" if any(node.gpus for node in cluster.nodes().values()) else "cpu"
         finally:
             cluster.close()
+
+    def gpu_bytes(self) -> int:
+        """Of a GPU of this machine that ``jobs_per_gpu`` workers share; of a cluster elsewhere it is not known."""
+        return cell_memory(self.jobs_per_gpu) if self.address == LOCAL else 0
 
     def remarks(self) -> list[str]:
         """What a cluster of its own means."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+from bfc_plugins.algorithm_1 import sgd
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.sgd import Engine, Program, Training, TrainingSample
 from bfc_plugins.quadratic.net import default_skips
@@ -83,6 +84,28 @@ def test_noise_reaches_weights_alone_and_has_the_size_of_its_steps():
     entries = np.concatenate([added["W2"].ravel(), added["W3"].ravel()])
     assert np.std(entries) == pytest.approx(1e6 * 1e-9 * 5, rel=0.3)
     np.testing.assert_allclose(added["K2"], 0.0, atol=1e-6)
+
+
+def test_with_so_many_lanes_it_does_not_matter_how_many_trainings_there_are_bit_for_bit(monkeypatch):
+    """What keeps a run on a GPU that goes on at the programs of one that was never interrupted."""
+    trained, advance = [], sgd._advance
+
+    def noted(program, layout, span, state, data):
+        assert len(state[0]) == len(data["x"]) == len(data["rates"]) == 4
+        return advance(program, layout, span, state, data)
+
+    monkeypatch.setattr(sgd, "_advance", noted)
+    for keys in ([0, 1, 2], [1], [2, 1]):
+        some = {key: training(key, noise=1.0) for key in keys}
+        engine = Engine(PROGRAM, [sample(key) for key in keys], "cpu", lanes=4)
+        for start in (0, 20):
+            engine.advance(list(some.values()), start, start + 20)
+        trained.append(some)
+    whole, *parts = trained
+    for part in parts:
+        for key, one in part.items():
+            assert one.objective == whole[key].objective
+            assert all(np.array_equal(one.params[name], whole[key].params[name]) for name in one.params)
 
 
 def test_trainings_that_advance_together_do_not_touch_one_another():

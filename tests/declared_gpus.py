@@ -1,0 +1,38 @@
+"""GPUs that are declared, where there are none: a stand-in for their driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bfc_bench.toolkit import gpu
+
+H200 = ("NVIDIA H200", 150_000_000_000)
+"""Name and bytes of memory."""
+
+
+class Driver:
+    """A CUDA driver with these GPUs, each a name and its bytes of memory."""
+
+    def __init__(self, *gpus: tuple[str, int]) -> None:
+        self.gpus = gpus
+
+    def cuDeviceGetCount(self, count: Any) -> int:
+        count._obj.value = len(self.gpus)
+        return 0
+
+    def cuDeviceGetName(self, name: Any, size: int, device: int) -> int:
+        name.value = self.gpus[device][0][: size - 1].encode()
+        return 0
+
+    def cuDeviceTotalMem_v2(self, total: Any, device: int) -> int:
+        total._obj.value = self.gpus[device][1]
+        return 0
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, *gpus: tuple[str, int]) -> None:
+    """Have these GPUs for the rest of a test, and no variables that say what may be taken of them."""
+    monkeypatch.setattr(gpu, "driver", lambda: Driver(*gpus))
+    for name in (gpu.JAX_VARIABLE, gpu.TORCH_VARIABLE, *gpu.CUBLAS, "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)

@@ -1,0 +1,186 @@
+"""What is planned for a GPU, which is declared: what fits into it, how long it takes, and what a login node says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from declared_gpus import H200, declare
+
+from bfc_bench import UsageError
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.ray.executor import RayExecutor
+from bfc_bench.learner import Capabilities, Cost, Learner
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.rates import CPU_FLOPS, PEAKS, flops_per_second
+from bfc_bench.run.resolve import resolve
+from bfc_bench.run.session import plan_for
+from bfc_bench.suite.model import Suite
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [20],
+    "n": [1000, 30_000],
+}
+KERNEL = {"name": "kernel-ridge", "options": {"gamma": 1.0}, "tune": {}}
+ON_CORES = {"name": "sklearn:linear_model.Ridge"}
+LARGEST = 2 * 8 * 30_000**2
+"""Bytes of a kernel matrix of 30,000 points and its factor."""
+
+
+def suite(**values) -> Suite:
+    return Suite.parse({"name": "s", "replicates": 1, "task": [TASK], "learner": [KERNEL], **values}, "test")
+
+
+def planned(device="cuda", executor=None, **values):
+    return plan_for(resolve(suite(**values), load_plugins(), "test"), None, device, executor=executor)
+
+
+def test_a_cell_on_a_gpu_is_judged_by_the_gpus_memory_and_its_data_by_the_hosts(monkeypatch):
+    declare(monkeypatch, H200)
+    plan = planned()  # 14.4 GB: more than the 8 of the host
+    assert not plan.skipped
+    assert plan.peak_gpu_bytes >= LARGEST
+    assert plan.common.gpu_bytes == int(0.45 * H200[1])
+    declare(monkeypatch, ("a small GPU", 24 * 10**9))
+    (reason,) = planned().skipped.values()
+    assert reason.startswith("needs 14.")
+    assert reason.endswith("GB of a GPU's memory; a cell may take 10.8 GB")
+    declare(monkeypatch, H200)
+    (reason,) = planned(budget={"memory_gb": 0.012}).skipped.values()
+    assert reason.startswith("its data take")
+    assert reason.endswith("the budget is 0.012 GB")
+
+
+def test_what_a_suite_says_a_cell_may_take_is_what_it_may_take(monkeypatch):
+    declare(monkeypatch, H200)
+    (reason,) = planned(budget={"gpu_memory_gb": 2.0}).skipped.values()
+    assert reason.endswith("a cell may take 2 GB")
+    declare(monkeypatch)
+    assert len(planned().skipped) == 1  # as much as of the host
+    assert not planned(budget={"gpu_memory_gb": 20.0}).skipped
+    assert len(planned("cpu", budget={"gpu_memory_gb": 20.0}).skipped) == 1
+
+
+def test_workers_that_share_a_gpu_share_what_a_cell_may_take(monkeypatch):
+    declare(monkeypatch, ("some GPU", 40 * 10**9))
+    assert not planned(executor=ProcessExecutor()).skipped
+    (reason,) = planned(executor=ProcessExecutor(jobs_per_gpu=2)).skipped.values()
+    assert reason.endswith("a cell may take 9 GB")
+    assert RayExecutor(jobs_per_gpu=2).gpu_bytes() == 9 * 10**9
+    assert RayExecutor(address="auto").gpu_bytes() == 0  # of nodes elsewhere
+
+
+def test_learners_that_keep_to_the_cores_have_the_hosts_memory(monkeypatch):
+    declare(monkeypatch, ("a tiny GPU", 10**7))
+    plan = planned(learner=[KERNEL, ON_CORES])
+    assert {cell.label for cell in plan.skipped} == {"kernel-ridge"}
+    assert plan.peak_gpu_bytes == 0 < plan.peak_bytes
+
+
+def test_batches_on_a_gpu_are_cut_by_its_memory_and_placed_by_that_of_the_host(monkeypatch):
+    learner = [{**KERNEL, "label": f"g{k}", "options": {"gamma": 1.0, "ridge": 10.0**-k}} for k in range(3)]
+    wide = {**TASK, "n": [1000]}
+
+    def batches(memory):
+        declare(monkeypatch, ("some GPU", memory))
+        plan = planned(learner=learner, task=[wide], budget={"cell_seconds": 1000.0})
+        return plan, [item.batch for item in plan.batches(1, 1)]
+
+    plan, (one,) = batches(10**12)
+    assert len(one.cells) == 3
+    needs = plan.costs.bytes(one.cells[0])
+    _, several = batches(int(1.5 * needs / 0.45))
+    assert [len(batch.cells) for batch in several] == [1, 1, 1]
+    assert 0 < plan.host_bytes(one) < needs  # the points of one problem
+
+
+def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
+    grids = [resolve(suite(budget=budget), load_plugins(), "test") for budget in ({}, {"gpu_memory_gb": 2.0})]
+    ids = [[cell.id for cell in grid.cells()] for grid in grids]
+    assert ids[0] == ids[1]
+    assert "gpu_memory_gb" not in suite().definition()["budget"]
+    assert Suite.parse(grids[1].suite.definition(), "test").budget.gpu_memory_gb == 2.0
+
+
+class Float32(Learner):
+    capabilities = Capabilities(precision="float32", devices=frozenset({"cpu", "cuda"}))
+
+    def fit(self, train, ctx):
+        raise NotImplementedError
+
+
+class Float64(Float32):
+    capabilities = Capabilities(arrays=("torch",), devices=frozenset({"cpu", "cuda"}))
+
+
+def test_rates_are_those_of_the_card_the_work_and_the_precision():
+    for work, rate in CPU_FLOPS.items():
+        assert flops_per_second("cpu", work, Float32(), "NVIDIA H200") == rate
+    for card, (single, double) in PEAKS.items():
+        name = f"NVIDIA {card} 80GB"
+        assert flops_per_second("cuda", "products", Float32(), name) <= single
+        ratio = flops_per_second("cuda", "products", Float32(), name) / flops_per_second(
+            "cuda", "products", Float64(), name
+        )
+        assert ratio == pytest.approx(single / double)
+        assert flops_per_second("cuda", "other", Float64(), name) < flops_per_second(
+            "cuda", "products", Float64(), name
+        )
+    steps = {flops_per_second("cuda", "steps", Float32(), name) for name in ("NVIDIA H200", "NVIDIA V100", "")}
+    assert len(steps) == 1  # bound by starting kernels, on whatever card
+    assert flops_per_second("cuda", "products", Float64(), "NVIDIA H200") > 10 * flops_per_second(
+        "cuda", "products", Float64(), "of another maker"
+    )
+
+
+def test_estimates_follow_the_card(monkeypatch):
+    learner = load_plugins().learner("kernel-ridge").parse({"gamma": 1.0}, "test")
+    cost = learner.cost(30_000, 20)
+    assert isinstance(cost, Cost)
+
+    def seconds(*gpus):
+        declare(monkeypatch, *gpus)
+        plan = planned(budget={"gpu_memory_gb": 60.0})
+        return max(plan.seconds.values()) - cost.seconds
+
+    expected = cost.flops / (0.5 * PEAKS["H200"][1])
+    assert seconds(H200) == pytest.approx(expected, rel=1e-6)
+    assert seconds() > 10 * expected
+
+
+@pytest.mark.parametrize("options", [[], ["--set", "budget.gpu_memory_gb=20"]])
+def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(options, suite_file, bench, tmp_path):
+    path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK])
+    where = ["--device", "cuda", "--store", tmp_path / "s", *options]
+    shown = bench("plan", path, *where)
+    assert shown.returncode == 0, shown.stderr
+    (line,) = [line for line in shown.stdout.splitlines() if "no GPU is visible here" in line]
+    memory = "20 GB" if options else "8 GB"
+    assert memory in line
+    assert f"of {memory.replace(' ', '.00 ')}" in shown.stdout
+    told = json.loads(bench("plan", path, *where, "--format", "json").stdout)
+    assert (told["device"], told["skipped"]) == ("cuda", 0 if options else 1)
+    assert sum("no GPU is visible here" in remark for remark in told["remarks"]) == 1
+    refused = bench("run", path, *where, "--no-mlflow")
+    assert refused.returncode == 2
+    assert "neither torch nor jax can see a GPU here" in refused.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_plan_where_a_gpu_is_seen_does_not_say_that_there_is_none(monkeypatch, suite_file, capsys, tmp_path):
+    from bfc_bench.cli.app import run
+    from bfc_bench.toolkit import precision
+
+    declare(monkeypatch, H200)
+    monkeypatch.setattr(precision, "count_gpus", lambda: 1)
+    monkeypatch.setattr(precision, "_torch_sees_gpu", lambda: True)
+    path = suite_file(learner=[KERNEL])
+    assert run(["plan", str(path), "--device", "cuda", "--store", str(tmp_path / "s")]) == 0
+    shown = capsys.readouterr().out
+    assert "no GPU is visible" not in shown
+    assert "of 67.50 GB" in shown
+    with pytest.raises(UsageError, match="'auto', 'cpu' or 'cuda'"):
+        ProcessExecutor().resolve_device("gpu")

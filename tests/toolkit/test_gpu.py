@@ -1,0 +1,78 @@
+"""What a driver says of GPUs, how their memory is shared out, and the variables with which results repeat themselves.
+
+The GPUs are declared.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from declared_gpus import H200, Driver, declare
+
+from bfc_bench.toolkit import gpu
+
+
+def test_the_driver_tells_names_and_the_least_memory(monkeypatch):
+    declare(monkeypatch, H200, ("NVIDIA A100-SXM4-40GB", 40 * 10**9))
+    assert gpu.count_gpus() == 2
+    assert gpu.visible_gpus() == ["0", "1"]
+    assert gpu.gpu_name() == "NVIDIA H200"
+    assert gpu.gpu_memory() == 40 * 10**9
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, GPU-5")
+    assert gpu.visible_gpus() == ["3", "GPU-5"]
+
+
+@pytest.mark.parametrize("driver", [None, Driver()])
+def test_where_there_is_no_gpu_nothing_is_said_of_one(driver, monkeypatch):
+    monkeypatch.setattr(gpu, "driver", lambda: driver)
+    assert (gpu.count_gpus(), gpu.gpu_name(), gpu.gpu_memory(), gpu.cell_memory(), gpu.jax_memory()) == (0, "", 0, 0, 0)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_all_libraries_of_all_workers_together_stay_within_a_gpus_memory(workers, monkeypatch):
+    declare(monkeypatch, H200)
+    told = gpu.share_of_gpu(workers)
+    parts = [float(share) for share in told.values()]
+    assert parts == [pytest.approx(0.45 / workers, abs=1e-3)] * 2
+    assert workers * sum(parts) <= gpu.SHARE + 1e-2
+    assert gpu.cell_memory(workers) == int(H200[1] * 0.45 / workers)
+
+
+def test_in_a_worker_jax_has_what_the_worker_was_told(monkeypatch):
+    declare(monkeypatch, H200)
+    for name, share in gpu.share_of_gpu(3).items():
+        monkeypatch.setenv(name, share)
+    assert gpu.jax_memory() == int(H200[1] * 0.15)
+
+
+def test_who_says_what_jax_may_take_leaves_the_rest_to_torch(monkeypatch):
+    declare(monkeypatch, H200)
+    monkeypatch.setenv(gpu.JAX_VARIABLE, "0.1")
+    assert gpu.share_of_gpu(2) == {gpu.JAX_VARIABLE: "0.050", gpu.TORCH_VARIABLE: "0.400"}
+    assert gpu.cell_memory() == int(H200[1] * 0.8)
+    for more in ("7", "nonsense"):
+        monkeypatch.setenv(gpu.JAX_VARIABLE, more)
+        assert sum(gpu.shares()) == pytest.approx(gpu.SHARE)
+
+
+def test_flags_that_are_there_stay_as_they_are(monkeypatch):
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    ours = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
+    assert gpu.gpu_variables("") == {"XLA_FLAGS": ours, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    assert gpu.gpu_variables("--xla_a=1")["XLA_FLAGS"] == f"--xla_a=1 {ours}"
+    theirs = "--xla_gpu_autotune_level=4 --xla_gpu_deterministic_ops"
+    assert gpu.gpu_variables(theirs)["XLA_FLAGS"] == theirs
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    assert gpu.gpu_variables("")["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+
+
+def test_xla_knows_the_flags():
+    """It ends a process that is given one which it does not know."""
+    code = "import jax; jax.jit(lambda x: x + 1)(1.0)"
+    flags = {**os.environ, "JAX_PLATFORMS": "cpu", **gpu.gpu_variables("")}
+    subprocess.run([sys.executable, "-c", code], env=flags, check=True)
+    wrong = {**flags, "XLA_FLAGS": "--xla_gpu_no_such_flag=true"}
+    assert subprocess.run([sys.executable, "-c", code], env=wrong, capture_output=True, check=False).returncode != 0
