@@ -9,7 +9,7 @@ import numpy as np
 from bfc_plugins.algorithm_1.expansion import random_expansion
 from bfc_plugins.algorithm_1.growth import leading_directions, missing_feature
 from bfc_plugins.algorithm_1.initial_distill import initial_distill, printed_distill
-from bfc_plugins.algorithm_1.labels import binary, real
+from bfc_plugins.algorithm_1.labels import binary, half_curvature, real
 from bfc_plugins.algorithm_1.options import Algorithm1Options
 from bfc_plugins.algorithm_1.predictor import DistilledPredictor, Units
 from bfc_plugins.algorithm_1.schedule import Stall, ThresholdSchedule
@@ -39,7 +39,8 @@ class Course:
         read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
         x_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
         labels = binary(y, learner.v) if train.kind == "binary" else real(y, learner.loss)
-        self.units, self.weights = Units(x_scale, labels.shift, labels.scale), labels.weights
+        self.units, self.labels = Units(x_scale, labels.shift, labels.scale), labels
+        self.free_scale = train.kind == "binary" and ctx.margin_column is None
         self.program = Program(self.net, learner.batch_size, labels.loss)
         self.sample = TrainingSample(x_scale * self.x, labels.y, labels.unit, ctx.seed, learner.momentum)
         # F starts at 0 in the units of the labels, plus x_c where labels are sgn(x_c + G*(x)).
@@ -163,8 +164,23 @@ class Course:
 
     def _worths(self, layer: int, feed: np.ndarray) -> np.ndarray:
         """q_i of the features of W_l, largest first: the root of their variance over the mean loss."""
-        variances = worths(self._weights_of(layer), self.net.last(layer), feed, self.weights) / self.sample.unit
-        return np.sqrt(variances / max(self.training.loss, np.finfo(float).tiny))
+        variances = worths(self._weights_of(layer), self.net.last(layer), feed, self._weights())
+        return np.asarray(np.sqrt(self._over_loss(variances)))
+
+    def _over_loss(self, squares: np.ndarray) -> np.ndarray:
+        """Mean squares of terms of F, over the mean loss."""
+        return np.asarray(squares / self.sample.unit / max(self.training.loss, np.finfo(float).tiny))
+
+    def _weights(self) -> np.ndarray:
+        """The weights (n,) of squared errors of F at the training points.
+
+        Margins of which nothing fixes the scale, having no known x_c, grow as long as training lasts, and their cross
+        entropy falls: so a squared error counts for what it adds to the cross entropy where the margins are now.
+        """
+        if not self.free_scale:
+            return self.labels.weights
+        margins = self.net({**self.training.params, **self.training.fixed}, self.sample.x.T)
+        return half_curvature(self.learner.v * margins) * self.learner.v**2
 
     def _grow(self) -> bool:
         """Give the lowest layer that lacks a feature of its W_l that feature, leaving F as it is; whether one does.

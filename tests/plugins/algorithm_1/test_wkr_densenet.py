@@ -250,6 +250,33 @@ def test_binary_labels_without_a_known_column_get_a_linear_term():
     assert np.mean(np.sign(told.predict(p.test_x)) != p.test_y) < np.mean(p.test_y < 0)
 
 
+@pytest.mark.parametrize("replicate", range(3))
+def test_features_of_margins_without_a_known_column_survive_the_cut(replicate):
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    p = TeacherTask("classes", Uniform(), target, BeyondThreshold()).problem(0, 6, replicate, 4096)
+    learner, ctx = WkrDenseNet(max_rank=4, max_steps=12_000), Context(seed=replicate, square_mean=p.square_mean)
+    fitted = learner.fit(p.train(2000), ctx)
+    assert fitted.info["cut"] == 10_800
+    assert fitted.info["ranks"]["k2"] == 3
+    assert np.mean(np.sign(fitted.predict(p.test_x)) != p.test_y) <= 0.04
+
+
+def test_what_a_feature_is_worth_does_not_depend_on_the_scale_of_margins_that_nothing_fixes():
+    """CE(y, v z) is the same for twice the margins and half of v."""
+    p, ctx = binary_problem()
+    found = []
+    for scale in (1.0, 2.0):
+        learner = WkrDenseNet(**SMALL, v=100.0 / scale)
+        run = Course(learner, p.train(300), replace(ctx, margin_column=None))
+        for name in ("W2", "W3"):
+            shape = run.training.params[name].shape
+            run.training.params[name] = 0.1 * np.sqrt(scale) * stream("scale", name).standard_normal(shape)
+        run.training.params["linear"] = 0.1 * scale * np.ones(7)
+        run.training.loss = 0.3 / learner.v
+        found.append(run._worths(2, run._feeds()[2]))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+
+
 def test_noisy_labels_are_learned_to_below_their_noise():
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
     p = TeacherTask("noisy", Uniform(), target, Agnostic(opt=0.09)).problem(0, 6, 0, 4096)
