@@ -23,6 +23,8 @@ LATEST_CUT = 0.9
 """Ranks are cut after this share of the longest training where the target error has not been reached, and final."""
 PATIENCE = 1.5
 """Features come back after the cut where the target error has not been reached again in so many times its steps."""
+LEARNED = 0.1
+"""A layer has been learned where its term is worth this: the root of the term's mean square over the mean loss."""
 
 
 class Course:
@@ -160,7 +162,15 @@ class Course:
             self.training.fixed[f"R{layer}"] = padded
 
     def _expansion(self, rng: np.random.Generator, rows: int, kernel: np.ndarray, feed: np.ndarray) -> np.ndarray:
-        return random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, self.learner.feature_moment)
+        moment = self.learner.feature_moment
+        if moment != "printed":
+            # R_l is never drawn again. Where S_l is still as small as its noise, an R_l that made it large would take
+            # it out of all bounds as soon as it grows: F_{l+1} goes with its fourth power.
+            term = np.mean(self._weights() * np.sum((kernel @ feed) ** 2, axis=0) ** 2)
+            learned = float(self._over_loss(term)) / LEARNED**2
+            if 0 < learned < 1:
+                moment *= learned
+        return random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, moment)
 
     def _worths(self, layer: int, feed: np.ndarray) -> np.ndarray:
         """q_i of the features of W_l, largest first: the root of their variance over the mean loss."""

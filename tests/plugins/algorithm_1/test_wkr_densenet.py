@@ -250,6 +250,44 @@ def test_binary_labels_without_a_known_column_get_a_linear_term():
     assert np.mean(np.sign(told.predict(p.test_x)) != p.test_y) < np.mean(p.test_y < 0)
 
 
+NOTHING = {None: np.log(2.0) / 100.0, 0: 0.25}
+"""The loss of F = 0 by the known column: log 2 / v, and that of the margin x_0 rounded up."""
+
+
+@pytest.mark.parametrize("column", [None, 0])
+@pytest.mark.parametrize("seed", range(10))
+def test_layers_that_join_before_anything_is_learned_do_no_harm(seed, column):
+    """W_2 is as small as its noise when K_2 joins here; inputs that differ in the seventh digit round differently."""
+    p, ctx = binary_problem()
+    ctx, train = replace(ctx, seed=seed, margin_column=column), p.train(500)
+    nudge = 1.0 + 1e-7 * stream("nudge", seed).standard_normal(train.x.shape)
+    waiting = WkrDenseNet(**{**SMALL, "join_steps": (400, 400, 400)}).fit(train, ctx)
+    for one in (train, replace(train, x=train.x * nudge)):
+        fitted = WkrDenseNet(**SMALL).fit(one, ctx)
+        assert fitted.info["final_loss"] < NOTHING[column]
+        assert fitted.info["final_loss"] == pytest.approx(waiting.info["final_loss"], rel=0.01)
+        assert np.mean(np.sign(fitted.predict(p.test_x)) != p.test_y) < 0.6 * np.mean(p.test_y > 0)
+
+
+@pytest.mark.parametrize("column", [None, 0])
+def test_an_expansion_has_one_size_however_little_its_layer_has_learned(column):
+    p, ctx = binary_problem()
+    sizes, moments = [], []
+    for size in (0.1, 1e-4, 1e-6):
+        run = Course(WkrDenseNet(**SMALL), p.train(300), replace(ctx, margin_column=column))
+        weights, live = run.training.params["W2"], run.net.live(run.training.fixed, 2)
+        run.training.params["W2"] = size * stream("early").standard_normal(weights.shape) * live
+        run.training.loss = 1e-4
+        run._join("K2")
+        expansion = run.training.fixed["R2"]
+        features = expansion @ run.training.params["K2"] @ run._feeds()[2]
+        sizes.append(np.linalg.norm(expansion))
+        moments.append(np.mean(features[expansion.any(axis=1)] ** 4))
+    assert moments[0] == pytest.approx(1.0)
+    assert max(moments[1:]) < 0.01
+    np.testing.assert_allclose(sizes[1], sizes[2], rtol=1e-3)
+
+
 @pytest.mark.parametrize("replicate", range(3))
 def test_features_of_margins_without_a_known_column_survive_the_cut(replicate):
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
