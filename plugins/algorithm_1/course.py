@@ -25,6 +25,8 @@ PATIENCE = 1.5
 """Features come back after the cut where the target error has not been reached again in so many times its steps."""
 LEARNED = 0.1
 """A layer has been learned where its term is worth this: the root of the term's mean square over the mean loss."""
+WORSE = 2.0
+"""Training has diverged where it ends at more than this times the loss of what has learned nothing."""
 
 
 class Course:
@@ -40,7 +42,8 @@ class Course:
         square_mean = np.mean(self.x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
         read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
         x_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
-        labels = binary(y, learner.v) if train.kind == "binary" else real(y, learner.loss)
+        known = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
+        labels = binary(y, learner.v, known) if train.kind == "binary" else real(y, learner.loss)
         self.units, self.labels = Units(x_scale, labels.shift, labels.scale), labels
         self.free_scale = train.kind == "binary" and ctx.margin_column is None
         self.program = Program(self.net, learner.batch_size, labels.loss)
@@ -264,6 +267,13 @@ class Course:
                 "diverged",
                 f"{learner.name}: a gradient or the objective was not finite at step {self.step} "
                 f"(lr {learner.rate(self.net.d):.3g}). Use a smaller lr, clip or feature_moment.",
+            )
+        if training.loss > WORSE * self.labels.untrained:
+            return Failure(
+                "diverged",
+                f"{learner.name}: the loss is {training.loss:.3g} after {self.step} steps, where it is "
+                f"{self.labels.untrained:.3g} without any layer (lr {learner.rate(self.net.d):.3g}). "
+                "Use a smaller lr, clip or feature_moment.",
             )
         info = {
             "steps": self.step,

@@ -370,6 +370,23 @@ def test_divergence_is_one_jobs_own():
         wild.learner.fit(wild.train, wild.ctx)
 
 
+@pytest.mark.parametrize("kind", ["real", None, 0])
+def test_ending_far_above_what_has_learned_nothing_is_divergence(kind):
+    p, ctx = (problem(), Context()) if kind == "real" else binary_problem()
+    ctx = replace(ctx, square_mean=p.square_mean, margin_column=None if kind == "real" else kind)
+    with pytest.raises(
+        Diverged, match=r"wkr-densenet: the loss is .* after 400 steps, where it is .* without any layer"
+    ):
+        WkrDenseNet(**SMALL, lr=10.0).fit(p.train(100), ctx)
+
+
+def test_labels_far_from_zero_that_training_has_not_reached_are_no_divergence():
+    p = problem()
+    train = p.train(100)
+    fitted = WkrDenseNet(**SMALL).fit(replace(train, y=train.y + 1000.0), Context(square_mean=p.square_mean))
+    assert fitted.info["final_loss"] > 100.0
+
+
 def test_units_of_the_data_do_not_matter():
     p = problem()
     data, learner = p.train(200), WkrDenseNet(**SMALL)
