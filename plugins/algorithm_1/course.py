@@ -9,7 +9,7 @@ import numpy as np
 from bfc_plugins.algorithm_1.expansion import random_expansion
 from bfc_plugins.algorithm_1.growth import leading_directions, missing_feature
 from bfc_plugins.algorithm_1.initial_distill import initial_distill, printed_distill
-from bfc_plugins.algorithm_1.labels import binary, real
+from bfc_plugins.algorithm_1.labels import binary, half_curvature, real
 from bfc_plugins.algorithm_1.options import Algorithm1Options
 from bfc_plugins.algorithm_1.predictor import DistilledPredictor, Units
 from bfc_plugins.algorithm_1.schedule import Stall, ThresholdSchedule
@@ -23,6 +23,10 @@ LATEST_CUT = 0.9
 """Ranks are cut after this share of the longest training where the target error has not been reached, and final."""
 PATIENCE = 1.5
 """Features come back after the cut where the target error has not been reached again in so many times its steps."""
+LEARNED = 0.1
+"""A layer has been learned where its term is worth this: the root of the term's mean square over the mean loss."""
+WORSE = 2.0
+"""Training has diverged where it ends at more than this times the loss of what has learned nothing."""
 
 
 class Course:
@@ -38,8 +42,10 @@ class Course:
         square_mean = np.mean(self.x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
         read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
         x_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
-        labels = binary(y, learner.v) if train.kind == "binary" else real(y, learner.loss)
-        self.units, self.weights = Units(x_scale, labels.shift, labels.scale), labels.weights
+        known = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
+        labels = binary(y, learner.v, known) if train.kind == "binary" else real(y, learner.loss)
+        self.units, self.labels = Units(x_scale, labels.shift, labels.scale), labels
+        self.free_scale = train.kind == "binary" and ctx.margin_column is None
         self.program = Program(self.net, learner.batch_size, labels.loss)
         self.sample = TrainingSample(x_scale * self.x, labels.y, labels.unit, ctx.seed, learner.momentum)
         # F starts at 0 in the units of the labels, plus x_c where labels are sgn(x_c + G*(x)).
@@ -159,12 +165,35 @@ class Course:
             self.training.fixed[f"R{layer}"] = padded
 
     def _expansion(self, rng: np.random.Generator, rows: int, kernel: np.ndarray, feed: np.ndarray) -> np.ndarray:
-        return random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, self.learner.feature_moment)
+        moment = self.learner.feature_moment
+        if moment != "printed":
+            # R_l is never drawn again. Where S_l is still as small as its noise, an R_l that made it large would take
+            # it out of all bounds as soon as it grows: F_{l+1} goes with its fourth power.
+            term = np.mean(self._weights() * np.sum((kernel @ feed) ** 2, axis=0) ** 2)
+            learned = float(self._over_loss(term)) / LEARNED**2
+            if 0 < learned < 1:
+                moment *= learned
+        return random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, moment)
 
     def _worths(self, layer: int, feed: np.ndarray) -> np.ndarray:
         """q_i of the features of W_l, largest first: the root of their variance over the mean loss."""
-        variances = worths(self._weights_of(layer), self.net.last(layer), feed, self.weights) / self.sample.unit
-        return np.sqrt(variances / max(self.training.loss, np.finfo(float).tiny))
+        variances = worths(self._weights_of(layer), self.net.last(layer), feed, self._weights())
+        return np.asarray(np.sqrt(self._over_loss(variances)))
+
+    def _over_loss(self, squares: np.ndarray) -> np.ndarray:
+        """Mean squares of terms of F, over the mean loss."""
+        return np.asarray(squares / self.sample.unit / max(self.training.loss, np.finfo(float).tiny))
+
+    def _weights(self) -> np.ndarray:
+        """The weights (n,) of squared errors of F at the training points.
+
+        Margins of which nothing fixes the scale, having no known x_c, grow as long as training lasts, and their cross
+        entropy falls: so a squared error counts for what it adds to the cross entropy where the margins are now.
+        """
+        if not self.free_scale:
+            return self.labels.weights
+        margins = self.net({**self.training.params, **self.training.fixed}, self.sample.x.T)
+        return half_curvature(self.learner.v * margins) * self.learner.v**2
 
     def _grow(self) -> bool:
         """Give the lowest layer that lacks a feature of its W_l that feature, leaving F as it is; whether one does.
@@ -238,6 +267,13 @@ class Course:
                 "diverged",
                 f"{learner.name}: a gradient or the objective was not finite at step {self.step} "
                 f"(lr {learner.rate(self.net.d):.3g}). Use a smaller lr, clip or feature_moment.",
+            )
+        if training.loss > WORSE * self.labels.untrained:
+            return Failure(
+                "diverged",
+                f"{learner.name}: the loss is {training.loss:.3g} after {self.step} steps, where it is "
+                f"{self.labels.untrained:.3g} without any layer (lr {learner.rate(self.net.d):.3g}). "
+                "Use a smaller lr, clip or feature_moment.",
             )
         info = {
             "steps": self.step,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +24,8 @@ class TrainingLabels:
     """Weights of the points in the loss, (n,)."""
     unit: float
     """What the loss is divided by."""
+    untrained: float
+    """The mean loss over ``unit`` of what has learned nothing: of F = 0, or of no information where that is more."""
     loss: Callable[[Array, Array], Array]
 
 
@@ -35,15 +38,29 @@ def real(y: np.ndarray, loss: Literal["weighted", "square"]) -> TrainingLabels:
     t = (y - median) / spread
     weights = 1.0 / (1.0 + t * t) if loss == "weighted" else np.ones_like(t)
     unit = float(np.mean(weights * (t - np.average(t, weights=weights)) ** 2)) or 1.0
-    return TrainingLabels(t, median, spread, weights, unit, weighted_square_loss if loss == "weighted" else square_loss)
+    point_loss = weighted_square_loss if loss == "weighted" else square_loss
+    untrained = max(float(np.mean(weights * (y / spread) ** 2)) / unit, 1.0)
+    return TrainingLabels(t, median, spread, weights, unit, untrained, point_loss)
 
 
-def binary(y: np.ndarray, v: float) -> TrainingLabels:
+def binary(y: np.ndarray, v: float, known: np.ndarray) -> TrainingLabels:
     """Labels in {-1, +1}, (n,), and the cross entropy CE(y, v z) of margins z (BFC section 3.2).
+
+    ``known`` (n,) is what the margins are known to contain, x_c, or 0.
 
     The unit is v: where margins are off by e > 1/v, the cross entropy over v is of the order of e^2 (Lemma H.1), so
     that thresholds and regularisers are those of a squared error, Obj / v = CE / v + Reg (3.3).
     """
     from bfc_bench.toolkit.ensemble import cross_entropy_loss
 
-    return TrainingLabels(v * y, 0.0, 1.0, np.ones_like(y), v, cross_entropy_loss)
+    untrained = max(float(np.mean(np.logaddexp(0.0, -v * y * known))), math.log(2.0)) / v
+    return TrainingLabels(v * y, 0.0, 1.0, np.ones_like(y), v, untrained, cross_entropy_loss)
+
+
+def half_curvature(logits: np.ndarray) -> np.ndarray:
+    """Half the second derivative of log(1 + exp(-z)), any shape: an error e of z adds e^2 times this, if it is small.
+
+    It is the same for both labels, and never 0.
+    """
+    tails = np.exp(-np.minimum(np.abs(logits), 300.0))
+    return np.asarray(0.5 * tails / (1.0 + tails) ** 2)

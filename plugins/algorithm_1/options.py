@@ -63,8 +63,8 @@ class Algorithm1Options(BatchLearner):
     expansion: Count = 3
     """R_l has this times C(k_l + 1, 2) rows."""
     feature_moment: Positive | Literal["printed"] = 1.0
-    """R_l is scaled so that sigma(R_l S_l) has this second moment. x has 1. ``printed``: entries of R_l have variance
-    1 / k_l^2, whatever ``feature_floor`` is."""
+    """R_l is scaled so that sigma(R_l S_l) has this second moment, as x has 1; less where K_l joins before W_l has
+    learned anything. ``printed``: entries of R_l have variance 1 / k_l^2, whatever ``feature_floor`` is."""
     feature_floor: Annotated[float, Field(gt=0, le=1)] = 0.04
     """R_l is random times E[S_l S_l^T]^{-1/2}, the eigenvalues raised to this share of the largest; 1: random alone."""
     truncate: Positive | None = None

@@ -28,7 +28,7 @@ class WkrDenseNet(Algorithm1Options):
     """
 
     name: ClassVar[str] = "wkr-densenet"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     capabilities: ClassVar[Capabilities] = Capabilities(
         labels=frozenset({"real", "binary"}),
         devices=frozenset({"cpu", "cuda"}),

@@ -250,6 +250,71 @@ def test_binary_labels_without_a_known_column_get_a_linear_term():
     assert np.mean(np.sign(told.predict(p.test_x)) != p.test_y) < np.mean(p.test_y < 0)
 
 
+NOTHING = {None: np.log(2.0) / 100.0, 0: 0.25}
+"""The loss of F = 0 by the known column: log 2 / v, and that of the margin x_0 rounded up."""
+
+
+@pytest.mark.parametrize("column", [None, 0])
+@pytest.mark.parametrize("seed", range(10))
+def test_layers_that_join_before_anything_is_learned_do_no_harm(seed, column):
+    """W_2 is as small as its noise when K_2 joins here; inputs that differ in the seventh digit round differently."""
+    p, ctx = binary_problem()
+    ctx, train = replace(ctx, seed=seed, margin_column=column), p.train(500)
+    nudge = 1.0 + 1e-7 * stream("nudge", seed).standard_normal(train.x.shape)
+    waiting = WkrDenseNet(**{**SMALL, "join_steps": (400, 400, 400)}).fit(train, ctx)
+    for one in (train, replace(train, x=train.x * nudge)):
+        fitted = WkrDenseNet(**SMALL).fit(one, ctx)
+        assert fitted.info["final_loss"] < NOTHING[column]
+        assert fitted.info["final_loss"] == pytest.approx(waiting.info["final_loss"], rel=0.01)
+        assert np.mean(np.sign(fitted.predict(p.test_x)) != p.test_y) < 0.6 * np.mean(p.test_y > 0)
+
+
+@pytest.mark.parametrize("column", [None, 0])
+def test_an_expansion_has_one_size_however_little_its_layer_has_learned(column):
+    p, ctx = binary_problem()
+    sizes, moments = [], []
+    for size in (0.1, 1e-4, 1e-6):
+        run = Course(WkrDenseNet(**SMALL), p.train(300), replace(ctx, margin_column=column))
+        weights, live = run.training.params["W2"], run.net.live(run.training.fixed, 2)
+        run.training.params["W2"] = size * stream("early").standard_normal(weights.shape) * live
+        run.training.loss = 1e-4
+        run._join("K2")
+        expansion = run.training.fixed["R2"]
+        features = expansion @ run.training.params["K2"] @ run._feeds()[2]
+        sizes.append(np.linalg.norm(expansion))
+        moments.append(np.mean(features[expansion.any(axis=1)] ** 4))
+    assert moments[0] == pytest.approx(1.0)
+    assert max(moments[1:]) < 0.01
+    np.testing.assert_allclose(sizes[1], sizes[2], rtol=1e-3)
+
+
+@pytest.mark.parametrize("replicate", range(3))
+def test_features_of_margins_without_a_known_column_survive_the_cut(replicate):
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
+    p = TeacherTask("classes", Uniform(), target, BeyondThreshold()).problem(0, 6, replicate, 4096)
+    learner, ctx = WkrDenseNet(max_rank=4, max_steps=12_000), Context(seed=replicate, square_mean=p.square_mean)
+    fitted = learner.fit(p.train(2000), ctx)
+    assert fitted.info["cut"] == 10_800
+    assert fitted.info["ranks"]["k2"] == 3
+    assert np.mean(np.sign(fitted.predict(p.test_x)) != p.test_y) <= 0.04
+
+
+def test_what_a_feature_is_worth_does_not_depend_on_the_scale_of_margins_that_nothing_fixes():
+    """CE(y, v z) is the same for twice the margins and half of v."""
+    p, ctx = binary_problem()
+    found = []
+    for scale in (1.0, 2.0):
+        learner = WkrDenseNet(**SMALL, v=100.0 / scale)
+        run = Course(learner, p.train(300), replace(ctx, margin_column=None))
+        for name in ("W2", "W3"):
+            shape = run.training.params[name].shape
+            run.training.params[name] = 0.1 * np.sqrt(scale) * stream("scale", name).standard_normal(shape)
+        run.training.params["linear"] = 0.1 * scale * np.ones(7)
+        run.training.loss = 0.3 / learner.v
+        found.append(run._worths(2, run._feeds()[2]))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+
+
 def test_noisy_labels_are_learned_to_below_their_noise():
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
     p = TeacherTask("noisy", Uniform(), target, Agnostic(opt=0.09)).problem(0, 6, 0, 4096)
@@ -303,6 +368,23 @@ def test_divergence_is_one_jobs_own():
     assert not isinstance(fitted, Failure)
     with pytest.raises(Diverged, match="wkr-densenet: a gradient or the objective was not finite at step 50"):
         wild.learner.fit(wild.train, wild.ctx)
+
+
+@pytest.mark.parametrize("kind", ["real", None, 0])
+def test_ending_far_above_what_has_learned_nothing_is_divergence(kind):
+    p, ctx = (problem(), Context()) if kind == "real" else binary_problem()
+    ctx = replace(ctx, square_mean=p.square_mean, margin_column=None if kind == "real" else kind)
+    with pytest.raises(
+        Diverged, match=r"wkr-densenet: the loss is .* after 400 steps, where it is .* without any layer"
+    ):
+        WkrDenseNet(**SMALL, lr=10.0).fit(p.train(100), ctx)
+
+
+def test_labels_far_from_zero_that_training_has_not_reached_are_no_divergence():
+    p = problem()
+    train = p.train(100)
+    fitted = WkrDenseNet(**SMALL).fit(replace(train, y=train.y + 1000.0), Context(square_mean=p.square_mean))
+    assert fitted.info["final_loss"] > 100.0
 
 
 def test_units_of_the_data_do_not_matter():
