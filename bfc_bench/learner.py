@@ -59,6 +59,11 @@ class Capabilities:
     """Distributions that every fit imports (``jax``, ``xgboost``), besides the one of its arrays;
     ``Learner.libraries`` adds those that some options need."""
 
+    @property
+    def required(self) -> frozenset[str]:
+        """``libraries`` with that of the arrays: what has to be installed whatever the options are."""
+        return self.libraries | {self.arrays[0]} - {"numpy"}
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -271,8 +276,7 @@ class Learner(Settings, ABC):
 
         Where one is not installed, the cell is skipped, and its reason names the extra of bfc-bench that installs it.
         """
-        can = self.capabilities
-        return can.libraries | {can.arrays[0]} - {"numpy"}
+        return self.capabilities.required
 
     def supposes(self) -> Mapping[str, Any]:
         """What these options take for granted of the target's form and could not know, by the name of the target's

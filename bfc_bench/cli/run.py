@@ -89,7 +89,7 @@ def run(
         if value is not None and not until_decided:
             raise UsageError(f"{option} belongs to --until-decided.")
     out, plugins = console(160), load_plugins()
-    tracker = None if no_mlflow else _tracker(tracking_uri, out)
+    tracker = None if no_mlflow else _tracker(suite, tracking_uri, out)
     for found in collect(store):
         out.print(str(found), markup=False, highlight=False, soft_wrap=True)
     with Display(out) as display:
@@ -120,10 +120,19 @@ def run(
     raise typer.Exit(done.exit_code)
 
 
-def _tracker(uri: str | None, out: Console) -> MlflowTracker:
+def _tracker(suite: str, uri: str | None, out: Console) -> MlflowTracker | None:
+    """What logs to MLflow during the run; None, with a line that says so, where MLflow is not installed."""
     from bfc_bench.run.provenance import git_commit
+    from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.tracking.live import MlflowTracker
 
+    if missing({"mlflow"}):
+        text = (
+            f"MLflow is not installed, so this run is not logged there: {install_command('mlflow')}; then "
+            f"`bfc-bench sync {suite}` logs it."
+        )
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+        return None
     return MlflowTracker(
         uri,
         warn=lambda message: out.print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True),
