@@ -80,7 +80,9 @@ def resolved(arguments: list[str], index: Path, *, with_torchs: bool = True) -> 
         assert constraints.count(TORCHS_INDEX) == 1
         source = index / "source"  # a build writes into it
         for name in ("bfc_bench", "plugins", "suites"):
-            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+            shutil.copytree(
+                ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+            )
         for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, source)
         here = source / CONSTRAINTS
@@ -164,7 +166,9 @@ def test_the_lock_has_what_tests_and_documentation_ask_for() -> None:
 
 def test_the_lock_names_no_machine() -> None:
     lock = tomllib.loads((ROOT / "pylock.toml").read_text())
-    files = [file for package in lock["packages"] for file in [*package.get("wheels", []), package.get("sdist")] if file]
+    files = [
+        file for package in lock["packages"] for file in [*package.get("wheels", []), package.get("sdist")] if file
+    ]
     assert files
     assert {urlsplit(file["url"]).hostname for file in files} == {"files.pythonhosted.org"}
     assert all(set(file["hashes"]) == {"sha256"} for file in files)

@@ -38,9 +38,7 @@ def doctor(store: StoreOption = STORE) -> None:
         except BenchError as error:
             typer.echo(f"device {device}: unavailable: {error}")
     plugins = load_plugins()
-    lacking = sum(
-        missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners
-    )
+    lacking = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)
     typer.echo(
         f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites"
         + (f"; {lacking} learners need libraries that are not installed, see `bfc-bench list`" if lacking else "")

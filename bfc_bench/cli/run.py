@@ -89,7 +89,7 @@ def run(
         if value is not None and not until_decided:
             raise UsageError(f"{option} belongs to --until-decided.")
     out, plugins = console(160), load_plugins()
-    tracker = None if no_mlflow else _tracker(suite, tracking_uri, out)
+    tracker = None if no_mlflow else _tracker(tracking_uri, out)
     for found in collect(store):
         out.print(str(found), markup=False, highlight=False, soft_wrap=True)
     with Display(out) as display:
@@ -120,7 +120,7 @@ def run(
     raise typer.Exit(done.exit_code)
 
 
-def _tracker(suite: str, uri: str | None, out: Console) -> MlflowTracker | None:
+def _tracker(uri: str | None, out: Console) -> MlflowTracker | None:
     """What logs to MLflow during the run; None, with a line that says so, where MLflow is not installed."""
     from bfc_bench.run.provenance import git_commit
     from bfc_bench.toolkit.libraries import install_command, missing
@@ -129,7 +129,7 @@ def _tracker(suite: str, uri: str | None, out: Console) -> MlflowTracker | None:
     if missing({"mlflow"}):
         text = (
             f"MLflow is not installed, so this run is not logged there: {install_command('mlflow')}; then "
-            f"`bfc-bench sync {suite}` logs it."
+            "`bfc-bench sync SUITE` logs it."
         )
         out.print(text, markup=False, highlight=False, soft_wrap=True)
         return None
