@@ -1,13 +1,17 @@
 # docker build -t bfc-bench . && docker run --rm -v "$PWD/results:/results" bfc-bench run smoke --store /results
+# With --user "$(id -u):$(id -g)" results belong to you; any user may run it, whether or not the image knows that user.
 FROM python:3.12-slim
-RUN useradd --create-home bench && mkdir /results && chown bench /results
+RUN useradd --create-home bench && mkdir /results && chmod 1777 /results /home/bench
 WORKDIR /source
 COPY pyproject.toml setup.py README.md LICENSE constraints-cpu.txt ./
 COPY bfc_bench bfc_bench
 COPY plugins plugins
 COPY suites suites
-RUN pip install --no-cache-dir -c constraints-cpu.txt . && pip install --no-cache-dir --no-deps neural-tangents==0.6.5 \
+RUN pip install --no-cache-dir -c constraints-cpu.txt ".[all]" \
+ && pip install --no-cache-dir --no-deps neural-tangents==0.6.5 \
  && pip install --no-cache-dir frozendict
+# A user whom the image does not know has no entry in /etc/passwd: programs look here for home and name first.
+ENV HOME=/home/bench USER=bench
 USER bench
 WORKDIR /home/bench
 ENTRYPOINT ["bfc-bench"]

@@ -116,6 +116,9 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         learner, (n, d) = self.learner_class, x.shape
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _options(learner)}
+        self.learner_ = learner.parse(options, type(self).__name__)
+        if reason := unusable(self.learner_.libraries(), self.device):
+            raise UsageError(f"{learner.name} cannot be fitted here: {reason}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         shape = tuple(self.shape or (d,))
         if prod(shape) != d:
@@ -124,9 +127,6 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         if self.standardize:
             self.scale_ = _Scale.of(x)
         train = Data(**vars(outline), x=self._inputs(x), y=self._convert(y))
-        self.learner_ = learner.parse(options, type(self).__name__)
-        if reason := unusable(self.learner_.libraries(), self.device):
-            raise UsageError(f"{type(self).__name__}: {reason}.")
         try:
             self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
         except UsageError as error:

@@ -61,7 +61,7 @@ class Capabilities:
 
     @property
     def required(self) -> frozenset[str]:
-        """``libraries``, and the one of the arrays."""
+        """``libraries`` with that of the arrays: what has to be installed whatever the options are."""
         return self.libraries | {self.arrays[0]} - {"numpy"}
 
 

@@ -19,6 +19,7 @@ from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.suite.model import read_suite
+from bfc_bench.toolkit.libraries import missing
 
 BASES = {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Any": "anything"}
 """Types in words."""
@@ -50,6 +51,8 @@ class Entry:
     facts: Mapping[str, str]
     """What else is known of it, by name."""
     options: tuple[Option, ...]
+    missing: str = ""
+    """Of a learner that cannot be used here: the libraries that are not installed, and how to install them."""
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as plain data."""
@@ -93,10 +96,12 @@ def _entry(kind: str, name: str, origin: str, value: Any) -> Entry:
     documented = getattr(value, "measure", value)  # a metric's words are those of its function
     text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
     is_settings = isinstance(value, type) and issubclass(value, Settings)
-    facts = _learner(value) if isinstance(value, type) and issubclass(value, Learner) else {}
+    is_learner = isinstance(value, type) and issubclass(value, Learner)
+    facts = _learner(value) if is_learner else {}
+    lacking = missing(value.capabilities.required) if is_learner else None
     if hasattr(value, "labels") and hasattr(value, "measure"):
         facts = {"labels": ", ".join(sorted(value.labels)), "of": value.of}
-    return Entry(kind, name, origin, text, facts, options_of(value) if is_settings else ())
+    return Entry(kind, name, origin, text, facts, options_of(value) if is_settings else (), lacking or "")
 
 
 def _learner(cls: type[Learner]) -> dict[str, str]:
@@ -105,6 +110,7 @@ def _learner(cls: type[Learner]) -> dict[str, str]:
         "version": str(cls.version),
         "labels": ", ".join(kind for kind in ("real", "binary", "class") if kind in can.labels),
         "arrays": ", ".join(can.arrays),
+        "needs": ", ".join(sorted(can.required)),
         "devices": ", ".join(sorted(can.devices)),
         "trains in": can.precision or "the type of its arrays: float64, of JAX float32",
         "largest n": "" if can.max_n is None else str(can.max_n),

@@ -16,19 +16,23 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(store: StoreOption = STORE) -> None:
-    """Show versions, devices, plugins and the state of the store. Exit code 1 when something is broken."""
+    """Show versions, devices, plugins and the state of the store. Exit code 1 when something is broken.
+
+    A library that is not installed is not broken: what needs it is left out of runs.
+    """
     from bfc_bench.errors import BenchError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.provenance import package_versions, processor
     from bfc_bench.store.store import Store
     from bfc_bench.toolkit.canary import PROGRAMS, miscompiled
-    from bfc_bench.toolkit.libraries import missing
+    from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.toolkit.precision import resolve_device
 
     broken = False
     typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores, {processor()}")
     for name, version in package_versions().items():
-        typer.echo(f"  {name:16} {version or 'not installed'}")
+        extra = "jax" if name == "jaxlib" else name
+        typer.echo(f"  {name:16} {version or f'not installed: {install_command(extra)}'}")
     for device in ("cpu", "cuda"):
         try:
             typer.echo(f"device {device}: {resolve_device(device)}")
@@ -39,7 +43,11 @@ def doctor(store: StoreOption = STORE) -> None:
         typer.echo(f"compiled for this CPU, {called}: {reason or 'right'}")
         broken = broken or bool(not missing({library}) and reason)
     plugins = load_plugins()
-    typer.echo(f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites")
+    lacking = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)
+    typer.echo(
+        f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites"
+        + (f"; {lacking} learners need libraries that are not installed, see `bfc-bench list`" if lacking else "")
+    )
     for item in plugins.unavailable:
         typer.echo(f"  {item}")
         broken = True

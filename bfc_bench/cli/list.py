@@ -1,5 +1,7 @@
 """``bfc-bench list``: what is installed."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 
@@ -40,8 +42,17 @@ def list_(
 
 
 def _summary(value: object) -> str:
-    """The first line of a docstring; a path as it is."""
+    """The first line of a docstring, before it what a learner lacks that cannot be used here; a path as it is."""
+    from bfc_bench.learner import Learner
+    from bfc_bench.toolkit.libraries import missing
+
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, type) and issubclass(value, Learner) and (lacking := missing(value.capabilities.required)):
+        return f"(not usable here: {lacking}) {_first_line(value)}"
+    return _first_line(value)
+
+
+def _first_line(value: object) -> str:
     described = getattr(value, "measure", value)  # a metric's words are those of its function
     return (getattr(described, "__doc__", "") or "").strip().split("\n")[0].rstrip(".")

@@ -120,10 +120,19 @@ def run(
     raise typer.Exit(done.exit_code)
 
 
-def _tracker(uri: str | None, out: Console) -> MlflowTracker:
+def _tracker(uri: str | None, out: Console) -> MlflowTracker | None:
+    """What logs to MLflow during the run; None, with a line that says so, where MLflow is not installed."""
     from bfc_bench.run.provenance import git_commit
+    from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.tracking.live import MlflowTracker
 
+    if missing({"mlflow"}):
+        text = (
+            f"MLflow is not installed, so this run is not logged there: {install_command('mlflow')}; then "
+            "`bfc-bench sync SUITE` logs it."
+        )
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+        return None
     return MlflowTracker(
         uri,
         warn=lambda message: out.print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True),

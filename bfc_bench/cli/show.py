@@ -55,6 +55,8 @@ def _print(entry: Entry, out: Console) -> None:
         facts = Table.grid(padding=(0, 2))
         for name, fact in entry.facts.items():
             facts.add_row(Text(name, style="bold"), Text(fact))
+        if entry.missing:
+            facts.add_row(Text("not usable here", style="bold"), Text(entry.missing))
         out.print()
         out.print(Padding(facts, (0, 0, 0, 2)))
     if entry.options:

@@ -15,6 +15,7 @@ from bfc_bench.plugins import Plugins
 from bfc_bench.run.admission import ask
 from bfc_bench.run.resolve import Grid, resolve
 from bfc_bench.suite.model import Suite
+from bfc_bench.toolkit.libraries import missing
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +27,13 @@ class SuiteTheories(Mapping[Key, Theory]):
     """By task, d and label. Of learners that are tuned there is none: theory is about fixed options.
 
     There is none either where the suite, given as plain data, cannot be resolved any more, since a plugin of it is
-    gone, and where a learner raises: both are logged.
+    gone, where a library of the learner is not installed, and where the learner raises: all three are logged.
     """
 
     def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
         self._definition, self._plugins = definition, plugins
         self._asked: dict[Key, Theory | None] = {}
+        self._told: set[str] = set()
 
     def __getitem__(self, key: Key) -> Theory:
         if key not in self._asked:
@@ -81,6 +83,9 @@ class SuiteTheories(Mapping[Key, Theory]):
         if self._grid is None or entry is None or entry.candidates or task not in entry.tasks:
             return None
         try:
+            if reason := missing(ask(entry.learner, "libraries")):
+                self._lacking(entry.learner.name, reason)
+                return None
             found = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
         except PluginError as error:
             log.warning("%s", error)
@@ -89,6 +94,12 @@ class SuiteTheories(Mapping[Key, Theory]):
             log.warning("learner %r: theory must return a Theory or None. Got %r.", entry.learner.name, found)
             return None
         return found and Theory(_Isolated(entry.learner.name, found), found.source)
+
+    def _lacking(self, learner: str, reason: str) -> None:
+        """Log once why theories of a learner are not shown."""
+        if learner not in self._told:
+            self._told.add(learner)
+            log.warning("no theory is shown of %s: %s", learner, reason)
 
 
 @dataclass(frozen=True, eq=False)

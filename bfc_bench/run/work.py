@@ -27,6 +27,7 @@ from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
 from bfc_bench.toolkit.canary import miscompiled
+from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device, prepare_torch
 
 TRAIN_POINTS = 2000
@@ -219,7 +220,9 @@ def warm_up(device: Device, extra: Extra, learner: str = "") -> None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
     plugins = _plugins(extra)
     if learner:
-        _load_libraries(plugins.learner(learner), device)
+        cls = plugins.learner(learner)
+        if not missing(cls.capabilities.required):  # otherwise its cells are skipped, and a worker has others to run
+            _load_libraries(cls, device)
 
 
 def load_libraries(batch: Batch, extra: Extra) -> None:

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import UsageError, is_ctrl_c, message, words
 from bfc_bench.executors.base import Executor
-from bfc_bench.learner import Learner
+from bfc_bench.learner import Capabilities, Learner
 from bfc_bench.text import visible
+from bfc_bench.toolkit.canary import unusable
 
 if TYPE_CHECKING:
     from bfc_bench.config import Settings
@@ -102,7 +103,8 @@ def check_learner(
     ``tolerance`` is how far predictions may differ between a batch and single fits, relative to their root mean square.
 
     Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``learner``
-    is no learner. What ends the process ends it here too; ``bfc_bench.testing.apart`` survives that.
+    is no learner, or a library that it needs is not installed. What ends the process ends it here too;
+    ``bfc_bench.testing.apart`` survives that.
     """
     return _strictly(try_laws(learner, tolerance), strict)
 
@@ -148,7 +150,7 @@ def try_laws(
     """How every law comes out, each one's name told to ``watch`` before it is tried.
 
     Laws in ``fatal`` are not tried: they are broken for the reason given there. Raises ``UsageError`` when ``learner``
-    is no learner.
+    is no learner, or a library that it needs is not installed.
     """
     cls = learner if isinstance(learner, type) else type(learner)
     if not issubclass(cls, Learner):
@@ -156,6 +158,7 @@ def try_laws(
     if isinstance(learner, type) and cls.example is not None:
         cls = cls.variant(cls.example)
     options = learner.options() if isinstance(learner, Learner) else cls.smoke
+    require_libraries(cls)
     name = str(getattr(cls, "name", cls.__name__))
     from bfc_bench.testing import batching, description, fitting
     from bfc_bench.testing.law import laws_of
@@ -163,6 +166,15 @@ def try_laws(
 
     laws = [*laws_of(description), *laws_of(fitting), *laws_of(batching)]
     return CheckReport(name, tuple(_checks(laws, Trial(cls, options, tolerance), watch, fatal)))
+
+
+def require_libraries(learner: type[Learner]) -> None:
+    """Raises ``UsageError`` with what to install where a learner cannot be tried here, whatever its options are."""
+    can = learner.capabilities
+    known = isinstance(can, Capabilities) and isinstance(can.arrays, tuple) and can.arrays  # else a law says so
+    if known and (reason := unusable(can.required, "cpu" if "cpu" in can.devices else "cuda")):
+        name = getattr(learner, "name", learner.__name__)
+        raise UsageError(f"check: learner {name!r} cannot be tried here: {reason}")
 
 
 def try_executor(

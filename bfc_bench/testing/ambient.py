@@ -9,11 +9,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from bfc_bench.surroundings import Functions, Running, Setting, Settings
+from bfc_bench.toolkit.libraries import missing
 
 OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
 """Environment variables that ``bfc_bench.toolkit.precision`` sets itself, before JAX first touches a GPU."""
@@ -37,17 +39,21 @@ class Generator(Ambient):
 
 
 def generators() -> dict[str, Generator]:
-    """The global random generators by name."""
-    import torch
-
-    return {
+    """The global random generators by name; that of torch where it is installed."""
+    found = {
         "random": Generator(random.getstate, random.setstate, seed=random.seed),
         "numpy.random": Generator(_numpy_state, np.random.set_state, seed=np.random.seed),
+    }
+    if missing({"torch"}):
+        return found
+    import torch
+
+    return found | {
         "torch": Generator(
             lambda: torch.get_rng_state().numpy().tobytes(),
             lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
             seed=torch.manual_seed,
-        ),
+        )
     }
 
 
@@ -67,9 +73,9 @@ def settings() -> dict[str, Ambient]:
 
 
 def _shared() -> Iterable[Setting]:
-    import jax  # noqa: F401  settings of both are looked at, whether the learner has loaded them or not
-    import torch  # noqa: F401
-
+    for library in ("jax", "torch"):  # settings of both are looked at, whether the learner has loaded them or not
+        if not missing({library}):
+            import_module(library)
     return (setting for setting in Settings().known if setting.name not in ("warnings.filters", "os.environ"))
 
 

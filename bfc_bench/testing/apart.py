@@ -16,11 +16,10 @@ from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.executors.base import Executor, Fault, Needs
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.unit import clock_starts
-from bfc_bench.learner import Capabilities, Learner
+from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
-from bfc_bench.testing import Check, CheckReport, try_executor, try_laws
+from bfc_bench.testing import Check, CheckReport, require_libraries, try_executor, try_laws
 from bfc_bench.testing.ambient import settings
-from bfc_bench.toolkit.canary import unusable
 
 SECONDS = 600.0
 """What all laws of one learner or executor may take together."""
@@ -53,8 +52,8 @@ def check_apart(
             found.parse(options, f"executor {name!r}").ready()
         elif options:
             raise UsageError(f"check: --executor-option belongs to an executor; {name!r} is a learner.")
-        elif isinstance(found.capabilities, Capabilities) and (reason := unusable(found.capabilities.required, "cpu")):
-            raise UsageError(f"check: {name} cannot be tried here: {reason}.")
+        else:
+            require_libraries(found)
         yield _check(name, dict(options), position, seconds)
 
 
@@ -92,7 +91,7 @@ def _try(unit: Unit) -> bytes:
         executor = found.parse(unit.options, f"executor {unit.name!r}")
         report = try_executor(executor, watch=journal.write_text, fatal=unit.fatal)
     else:
-        settings()  # torch and JAX are imported for it, which takes seconds
+        settings()  # torch and JAX are imported for it where they are installed, which takes seconds
         clock_starts()
         report = try_laws(found, watch=journal.write_text, fatal=unit.fatal)
     return json.dumps([report.name, [asdict(check) for check in report.checks]]).encode()

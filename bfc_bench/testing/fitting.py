@@ -21,6 +21,7 @@ from bfc_bench.testing.law import law
 from bfc_bench.testing.outcome import require, skip
 from bfc_bench.testing.trial import TEST, N, Trial, own_classes, prediction_shape
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.libraries import missing
 
 REPEATABLE = 1e-5
 """Relative difference that reductions in another order may make."""
@@ -29,6 +30,8 @@ REPEATABLE = 1e-5
 @law(smoke_options_are_valid)
 def fit_returns_a_predictor(trial: Trial) -> None:
     """``fit`` works with the smoke options."""
+    if reason := missing(trial.learner.libraries()):
+        raise AssertionError(f"the smoke options cannot be tried here: {reason}")
     if reason := trial.learner.skip(trial.facts(), trial.data().n):
         skip(f"skips the task of this kit: {reason}")
     require(isinstance(trial.fitted, Predictor), f"fit must return a Predictor. Got {trial.fitted!r}")

@@ -17,6 +17,7 @@ from bfc_bench.seeds import stream
 from bfc_bench.testing.ambient import preserved
 from bfc_bench.testing.outcome import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
+from bfc_bench.toolkit.precision import resolve_device
 
 N, D, UNLABELED, TEST = 48, 6, 96, 17
 IMAGE = (1, 4, 4)
@@ -60,9 +61,8 @@ class Trial:
         """The CPU where the learner runs on it."""
         if "cpu" in self.cls.capabilities.devices:
             return "cpu"
-        import torch
-
-        return "cuda" if torch.cuda.is_available() else skip("runs on cuda only, and there is none")
+        found = resolve_device("auto")
+        return found if found == "cuda" else skip("runs on cuda only, and there is none")
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Which of the libraries that learners need are installed, and how to install one that is not."""
+"""Which of the optional libraries are installed, and how to install one that is not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEURAL_TANGENTS = "0.6.5"
 
 
 def missing(libraries: Iterable[str]) -> str | None:
-    """Why a learner that imports these distributions cannot be used here, with what to type; None where it can.
+    """Why something that imports these distributions cannot be used here, with what to type; None where it can.
 
     Imports nothing.
     """
@@ -26,13 +26,14 @@ def _problem(library: str) -> str:
     try:
         installed = version(library)
     except PackageNotFoundError:
-        return f"it needs {library}, which is not installed: {_command(library)}"
+        return f"it needs {library}, which is not installed: {install_command(library)}"
     if library == "neural-tangents" and installed != NEURAL_TANGENTS:
-        return f"it needs neural-tangents {NEURAL_TANGENTS}; {installed} is installed: {_command(library)}"
+        return f"it needs neural-tangents {NEURAL_TANGENTS}; {installed} is installed: {install_command(library)}"
     return ""
 
 
-def _command(library: str) -> str:
+def install_command(library: str) -> str:
+    """What to type to install a library: an extra of bfc-bench where there is one, which knows the right versions."""
     if library == "neural-tangents":
         return f"pip install --no-deps neural-tangents=={NEURAL_TANGENTS} frozendict"
     return f"pip install 'bfc-bench[{library}]'" if library in EXTRAS else f"pip install {library}"

@@ -43,7 +43,8 @@ def resolve_device(request: str) -> Device:
     if request == "cuda":
         raise UsageError(
             "device 'cuda' was asked for, but neither torch nor jax can see a GPU here. Check the NVIDIA driver and "
-            "CUDA_VISIBLE_DEVICES, install builds of torch or jax with CUDA, or use --device cpu."
+            "CUDA_VISIBLE_DEVICES, install builds of torch or jax with CUDA (pip install 'bfc-bench[cuda]'), or use "
+            "--device cpu."
         )
     return "cpu"
 

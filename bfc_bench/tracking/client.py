@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
 from bfc_bench.masking import masked
+from bfc_bench.toolkit.libraries import install_command, missing
 from bfc_bench.tracking.database import database_file, database_uri, make_database
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def connection(uri: str) -> Iterator[MlflowClient]:
 
     MLflow reads its limits from environment variables at each request: those that the user has not set are set for the
     block and taken back after it. Raises ``TrackingError`` for any error of MLflow inside the block, its credentials
-    hidden, and ``TrackingAddressError`` for an address that MLflow can do nothing with.
+    hidden, and where MLflow is not installed; ``TrackingAddressError`` for an address that MLflow can do nothing with.
     """
+    if missing({"mlflow"}):
+        raise TrackingError(f"MLflow is not installed: {install_command('mlflow')}")
     added = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
     os.environ.update(added)
     try:

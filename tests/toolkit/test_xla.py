@@ -170,7 +170,7 @@ def test_check_and_estimators_say_so_in_one_line(fresh, bench, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", UNKNOWN)
     ran = bench("check", "quad-densenet")
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
-    assert "check: quad-densenet cannot be tried here: XLA of jaxlib" in ran.stderr
+    assert "check: learner 'quad-densenet' cannot be tried here: XLA of jaxlib" in ran.stderr
     found = bench("doctor")
     assert found.returncode == 1
     assert "compiled for this CPU, the training of networks: XLA of jaxlib" in found.stdout
@@ -179,7 +179,7 @@ import bfc_bench as bb, numpy as np
 try: bb.as_sklearn("quad-densenet", steps=5).fit(np.ones((20, 3)), np.arange(20.0))
 except bb.UsageError as error: print(error)
 """
-    assert python(code, XLA_FLAGS=UNKNOWN).startswith("QuadDenseNet: XLA of jaxlib")
+    assert python(code, XLA_FLAGS=UNKNOWN).startswith("quad-densenet cannot be fitted here: XLA of jaxlib")
 
 
 def has_wide_vectors() -> bool:

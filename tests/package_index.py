@@ -1,0 +1,65 @@
+"""A package index on this machine, of wheels that hold their metadata alone, to see what pip would install."""
+
+from __future__ import annotations
+
+import json
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel for any Python and system, as an index has it."""
+
+    name: str
+    version: str
+    needs: Sequence[str] = ()
+    extras: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def write(self, index: Path) -> None:
+        """Into the folder of its project, with the page that lists it (PEP 503)."""
+        stem = f"{self.name.replace('-', '_')}-{self.version}"
+        folder = index / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = ["Metadata-Version: 2.1", f"Name: {self.name}", f"Version: {self.version}"]
+        lines += [f"Requires-Dist: {need}" for need in self.needs]
+        for extra, needs in self.extras.items():
+            lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {need}; extra == "{extra}"' for need in needs)]
+        file = folder / f"{stem}-py3-none-any.whl"
+        with zipfile.ZipFile(file, "w") as wheel:
+            wheel.writestr(f"{stem}.dist-info/METADATA", "\n".join(lines) + "\n")
+            wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{stem}.dist-info/RECORD", "")
+        files = sorted(folder.glob("*.whl"))
+        links = "".join(f'<a href="{each.name.replace("+", "%2B")}">{each.name}</a>\n' for each in files)
+        (folder / "index.html").write_text(f"<!DOCTYPE html><html><body>\n{links}</body></html>\n")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address, on the loopback interface, of the files in a folder."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def taken(report: str) -> dict[str, str]:
+    """Names and versions in what ``pip install --report -`` prints."""
+    return {item["metadata"]["name"]: item["metadata"]["version"] for item in json.loads(report)["install"]}

@@ -1,0 +1,200 @@
+"""The commands that install the project take what they say: builds for the CPU, or one CUDA, in the locked releases."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from package_index import Wheel, served, taken
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CONSTRAINTS = "constraints-cpu.txt"
+TORCHS_INDEX = "https://download.pytorch.org/whl/cpu"
+CUDA = re.compile(r"nvidia|cuda|triton")
+SIZES = {"torch": 527, "nvidia-cublas": 423, "nvidia-cudnn-cu13": 366, "nvidia-nccl-cu13": 206, "triton": 198}
+"""MB of wheels for Linux on PyPI that torch 2.13.0 comes with there; its build for the CPU has 192."""
+CPU_SIZE = 192
+TYPED = ["README.md", "docs/start.md", "docs/installing.md", "Dockerfile", "apptainer.def", ".devcontainer/install"]
+"""Files with commands that install the project."""
+
+
+def commands(file: str) -> list[str]:
+    """Lines of a file that have pip install the project from its source, beginning with ``pip``."""
+    lines = (ROOT / file).read_text().replace("\\\n", " ").replace("{{ packages }}", '-c constraints-cpu.txt ".[all]"')
+    found = re.findall(r"\bpip install\b[^\n&#`]*", lines)
+    source = re.compile(r"""[\s"']\.(\[[\w,]+\])?["']?(\s|$)""")
+    return [line for line in found if source.search(line) and "--no-deps" not in line]
+
+
+@pytest.mark.parametrize("file", TYPED)
+def test_every_command_that_installs_the_project_says_which_build_of_torch(file: str) -> None:
+    found = commands(file)
+    assert found
+    for command in found:
+        words = shlex.split(command)
+        said = [f"-c {CONSTRAINTS}" in command, "--torch-backend cpu" in command, any("cuda" in word for word in words)]
+        assert sum(said) == 1, command
+        assert any(re.search(r"\[.*\ball\b.*\]", word) for word in words), command
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """Folders ``pypi`` and ``cpu``: the first has everything that the project names, and torch for CUDA."""
+    project = PROJECT["project"]
+    named = [*project["dependencies"], *(need for extra in project["optional-dependencies"].values() for need in extra)]
+    for need in map(Requirement, named):
+        if need.name not in ("bfc-bench", "torch", "jax", "cuda-toolkit"):
+            oldest = min(each.version for each in need.specifier)
+            Wheel(need.name, oldest).write(tmp_path / "pypi")
+    for cuda, toolkit in ((12, "12.8.0"), (13, "13.0.2"), (14, "14.0.0")):
+        Wheel(f"nvidia-cudnn-cu{cuda}", "9.20").write(tmp_path / "pypi")
+        Wheel("cuda-toolkit", toolkit, extras={"nvcc": [f"nvidia-cuda-nvcc=={toolkit}"]}).write(tmp_path / "pypi")
+        Wheel("nvidia-cuda-nvcc", toolkit).write(tmp_path / "pypi")
+    for name in SIZES.keys() - {"torch", "nvidia-cudnn-cu13"}:
+        Wheel(name, "13.0").write(tmp_path / "pypi")
+    Wheel("torch", "2.10.0", ["nvidia-cudnn-cu12"]).write(tmp_path / "pypi")
+    Wheel("torch", "2.13.0", ["cuda-toolkit==13.0.2", *SIZES.keys() - {"torch"}]).write(tmp_path / "pypi")
+    Wheel("torch", "3.0.0", ["cuda-toolkit==14.0.0", "nvidia-cudnn-cu14"]).write(tmp_path / "pypi")
+    cuda = {f"cuda{release}": [f"nvidia-cudnn-cu{release}", "nvidia-cuda-nvcc"] for release in (12, 13)}
+    Wheel("jax", "0.10.2", extras=cuda).write(tmp_path / "pypi")
+    Wheel("torch", "2.13.0+cpu").write(tmp_path / "cpu")
+    return tmp_path
+
+
+def resolved(arguments: list[str], index: Path, *, with_torchs: bool = True) -> dict[str, str] | None:
+    """What pip would install with these arguments, were the folders PyPI's index and PyTorch's; None where it finds
+    nothing that fits.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    with served(index) as address:
+        constraints = (ROOT / CONSTRAINTS).read_text()
+        assert constraints.count(TORCHS_INDEX) == 1
+        source = index / "source"  # a build writes into it
+        for name in ("bfc_bench", "plugins", "suites"):
+            shutil.copytree(
+                ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+            )
+        for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, source)
+        here = source / CONSTRAINTS
+        here.write_text(constraints.replace(f"--extra-index-url {TORCHS_INDEX}", "") if not with_torchs else
+                        constraints.replace(TORCHS_INDEX, f"{address}/cpu"))  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments, "--dry-run", "--ignore-installed", "--no-build-isolation", "--quiet",
+             "--no-cache-dir", "--report", "-", "--index-url", f"{address}/pypi"],
+            cwd=source, capture_output=True, text=True, check=False, timeout=300,
+            env={**environment, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        )  # fmt: skip
+    if "ResolutionImpossible" in done.stderr:
+        return None
+    assert done.returncode == 0, done.stderr
+    return taken(done.stdout)
+
+
+def test_the_readmes_command_takes_torch_for_the_cpu(index: Path) -> None:
+    """By name and by size; without PyTorch's index the same command takes CUDA, so the index here is as PyPI's."""
+    [command] = commands("README.md")[:1]
+    found = resolved(shlex.split(command), index)
+    assert found["torch"] == "2.13.0+cpu"
+    assert {"bfc-bench", "jax", "mlflow", "sqlalchemy", "scikit-learn"} <= found.keys()
+    assert [name for name in found if CUDA.search(name)] == []
+    assert CPU_SIZE + sum(SIZES.get(name, 0) for name in found if name != "torch") < 250
+    otherwise = resolved(shlex.split(command), index, with_torchs=False)
+    assert sum(SIZES.get(name, 0) for name in otherwise) > 1000
+
+
+def test_the_core_takes_none_of_the_three(index: Path) -> None:
+    found = resolved(["pip", "install", "."], index)
+    assert "scikit-learn" in found
+    assert found.keys() & {"torch", "jax", "jaxlib", "mlflow", "sqlalchemy"} == set()
+
+
+def test_the_extra_for_gpus_takes_one_cuda_for_torch_and_jax(index: Path) -> None:
+    """Neither the older torch for CUDA 12 nor the newer one for CUDA 14, and the compiler of the libraries' release."""
+    found = resolved(["pip", "install", ".[all,cuda]"], index)
+    assert (found["torch"], found["cuda-toolkit"], found["nvidia-cuda-nvcc"]) == ("2.13.0", "13.0.2", "13.0.2")
+    assert [name for name in found if re.search(r"cu\d\d$", name) and not name.endswith("cu13")] == []
+    for other in ("torch<2.11", "torch>=3"):
+        assert resolved(["pip", "install", ".[all,cuda]", other], index) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_todays_releases_fit_together_as_wheels(python: str) -> None:
+    """On PyPI as it is: one CUDA for torch and JAX, and a wheel of everything."""
+    if not shutil.which("uv"):
+        pytest.skip("uv is not installed")
+    done = subprocess.run(
+        ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "--extra", "all",
+         "--extra", "cuda", "--extra", "data", "--python-version", python,
+         "--python-platform", "x86_64-manylinux_2_28", "pyproject.toml"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    if "dns error" in done.stderr or "Connection refused" in done.stderr:
+        pytest.skip("no index can be reached")
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split("==") for line in done.stdout.splitlines() if "==" in line)
+    assert {"torch", "jax-cuda13-plugin"} <= found.keys()
+    assert [name for name in found if re.search(r"-cu\d\d$", name) and not name.endswith("cu13")] == []
+    toolkit = found["cuda-toolkit"].split(".")[:2]
+    for name in ("nvidia-cuda-runtime", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc"):
+        assert found[name].split(".")[:2] == toolkit, name
+
+
+def test_the_lock_has_what_tests_and_documentation_ask_for() -> None:
+    """``tox run -e lock`` writes it anew; torch is left out, whose builds ``constraints-cpu.txt`` chooses."""
+    lock = tomllib.loads((ROOT / "pylock.toml").read_text())
+    versions: dict[str, list[str]] = {}
+    for package in lock["packages"]:
+        versions.setdefault(package["name"], []).append(package["version"])
+    extras, groups = PROJECT["project"]["optional-dependencies"], PROJECT["dependency-groups"]
+    asked = [*PROJECT["project"]["dependencies"], *groups["tests"], *groups["docs"]]
+    asked += [need for extra in ("jax", "mlflow") for need in extras[extra]]
+    for need in map(Requirement, asked):
+        assert any(map(need.specifier.contains, versions.get(need.name.lower(), []))), f"{need}: run `tox run -e lock`"
+    assert [name for name in versions if name == "torch" or CUDA.search(name)] == []
+
+
+def test_the_lock_names_no_machine() -> None:
+    lock = tomllib.loads((ROOT / "pylock.toml").read_text())
+    files = [
+        file for package in lock["packages"] for file in [*package.get("wheels", []), package.get("sdist")] if file
+    ]
+    assert files
+    assert {urlsplit(file["url"]).hostname for file in files} == {"files.pythonhosted.org"}
+    assert all(set(file["hashes"]) == {"sha256"} for file in files)
+    assert {key for package in lock["packages"] for key in package} <= {
+        "name", "version", "marker", "sdist", "wheels", "dependencies", "requires-python"
+    }  # fmt: skip
+
+
+def test_the_image_is_for_any_user() -> None:
+    """One whom it does not know has no entry in /etc/passwd: home and name come from variables, folders are open."""
+    text = (ROOT / "Dockerfile").read_text()
+    [home] = re.findall(r"^ENV HOME=(\S+) USER=\w+$", text, flags=re.MULTILINE)
+    [opened] = re.findall(r"chmod 1777 (.*)$", text, flags=re.MULTILINE)
+    assert {home, "/results"} <= set(opened.split())
+    [folder] = re.findall(r"^WORKDIR (\S+)$", text.split("USER bench\n")[1], flags=re.MULTILINE)
+    assert folder == home
+
+
+def test_the_development_container_installs_what_it_switches_on() -> None:
+    folder = ROOT / ".devcontainer"
+    settings = json.loads((folder / "devcontainer.json").read_text())
+    assert settings["postCreateCommand"] == "bash .devcontainer/install"
+    installed = (folder / "install").read_text()
+    groups = re.findall(r"--group (\w+)", installed)
+    assert set(groups) <= PROJECT["dependency-groups"].keys()
+    tools = {Requirement(need).name for group in groups for need in PROJECT["dependency-groups"][group]}
+    vscode = settings["customizations"]["vscode"]
+    assert {"pytest" if vscode["settings"].get("python.testing.pytestEnabled") else "", "ruff", "mypy"} <= tools
+    assert vscode["settings"]["python.defaultInterpreterPath"].split("/")[0] in installed

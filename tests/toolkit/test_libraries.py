@@ -1,0 +1,104 @@
+"""What is said where a library is not installed; ``tests/minimal`` runs where none of the three is."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.errors import TrackingError, UsageError
+from bfc_bench.learner import Capabilities
+from bfc_bench.plugins import load_plugins
+from bfc_bench.reference import find
+from bfc_bench.run.theories import SuiteTheories
+from bfc_bench.run.work import Extra, warm_up
+from bfc_bench.testing import check_learner
+from bfc_bench.testing.ambient import generators
+from bfc_bench.toolkit import libraries
+from bfc_bench.toolkit.libraries import install_command, missing
+from bfc_bench.tracking.client import connection
+
+SUITE = {
+    "name": "s",
+    "task": [
+        {
+            "name": "t",
+            "inputs": {"kind": "sphere"},
+            "target": {"kind": "lowrank-poly", "degree": 2},
+            "d": [4],
+            "n": [20],
+        }
+    ],
+    "learner": [
+        {"name": "ntk-raw", "options": {"ridge": 1e-6}},
+        {"name": "ntk-raw", "label": "b", "options": {"ridge": 1}},
+    ],
+}
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """As if none of the three were installed."""
+    real = libraries._problem
+    absent = {"torch", "jax", "mlflow"}
+    monkeypatch.setattr(
+        libraries,
+        "_problem",
+        lambda name: f"it needs {name}: {install_command(name)}" if name in absent else real(name),
+    )
+
+
+def test_a_library_has_the_command_that_installs_it():
+    assert missing({"numpy", "pydantic"}) is None
+    assert missing({"no-such-library"}) == (
+        "it needs no-such-library, which is not installed: pip install no-such-library"
+    )
+    assert install_command("mlflow") == "pip install 'bfc-bench[mlflow]'"
+
+
+def test_what_a_class_needs_is_known_without_an_instance():
+    assert Capabilities().required == frozenset()
+    assert Capabilities(arrays=("jax", "numpy"), libraries=frozenset({"xgboost"})).required == {"jax", "xgboost"}
+    assert bb.load_learner("kernel-ridge").libraries() == {"torch"}
+    assert bb.load_learner("quad-densenet").libraries() == {"jax"}
+
+
+def test_the_reference_says_so(without):
+    plugins = load_plugins()
+    [entry] = find(plugins, "kernel-ridge")
+    assert entry.missing == "it needs torch: pip install 'bfc-bench[torch]'"
+    assert entry.facts["needs"] == "torch"
+    [entry] = find(plugins, "sklearn:linear_model.Ridge")
+    assert entry.missing == ""
+
+
+def test_no_theory_is_asked_of_a_learner_that_cannot_be_imported(without, monkeypatch, caplog):
+    """It says so once for all its labels, tasks and dimensions."""
+    plugins = load_plugins()
+    monkeypatch.setattr(plugins.learner("ntk-raw"), "theory", lambda *_: pytest.fail("it was asked"))
+    with caplog.at_level(logging.WARNING):
+        assert dict(SuiteTheories(SUITE, plugins)) == {}
+    assert caplog.messages == ["no theory is shown of ntk-raw: it needs torch: pip install 'bfc-bench[torch]'"]
+
+
+def test_no_connection_to_mlflow_is_opened(without, tmp_path):
+    with pytest.raises(TrackingError, match=r"^MLflow is not installed: pip install 'bfc-bench\[mlflow\]'$"):
+        connection(f"sqlite:///{tmp_path}/mlflow.db").__enter__()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_worker_loads_what_is_not_there(without, monkeypatch):
+    loaded = []
+    monkeypatch.setattr("bfc_bench.run.work._load_libraries", lambda learner, device: loaded.append(learner.name))
+    for learner in ("kernel-ridge", "sklearn"):
+        warm_up("cpu", Extra(), learner)
+    assert loaded == ["sklearn"]
+
+
+def test_estimators_and_the_conformance_kit_say_so(without):
+    x = np.eye(6)
+    with pytest.raises(UsageError, match="kernel-ridge cannot be fitted here: it needs torch"):
+        bb.as_sklearn("kernel-ridge").fit(x, x[:, 0])
+    with pytest.raises(UsageError, match="learner 'kernel-ridge' cannot be tried here: it needs torch"):
+        check_learner(bb.load_learner("kernel-ridge"))
+    assert set(generators()) == {"random", "numpy.random"}
