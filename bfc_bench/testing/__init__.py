@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bfc_bench.errors import UsageError, is_ctrl_c, message, words
 from bfc_bench.executors.base import Executor
-from bfc_bench.learner import Capabilities, Learner
+from bfc_bench.learner import ArrayKind, Capabilities, Learner
 from bfc_bench.text import visible
 from bfc_bench.toolkit.canary import unusable
 
@@ -171,7 +171,9 @@ def try_laws(
 def require_libraries(learner: type[Learner]) -> None:
     """Raises ``UsageError`` with what to install where a learner cannot be tried here, whatever its options are."""
     can = learner.capabilities
-    known = isinstance(can, Capabilities) and isinstance(can.arrays, tuple) and can.arrays  # else a law says so
+    # Of other capabilities a law says what is wrong.
+    known = isinstance(can, Capabilities) and isinstance(can.arrays, tuple) and can.arrays
+    known = known and set(can.arrays) <= {*get_args(ArrayKind)}
     if known and (reason := unusable(can.required, "cpu" if "cpu" in can.devices else "cuda")):
         name = getattr(learner, "name", learner.__name__)
         raise UsageError(f"check: learner {name!r} cannot be tried here: {reason}")
