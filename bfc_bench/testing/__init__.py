@@ -171,9 +171,9 @@ def try_laws(
 def require_libraries(learner: type[Learner]) -> None:
     """Raises ``UsageError`` with what to install where a learner cannot be tried here, whatever its options are."""
     can = learner.capabilities
-    # Of other capabilities a law says what is wrong.
-    known = isinstance(can, Capabilities) and isinstance(can.arrays, tuple) and can.arrays
-    known = known and set(can.arrays) <= {*get_args(ArrayKind)}
+    if not (isinstance(can, Capabilities) and isinstance(can.arrays, tuple) and can.arrays):
+        return  # a law says what is wrong with them
+    known = set(can.arrays) <= {*get_args(ArrayKind)}
     if known and (reason := unusable(can.required, "cpu" if "cpu" in can.devices else "cuda")):
         name = getattr(learner, "name", learner.__name__)
         raise UsageError(f"check: learner {name!r} cannot be tried here: {reason}")
