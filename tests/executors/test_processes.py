@@ -228,7 +228,7 @@ def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPoo
     assert isinstance(fault, Fault)
     assert "exit code 0" in fault.reason
     state = subprocess.run(["ps", "-o", "stat=", "-p", file.read_text()], capture_output=True, text=True, check=False)
-    assert state.stdout.strip() in ("", "Z")
+    assert state.stdout.strip()[:1] in ("", "Z")  # "ZN" under nice
 
 
 def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPool) -> None:
