@@ -19,6 +19,7 @@ from typer.models import OptionInfo
 from bfc_bench.cli.app import VERBS
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
+from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 SLOW = {"docs/tutorials/learner.md", "docs/tutorials/data.md", "docs/how-to/index.md", "docs/how-to/extend.md"}
@@ -50,6 +51,7 @@ class Reader:
             "PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             "OMP_NUM_THREADS": "1",
+            VARIABLE: with_instructions(""),  # readers have not named any
             "MLFLOW_DISABLE_TELEMETRY": "true",
         }
 

@@ -20,6 +20,7 @@ from bfc_bench.errors import StoreError
 from bfc_bench.store.row import Origin, Row
 from bfc_bench.store.schema import SCHEMA
 from bfc_bench.store.store import Store
+from bfc_bench.toolkit.canary import PROGRAMS, miscompiled
 
 ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
@@ -276,8 +277,9 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     with bfc_bench.open_store(store) as results:
         results["tiny"].rows()
         assert open_files()
-    for arguments in (["results", path], ["claims", path], ["plan", path], ["report", path], ["doctor"]):
+    for arguments in (["results", path], ["claims", path], ["plan", path], ["report", path]):
         assert run([*map(str, arguments), "--store", str(store)]) == 0
+    assert run(["doctor", "--store", str(store)]) == int(miscompiled(PROGRAMS) is not None)
     assert open_files() == []
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     with pytest.raises(StoreError, match="closed"):
