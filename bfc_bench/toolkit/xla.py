@@ -2,7 +2,7 @@
 
 XLA chooses its instructions by the CPU. For those with AVX-512 it compiles some convolutions in float64 wrongly: they
 read eight numbers before a buffer and end the process (jaxlib 0.8.3 to 0.10.2). Held to AVX2 it compiles them rightly,
-no slower for what learners do here, and CPUs of several makers compute by the same instructions.
+at most a tenth slower (docs/performance.md), and CPUs of several makers compute by the same instructions.
 """
 
 from __future__ import annotations
