@@ -25,13 +25,13 @@ from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.toolkit.xla import BEST, INSTRUCTIONS, VARIABLE, with_instructions
 
 SAME_N_STAR = 0.01
-"""Relative difference below which two N* are equal: a tenth of what replicates make of the steepest curve."""
+"""Relative difference up to which two N* count as equal. It is a choice: N* is interpolated between tested sizes."""
 SMALLEST = 1e-8
 """Errors below it are rounding itself and are compared with this number."""
 
 
 def environments() -> dict[str, dict[str, str]]:
-    """Variables by what they allow. NumPy reads which of the ways that it was built with it shall leave."""
+    """The environment variables for each instruction set. NumPy takes the names of those that it must not use."""
     flags = os.environ.get(VARIABLE, "")
     return {
         "AVX2": {
@@ -77,10 +77,11 @@ def suites(names: Sequence[str], folder: Path, options: Sequence[str]) -> int:
 
 def compare(name: str, one: StoredSuite, other: StoredSuite) -> bool:
     """Print how the results of a suite differ; whether statuses, verdicts or N* do."""
-    rows = {(row.task, row.label, row.d, row.n, row.replicate): row for row in one.each()}
-    pairs = [(rows.pop(key), row) for row in other.each() if (key := _key(row)) in rows]
+    first, second = ({_key(row): row for row in suite.each()} for suite in (one, other))
+    pairs = [(first[key], second[key]) for key in first if key in second]
     wrong = [f"status of {_key(a)}: {a.status} | {b.status}" for a, b in pairs if a.status != b.status]
-    wrong += [f"{len(rows)} cells are in one store only"] * bool(rows)
+    if alone := len(first.keys() ^ second.keys()):
+        wrong.append(f"{alone} cells are in one store only")
     verdicts = ({verdict.id: str(verdict.verdict) for verdict in suite.claims()} for suite in (one, other))
     wrong += _unequal("verdict of", *verdicts)
     wrong += _unequal("N* of", *map(_n_stars, (one, other)))

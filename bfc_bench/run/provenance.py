@@ -8,12 +8,12 @@ import shlex
 import subprocess
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.masking import masked
+from bfc_bench.toolkit.libraries import release
 
 PACKAGES = (
     "bfc-bench",
@@ -51,14 +51,7 @@ def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, A
 
 def package_versions() -> dict[str, str | None]:
     """Installed versions of the packages that results depend on; None where one is not installed."""
-    return {name: _version(name) for name in PACKAGES}
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+    return {name: release(name) for name in PACKAGES}
 
 
 def _program(path: Path) -> str:

@@ -22,7 +22,7 @@ what the driver's name for it contains."""
 UNKNOWN = (15e12, 1e12)
 """The same of a GPU of another name, or of none that is seen here: of a small one."""
 EFFICIENCY = 0.5
-"""Share of its peak that products of large matrices and their factors are assumed to reach. Nobody has measured it."""
+"""Assumed fraction of a GPU's peak for products and factors of large matrices. It has not been measured."""
 STEPS = 2e12
 """Flops per second of steps of training, at most. Small networks do not fill a GPU: a step takes what starting its
 kernels takes, .13 ms assumed, in which ``GPU_LANES`` = 128 members do 2 MFLOP each, the size of S in

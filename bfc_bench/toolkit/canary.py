@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
@@ -25,7 +24,7 @@ import numpy as np
 from bfc_bench.errors import BenchError
 from bfc_bench.files import cache_folder, make_folder, write_file
 from bfc_bench.masking import is_credential, variables
-from bfc_bench.toolkit.libraries import missing
+from bfc_bench.toolkit.libraries import missing, release
 from bfc_bench.toolkit.xla import INSTRUCTIONS, VARIABLE, flags_to_come
 
 SECONDS = 300.0
@@ -108,7 +107,7 @@ def unusable(libraries: Iterable[str], device: str) -> str | None:
 @cache
 def _reason(library: str, flags: str) -> str:
     """Why what ``library`` compiles under these flags is not to be trusted here; empty where it is right."""
-    question = "\n".join([library, flags, *map(_release, COMPILERS), sys.version, _processor()])
+    question = "\n".join([library, flags, *map(str, map(release, COMPILERS)), sys.version, _processor()])
     with _answer(blake2b(question.encode(), digest_size=8).hexdigest()) as file:
         if file is not None and file.exists():
             wrong, failed = file.read_text(), ""
@@ -116,7 +115,7 @@ def _reason(library: str, flags: str) -> str:
             wrong, failed = _run(library, flags)
             if file is not None and not failed:
                 write_file(file, wrong.encode())
-    jaxlib, called = f"XLA of jaxlib {_release('jaxlib')}", PROGRAMS[library][2]
+    jaxlib, called = f"XLA of jaxlib {release('jaxlib')}", PROGRAMS[library][2]
     if wrong:
         return (
             f"{jaxlib} compiles {called} wrongly for this CPU: a test program {wrong}. "
@@ -162,13 +161,6 @@ def _answer(name: str) -> Iterator[Path | None]:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / name
-
-
-def _release(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "none"
 
 
 def _processor() -> str:

@@ -41,7 +41,7 @@ the kernels of a step, .1 to .2 ms, so that fewer lanes would save nothing, and 
 GPU_SAMPLES = 2**31
 """Bytes of padded samples that are put on a GPU together, at most: they are put together in the host's memory."""
 UNKNOWN_MEMORY = 2**32
-"""Bytes that JAX may take of a GPU of which the driver does not say how much memory it has."""
+"""Assumed bytes that JAX may take of a GPU's memory, where the driver does not tell its size."""
 
 
 def square_loss(prediction: Array, y: Array) -> Array:
@@ -156,7 +156,7 @@ def train(
 
     ``checkpoints`` are step counts below ``steps`` at which parameters are kept too. ``lanes`` is how many members
     advance together. By default one after another on a CPU, where a model's state then stays in the core's cache and
-    results are equal bitwise in any company; on a GPU ``gpu_lanes`` of a member's own shapes, whoever else there is.
+    results do not depend on the other members, bit for bit; on a GPU ``gpu_lanes`` of a member's own shapes.
     More lanes on a CPU save up to a quarter for small models, cost as much or more for large ones, and are another
     program: equal up to rounding. Raises ``ValueError`` when members' shapes differ.
     """

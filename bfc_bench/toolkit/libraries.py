@@ -21,11 +21,18 @@ def missing(libraries: Iterable[str]) -> str | None:
     return "; ".join(problems) or None
 
 
+def release(distribution: str) -> str | None:
+    """The installed release of a distribution; None where there is none."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
 @cache
 def _problem(library: str) -> str:
-    try:
-        installed = version(library)
-    except PackageNotFoundError:
+    installed = release(library)
+    if installed is None:
         return f"it needs {library}, which is not installed: {install_command(library)}"
     if library == "neural-tangents" and installed != NEURAL_TANGENTS:
         return f"it needs neural-tangents {NEURAL_TANGENTS}; {installed} is installed: {install_command(library)}"

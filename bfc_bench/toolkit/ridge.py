@@ -97,8 +97,8 @@ class RidgeCurve:
 def _factor_beside(block: Tensor, shift: float, factor: Tensor) -> int:
     """Write the lower factor of block + shift I, (order, order) each, to ``factor``; the first indefinite minor, or 0.
 
-    torch does not say that it may write to what it reads. So that there is no third matrix, the shift is added to the
-    block itself, whose diagonal is what it was when this returns.
+    torch does not promise that the output may be the input. To save a third matrix, the shift is added to the diagonal
+    of the block itself and taken back before this returns.
     """
     info = torch.empty((), dtype=torch.int32, device=block.device)
     diagonal = block.diagonal()
