@@ -2,8 +2,8 @@
 
 A session is what a run is: one thread that hands out units, hears what has ended and commits rows, one pass after
 another (``executors/ray/pool.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
-sessions as there are machines (``shards/parts.py``); rows go through the disk that they share, and a collector commits
-them at the end. A shard that was lost is the business of the next submission, which is made when all others have ended.
+sessions as there are machines (``shards/partition.py``); rows go through the disk that they share, and a collector
+commits them at the end. A lost shard is run by the next submission, which is made when all others have ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 
 from bfc_bench.executors.ray.pool import RESUBMITTED
 from bfc_bench.seeds import stream
-from bfc_bench.shards.parts import balanced
+from bfc_bench.shards.partition import balanced
 from bfc_bench.shards.shard import MOST_LOSSES
 
 Mode = Literal["ray", "slurm"]

@@ -25,9 +25,9 @@ from bfc_bench.executors.base import Needs
 from bfc_bench.executors.ray.cluster import Cluster, Node
 from bfc_bench.executors.ray.pool import RayPool
 from bfc_bench.executors.ray.slots import Shape, Slot, Unit
-from bfc_bench.run.door import pack, receive, send
+from bfc_bench.run.grid import Grid
 from bfc_bench.run.plan import Planned
-from bfc_bench.run.resolve import Grid
+from bfc_bench.run.wire_format import pack, receive, send
 from bfc_bench.seeds import stream
 from bfc_bench.shards.journal import Entry, Journal
 from bfc_bench.store.store import Store

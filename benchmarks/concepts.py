@@ -21,8 +21,8 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.files import write_file
 from bfc_bench.report.style import FAINT, INK, PALETTE, log_axis
+from bfc_bench.utils.files import write_file
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 BLUE, ORANGE, GREEN = PALETTE[:3]

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import machine
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path

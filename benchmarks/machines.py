@@ -20,8 +20,8 @@ from benchmarks.cluster import Costs, Mode, Result, Shape, Unit, simulate
 from benchmarks.cluster_costs import Driving, driving, start, writing
 from benchmarks.measurement import all_cpu
 from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import Plan, make_plan
-from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path

@@ -13,7 +13,7 @@ from benchmarks.busy import busy_suite, busy_toml, installed
 from benchmarks.commands import command_cpu
 from benchmarks.measurement import Measurement, Spread, timed
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.resolve import Grid, resolve
+from bfc_bench.run.grid import Grid, resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store

@@ -13,7 +13,7 @@ from benchmarks.measurement import own_cpu
 from bfc_bench.executors.base import Executor, Needs, Pool
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.ray import RayExecutor
-from bfc_bench.testing.units import do
+from bfc_bench.testing.executor_units import do
 
 UNITS, REPETITIONS = 1000, 5
 

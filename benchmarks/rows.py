@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measurement import Measurement, Spread
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import Cell, Grid, resolve
+from bfc_bench.run.grid import Cell, Grid, resolve
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
         TaskFacts,
         Theory,
     )
-    from bfc_bench.markers import hookimpl
     from bfc_bench.plugins import load_plugins
     from bfc_bench.store.row import Row
     from bfc_bench.stored_suite import StoredSuite, open_store
     from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
     from bfc_bench.tasks.base import Contents, DataSet, Inputs, Labels, Law, Points, Rule, Target, Teacher
     from bfc_bench.tasks.metrics import Metric, Truth
+    from bfc_bench.utils.hook_markers import hookimpl
 
 _HOMES = {
     "bfc_bench.analysis.claims": ("Claim", "PointClaim", "Verdict"),
@@ -50,7 +50,7 @@ _HOMES = {
         *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
         *("Job", "Learner", "Outline", "Predictor", "TaskFacts", "Theory"),
     ),
-    "bfc_bench.markers": ("hookimpl",),
+    "bfc_bench.utils.hook_markers": ("hookimpl",),
     "bfc_bench.plugins": ("load_plugins",),
     "bfc_bench.store.row": ("Row",),
     "bfc_bench.stored_suite": ("StoredSuite", "open_store"),

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.deciding import Decided
-    from bfc_bench.run.resolve import Grid
+    from bfc_bench.run.grid import Grid
     from bfc_bench.run.session import Session
+    from bfc_bench.until_decided import Decided
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -93,9 +93,9 @@ def run_suite(
     suite brings it up to date.
     ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
     """
-    from bfc_bench.run.ahead import begun
-    from bfc_bench.run.executing import executor_of
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.executor_selection import executor_of
+    from bfc_bench.run.grid import resolve
+    from bfc_bench.run.prestart import begun
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
@@ -146,9 +146,9 @@ def run_until_decided(
     ``Decided.ended`` says of each claim where it stands and why; ``tell`` is given a line per look. The other arguments
     are those of ``run_suite``.
     """
-    from bfc_bench.deciding import run_until_decided
-    from bfc_bench.run.executing import executor_of
+    from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.shards.collect import collect
+    from bfc_bench.until_decided import run_until_decided
 
     plugins = plugins or load_plugins()
     collect(Path(store))
@@ -173,7 +173,7 @@ def grid_of(
     suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
 ) -> Grid:
     """What a suite plans, of some of its learners and tasks."""
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.grid import resolve
 
     read, where = _read(suite, changes, plugins, learners, tasks)
     return resolve(read, plugins, where, learners, tasks)

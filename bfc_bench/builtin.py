@@ -11,13 +11,13 @@ from bfc_bench.analysis.claims import KINDS
 from bfc_bench.analysis.claims.base import Claim
 from bfc_bench.executors import EXECUTORS
 from bfc_bench.executors.base import Executor
-from bfc_bench.markers import hookimpl
 from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
 from bfc_bench.tasks.data import DATA_SETS
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.labels import LABELS
 from bfc_bench.tasks.metrics import METRICS, OF_PROBABILITIES, Metric
 from bfc_bench.tasks.targets import TARGETS
+from bfc_bench.utils.hook_markers import hookimpl
 
 
 @hookimpl

@@ -1,10 +1,7 @@
 """Frozen settings, TOML files, and the errors that a wrong one gives."""
 
-import hashlib
-import json
 import tomllib
 from collections.abc import Mapping
-from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Self, Union, get_args, get_origin
@@ -14,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.utils.plain_json import rank
 
 
 class Settings(BaseModel):
@@ -83,11 +81,6 @@ def _ordered(value: Any, plain: Any) -> Any:
     if isinstance(value, list | tuple) and isinstance(plain, list):
         return [_ordered(*pair) for pair in zip(value, plain, strict=True)]
     return plain
-
-
-def rank(plain: Any) -> tuple[float, str]:
-    """Puts plain values of a set in order: numbers by size, then everything else by its text."""
-    return (plain, "") if isinstance(plain, int | float) else (inf, canonical_json(plain))
 
 
 def _is_default(field: FieldInfo, value: Any) -> bool:
@@ -174,21 +167,3 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not valid TOML: {error}.") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
-
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def canonical_json(value: Any) -> str:
-    """One text per value: keys sorted, no spaces. Two equal configurations have equal texts."""
-    return _CANONICAL.encode(value)
-
-
-def digest(value: Any, size: int = 8) -> str:
-    """A short stable name of a plain value: ``2 * size`` hexadecimal digits."""
-    return digest_text(canonical_json(value), size)
-
-
-def digest_text(text: str, size: int = 8) -> str:
-    """The name of the plain value that has this canonical JSON."""
-    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()

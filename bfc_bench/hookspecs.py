@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.learner import Learner
-from bfc_bench.markers import hookspec
+from bfc_bench.utils.hook_markers import hookspec
 
 if TYPE_CHECKING:
     from bfc_bench.analysis.claims.base import Claim

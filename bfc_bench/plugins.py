@@ -21,11 +21,11 @@ from bfc_bench.errors import BenchError, PluginError, suggest, words
 from bfc_bench.executors.base import Executor
 from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
-from bfc_bench.markers import PROJECT
 from bfc_bench.registry import Registry, Unavailable
 from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
 from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
+from bfc_bench.utils.hook_markers import PROJECT
 
 if TYPE_CHECKING:
     from bfc_bench.store.row import Row

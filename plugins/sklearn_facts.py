@@ -20,8 +20,8 @@ from typing import Any
 from bfc_plugins import sklearn_objects
 
 from bfc_bench.errors import BenchError
-from bfc_bench.files import cache_folder, make_folder, write_file
 from bfc_bench.learner import LabelKind
+from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
 FORMAT = 1
 """Of the files: a question and its answer, as Python writes them."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from bfc_bench import Executor, Fault, Needs, Pool
-from bfc_bench.executors import unit
+from bfc_bench.executors import worker_context
 from bfc_bench.executors.base import Place, Promise
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
@@ -176,7 +176,7 @@ class Patient(There):
 
 
 def at_once(call: Any, payload: Any) -> Any:
-    unit.clock_starts()
+    worker_context.clock_starts()
     return call(payload)
 
 
@@ -232,7 +232,7 @@ class Scattering(Mortal):
 
 
 def unlimited(call: Any, payload: Any) -> Any:
-    unit.ear.may_take = lambda memory_bytes, refuse: None
+    worker_context.ear.may_take = lambda memory_bytes, refuse: None
     return call(payload)
 
 

@@ -156,7 +156,7 @@ def test_estimates_are_those_of_the_plan_and_measured_times_those_of_rows(tmp_pa
 
     from benchmarks.estimates import compared
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.row import Row
     from bfc_bench.store.store import Store

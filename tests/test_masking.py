@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench.masking import masked, variables
+from bfc_bench.utils.masking import masked, variables
 
 SECRET = "s3cr3t-hunter2"
 

@@ -19,9 +19,9 @@ from faulty_learners import BATCH, FAULTS, Complete, Linear, Plain
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor
 from bfc_bench.testing import Check, CheckReport, batching, check_learner, description, fitting
-from bfc_bench.testing.ambient import generators, preserved, settings, snapshot
-from bfc_bench.testing.apart import check_apart
-from bfc_bench.testing.law import laws_of
+from bfc_bench.testing.global_state import generators, preserved, settings, snapshot
+from bfc_bench.testing.requirement import laws_of
+from bfc_bench.testing.subprocess_check import check_apart
 
 
 def names(report: CheckReport, outcome: str) -> list[str]:

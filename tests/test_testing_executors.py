@@ -15,8 +15,8 @@ from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
-from bfc_bench.testing import CheckReport, check_executor, executing, pools
-from bfc_bench.testing.law import laws_of
+from bfc_bench.testing import CheckReport, check_executor, executing, pool_trial
+from bfc_bench.testing.requirement import laws_of
 
 
 def failed(report: CheckReport) -> list[str]:
@@ -26,7 +26,7 @@ def failed(report: CheckReport) -> list[str]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is still there after 3 s counts as left behind; it ends with the test."""
-    monkeypatch.setattr(pools, "GONE", 3.0)
+    monkeypatch.setattr(pool_trial, "GONE", 3.0)
     monkeypatch.delenv("BFC_LITTER", raising=False)
     yield
     breaking.end()
@@ -75,7 +75,7 @@ def test_what_is_no_executor_is_refused() -> None:
 
 def test_what_takes_too_long_breaks_a_law_and_leaves_the_handlers() -> None:
     before = signal.getsignal(signal.SIGALRM)
-    with pytest.raises(AssertionError, match=r"a nap: did not end within 0.1 s"), pools.within(0.1, "a nap"):
+    with pytest.raises(AssertionError, match=r"a nap: did not end within 0.1 s"), pool_trial.within(0.1, "a nap"):
         threading.Event().wait(60)
     assert signal.getsignal(signal.SIGALRM) is before
 

@@ -24,7 +24,7 @@ PREPARE = """
 import sys
 from pathlib import Path
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.shards.submit import Wanted, prepare
 from bfc_bench.suite.model import read_suite
 grid = resolve(read_suite(Path(sys.argv[1]), ()), load_plugins(), "suite")

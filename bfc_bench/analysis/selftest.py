@@ -16,16 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
+from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, Looks, constant
 from bfc_bench.analysis.claims import Claim, judge
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.succeeds import Succeeds
-from bfc_bench.analysis.courses import Look
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import decay, fit_exponent
+from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, share_interval, t_quantile
-from bfc_bench.analysis.looks import LAST, SCHEDULE, Looks, constant
 from bfc_bench.analysis.power_law import curve_fits
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream

@@ -17,8 +17,8 @@ import typer
 from typer.core import TyperGroup
 
 from bfc_bench.errors import BenchError
-from bfc_bench.masking import masked
 from bfc_bench.tracking import THREAD
+from bfc_bench.utils.masking import masked
 
 VERBS = (
     *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),

@@ -44,8 +44,8 @@ def check(
         return
     from bfc_bench.suite.changes import apply
     from bfc_bench.testing import check_part
-    from bfc_bench.testing.apart import check_apart
     from bfc_bench.testing.parts import find_parts
+    from bfc_bench.testing.subprocess_check import check_apart
 
     options: dict[str, Any] = {}
     for change in set_ or ():

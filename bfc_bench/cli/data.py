@@ -60,14 +60,14 @@ def show(
 ) -> None:
     """Print counts, shape, classes and columns of a data set, and write examples of images as a PNG."""
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.tasks.contents import read
+    from bfc_bench.tasks.load_data import read
 
     found = read(_data_set(load_plugins(), name, set_ or []), f"data {name!r}")
     for line in _facts(found):
         typer.echo(line)
     if found.shape:
-        from bfc_bench.files import write_file
         from bfc_bench.report.examples import sheet
+        from bfc_bench.utils.files import write_file
 
         out = out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.png")
         write_file(out, sheet(found))

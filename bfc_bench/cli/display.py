@@ -11,9 +11,9 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from bfc_bench.markers import hookimpl
 from bfc_bench.run.session import Session
 from bfc_bench.store.row import Row
+from bfc_bench.utils.hook_markers import hookimpl
 
 QUIET_SECONDS = 10.0
 """Where the output is no terminal, one line this often."""

@@ -33,7 +33,7 @@ from bfc_bench.cli.options import (
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bfc_bench.analysis.power import Power
+    from bfc_bench.analysis.replicates_needed import Power
     from bfc_bench.executors.base import Executor
     from bfc_bench.toolkit.precision import Device
 
@@ -64,8 +64,8 @@ def plan(
     from bfc_bench.errors import UsageError
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.executing import executor_of
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.executor_selection import executor_of
+    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
     from bfc_bench.stored_suite import StoredSuite

@@ -69,10 +69,10 @@ def results(
 ) -> None:
     """Print the rows of a suite."""
     from bfc_bench.errors import UsageError, suggest
-    from bfc_bench.files import write_file
     from bfc_bench.store.export import as_text, csv_parts, json_parts, parquet_bytes
     from bfc_bench.store.row import COLUMNS
     from bfc_bench.stored_suite import open_store
+    from bfc_bench.utils.files import write_file
 
     named = [name.strip() for name in columns.split(",")] if columns else list(COLUMNS)
     if unknown := [name for name in named if name not in COLUMNS]:
@@ -129,7 +129,7 @@ def _known(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> dict[str, 
 
 
 def _print_table(rows: Rows) -> None:
-    from bfc_bench.store.origins import origin_remarks
+    from bfc_bench.store.row_origin import origin_remarks
 
     out = console()
     header, columns = _columns(rows)
@@ -143,8 +143,8 @@ def _print_table(rows: Rows) -> None:
 
 def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]]]]:
     """The head of the table, and what gives its columns anew each time: a million lines need not be held."""
-    from bfc_bench.store.origins import ORIGIN
     from bfc_bench.store.row import Origin
+    from bfc_bench.store.row_origin import ORIGIN
 
     def texts() -> Iterator[Iterable[str]]:
         yield from (rows.column(name) for name in ("task", "label"))

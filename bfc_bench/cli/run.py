@@ -76,14 +76,14 @@ def run(
     tracking_uri: UriOption = None,
 ) -> None:
     """Run what is missing of a suite. The same command again continues; more learners, sizes or replicates extend."""
-    from bfc_bench.analysis.looks import LAST
+    from bfc_bench.analysis.alpha_spending import LAST
     from bfc_bench.api import run_suite, run_until_decided
     from bfc_bench.cli.display import Display
-    from bfc_bench.cli.warming import Warming
-    from bfc_bench.deciding import Decided
+    from bfc_bench.cli.prestart import Warming
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.shards.collect import collect
+    from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
         if value is not None and not until_decided:

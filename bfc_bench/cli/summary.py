@@ -15,7 +15,7 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
     from rich.table import Table
 
     from bfc_bench.report.tables import summary_table
-    from bfc_bench.store.origins import origin_remarks
+    from bfc_bench.store.row_origin import origin_remarks
 
     rows, levels = stored.columns(), stored.levels
     records = summary_table(rows, levels)

@@ -14,9 +14,9 @@ def add_to(app: typer.Typer) -> None:
 
 def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOption = None) -> None:
     """Log to MLflow what the store has and MLflow lacks. Running it twice adds nothing."""
-    from bfc_bench.masking import masked
     from bfc_bench.stored_suite import open_store
     from bfc_bench.tracking.client import default_uri
+    from bfc_bench.utils.masking import masked
 
     with open_store(store) as held:
         stored = held[suite]

@@ -19,7 +19,7 @@ Place = Literal["session", "machine", "machines"]
 """Where units run: in the session's own process, in other processes of its machine, on machines that may be others."""
 Promise = Literal["time", "memory", "death"]
 """What becomes of one unit and of no other: ``time``, it is stopped when it exceeds its time; ``memory``, it is ended
-when it holds more than it said that it may take (``unit.may_take``); ``death``, it ends its own process."""
+when it holds more than it said that it may take (``worker_context.may_take``); ``death``, it ends its own process."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Needs:
     """What a unit takes while it runs, as far as that is known before."""
 
     seconds: float
-    """Wall time after which it is stopped, counted from when it calls ``unit.clock_starts``."""
+    """Wall time after which it is stopped, counted from when it calls ``worker_context.clock_starts``."""
     memory_bytes: int = 0
     """Memory that is expected of it, for its placement; 0 where nothing is known. What it may take it says itself."""
     cores: int = 1

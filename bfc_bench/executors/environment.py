@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from bfc_bench.masking import is_credential, variables
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
+from bfc_bench.utils.masking import is_credential, variables
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",

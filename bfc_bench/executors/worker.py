@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from bfc_bench.errors import words
-from bfc_bench.executors import pipes, unit
+from bfc_bench.executors import pipes, worker_context
 from bfc_bench.executors.memory import READABLE, Memory, memory
 
 READY, CLOCK, RESULT, RAISED = b"+", b"c", b"=", b"!"
@@ -88,7 +88,7 @@ class Allowance:
         if len(sys.modules) != self._modules:
             self._modules, self._usual = len(sys.modules), now.held
         elif now.held - self._usual > GROWTH * memory_bytes:
-            unit.last_unit()
+            worker_context.last_unit()
         if refuse:
             soft, hard = self._free
             limit = now.asked + REFUSED * memory_bytes
@@ -119,11 +119,11 @@ def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: A
         stays = False
 
     received = pipes.receive(units)
-    unit.ear.clock_starts = lambda: pipes.send(
+    worker_context.ear.clock_starts = lambda: pipes.send(
         messages, CLOCK + json.dumps([time.monotonic(), *allowance.said()]).encode()
     )
-    unit.ear.last_unit = leave
-    unit.ear.may_take = allowance.grant
+    worker_context.ear.last_unit = leave
+    worker_context.ear.may_take = allowance.grant
     try:
         answer = RESULT + call(pickle.loads(received))
     except BaseException as error:

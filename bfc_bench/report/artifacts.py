@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from bfc_bench.files import make_folder, write_file
+from bfc_bench.utils.files import make_folder, write_file
 
 ROOM = 1_500_000
 """Characters that pictures may take in the page."""

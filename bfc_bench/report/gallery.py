@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from bfc_bench.report.style import FAINT, GRID, INK, Drawing, Styles, save
 
 if TYPE_CHECKING:
-    from bfc_bench.report.book import Book
+    from bfc_bench.report.pdf import Book
 
 COLOURS = {
     INK: "var(--ink)",

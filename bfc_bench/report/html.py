@@ -16,7 +16,6 @@ from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.files import make_folder, write_file
 from bfc_bench.report import section, tables
 from bfc_bench.report.artifacts import CellFiles, show
 from bfc_bench.report.citation import citation
@@ -26,9 +25,10 @@ from bfc_bench.report.layout import Table, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
 from bfc_bench.report.template import template
 from bfc_bench.store.export import Records
-from bfc_bench.store.origins import origin_remarks
 from bfc_bench.store.row import Row
+from bfc_bench.store.row_origin import origin_remarks
 from bfc_bench.store.rows import Rows
+from bfc_bench.utils.files import make_folder, write_file
 
 POINTS = 3000
 """Points of curves that a page holds as CSV at most: some 400 KB."""
@@ -83,7 +83,7 @@ def write_report(
     make_folder(directory)
     book = None
     if pdf:
-        from bfc_bench.report.book import Book  # takes its time
+        from bfc_bench.report.pdf import Book  # takes its time
 
         book = Book()
     gallery = Gallery(directory, suffixes, book)

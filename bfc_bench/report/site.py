@@ -17,11 +17,11 @@ from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.files import make_folder, write_file
 from bfc_bench.report.layout import Table, TableCell
 from bfc_bench.report.tables import MISSING, STATUSES, remark_on, sample_size, with_interval
 from bfc_bench.report.template import date, template
 from bfc_bench.store.rows import Rows
+from bfc_bench.utils.files import make_folder, write_file
 
 PAGES = {"index.html": "Suites", "claims.html": "Claims", "learners.html": "Learners", "machines.html": "Machines"}
 T = TypeVar("T")

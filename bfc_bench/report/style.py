@@ -25,7 +25,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import Affine2D
 
-from bfc_bench.files import make_folder, write_file
+from bfc_bench.utils.files import make_folder, write_file
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#888888")
 """Okabe and Ito's colours, told apart by colour-blind readers, with grey for the yellow that white paper swallows."""

@@ -13,24 +13,24 @@ import numpy as np
 from pydantic_core import from_json
 
 from bfc_bench.errors import Diverged, words
-from bfc_bench.executors.unit import clock_starts, last_unit, may_take
-from bfc_bench.facts import plain
+from bfc_bench.executors.worker_context import clock_starts, last_unit, may_take
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
-from bfc_bench.run.door import Finished, attempt, pack, send
+from bfc_bench.process_state import surroundings
+from bfc_bench.run.array_guard import Loans
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
-from bfc_bench.run.lending import Loans
-from bfc_bench.run.limits import PeakMemory
-from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import TRAIN_POINTS, Batch, Extra, Work, build_learner, forget_problems, load_libraries
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.memory_limits import PeakMemory
+from bfc_bench.run.wire_format import Finished, attempt, pack, send
+from bfc_bench.run.work_units import TRAIN_POINTS, Batch, Extra, Work, build_learner, forget_problems, load_libraries
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import Row, Status
-from bfc_bench.surroundings import surroundings
 from bfc_bench.tasks.features import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.canary import miscompiled
 from bfc_bench.toolkit.precision import precision_state
+from bfc_bench.utils.plain_json import plain
 
 BESIDES = ("span_errors", "cka")
 """Measures of hidden features that stand beside the row's ``feature_errors``, in ``chosen["measured"]``."""

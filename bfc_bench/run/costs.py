@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from bfc_bench.learner import Cost, Learner
-from bfc_bench.run.admission import TUNING_SHARE, ask, batch_key, device_of
+from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.rates import flops_per_second
-from bfc_bench.run.resolve import Cell, Grid
+from bfc_bench.run.skip_reasons import TUNING_SHARE, ask, batch_key, device_of
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.toolkit.gpu import gpu_name

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from bfc_bench.learner import Array, Data, Failure, FailureStatus, Job, Learner, Predictor
-from bfc_bench.run.admission import TUNING_SHARE
-from bfc_bench.run.door import attempt
-from bfc_bench.run.lending import Loans
-from bfc_bench.run.work import Work
+from bfc_bench.run.array_guard import Loans
+from bfc_bench.run.skip_reasons import TUNING_SHARE
+from bfc_bench.run.wire_format import attempt
+from bfc_bench.run.work_units import Work
 from bfc_bench.tasks.metrics import error_rate
 from bfc_bench.toolkit.arrays import to_numpy
 

@@ -9,18 +9,18 @@ from functools import cached_property
 from math import frexp
 from typing import get_args
 
-from bfc_bench.config import canonical_json
 from bfc_bench.learner import TaskFacts
-from bfc_bench.run.admission import ask, batch_key, data_bytes, device_of, skip_reason
 from bfc_bench.run.costs import Costs, Done
-from bfc_bench.run.resolve import Cell, Entry, Grid
-from bfc_bench.run.work import Batch, Common, LearnerSpec
+from bfc_bench.run.grid import Cell, Entry, Grid
+from bfc_bench.run.skip_reasons import ask, batch_key, data_bytes, device_of, skip_reason
+from bfc_bench.run.work_units import Batch, Common, LearnerSpec
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin, Row
 from bfc_bench.store.store import Held
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.plain_json import canonical_json
 
 SHORTEST_SECONDS = 5.0
 """Estimated time below which cells that can be trained together are not cut into smaller batches."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.executors.base import Executor
-from bfc_bench.masking import masked
 from bfc_bench.toolkit.libraries import release
+from bfc_bench.utils.masking import masked
 
 PACKAGES = (
     "bfc-bench",

@@ -18,20 +18,20 @@ from bfc_bench.errors import words
 from bfc_bench.executors.base import Executor, Fault, Needs, Pool, usable_cores
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
-from bfc_bench.run.door import TRACEBACK, Finished, Report, receive
-from bfc_bench.run.executing import open_pool
-from bfc_bench.run.limits import memory_warnings
+from bfc_bench.run.executor_selection import open_pool
+from bfc_bench.run.grid import Cell, Grid
+from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
-from bfc_bench.run.resolve import Cell, Grid
-from bfc_bench.run.work import Batch, Common, Extra, warm_up
+from bfc_bench.run.wire_format import TRACEBACK, Finished, Report, receive
+from bfc_bench.run.work_units import Batch, Common, Extra, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Budget
-from bfc_bench.text import visible
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.escape_control import visible
 
 STATUS: dict[str, Status] = {
     "raised": "failed",

@@ -12,8 +12,8 @@ from typing import Any
 from bfc_bench.errors import BenchError, PluginError, words
 from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.admission import ask
-from bfc_bench.run.resolve import Grid, resolve
+from bfc_bench.run.grid import Grid, resolve
+from bfc_bench.run.skip_reasons import ask
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.libraries import missing
 

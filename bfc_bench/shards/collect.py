@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bfc_bench.config import canonical_json
-from bfc_bench.files import make_folder, write_file
 from bfc_bench.shards.job import Job, jobs
 from bfc_bench.shards.journal import Entry, entries
 from bfc_bench.shards.states import State, states
 from bfc_bench.store.backup import ARTIFACTS, SHARDS
 from bfc_bench.store.store import Store
+from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.plain_json import canonical_json
 
 TOGETHER = 1000
 """Rows that are committed at once."""

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from bfc_bench.alive import is_alive, process_start
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import OutputError
-from bfc_bench.files import write_file
+from bfc_bench.utils.files import write_file
+from bfc_bench.utils.plain_json import canonical_json
+from bfc_bench.utils.process_liveness import is_alive, process_start
 
 BEAT = 30.0
 """Seconds between two signs of life."""

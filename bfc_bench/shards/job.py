@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import OutputError, StoreError
-from bfc_bench.files import make_folder, write_file
-from bfc_bench.run.resolve import Cell
+from bfc_bench.run.grid import Cell
 from bfc_bench.store.backup import SHARDS
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.plain_json import canonical_json
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,21 @@ from types import FrameType
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.markers import hookimpl
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.cell import make_row
+from bfc_bench.run.grid import Cell, Grid, resolve
 from bfc_bench.run.provenance import provenance
-from bfc_bench.run.resolve import Cell, Grid, resolve
 from bfc_bench.run.session import Session, plan_for, run
 from bfc_bench.shards.heartbeat import Heart
 from bfc_bench.shards.job import Job
 from bfc_bench.shards.journal import Journal
 from bfc_bench.shards.scratch import local, scratch
-from bfc_bench.shards.watched import Watch, Watched
+from bfc_bench.shards.throttled_pool import Watch, Watched
 from bfc_bench.store.backup import ARTIFACTS, put_folder
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import COMPILE_CACHE_BYTES
+from bfc_bench.utils.hook_markers import hookimpl
 
 GRACE = 60.0
 """Seconds that what runs may take to end after it was told to stop (SIGUSR1), of the 90 that SLURM gives."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from bfc_bench.alive import is_alive
 from bfc_bench.shards import slurm
 from bfc_bench.shards.heartbeat import Heartbeat
 from bfc_bench.shards.job import Job, Part
 from bfc_bench.shards.journal import entries, lines
+from bfc_bench.utils.process_liveness import is_alive
 
 SILENCE = 600.0
 """Seconds without a sign of life after which a shard is lost that nobody else knows of."""

@@ -15,25 +15,25 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-from bfc_bench.alive import process_start
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.files import write_file
 from bfc_bench.run.cell import make_row
+from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.plan import Plan
 from bfc_bench.run.provenance import provenance
-from bfc_bench.run.resolve import Cell, Grid
 from bfc_bench.run.session import plan_for
 from bfc_bench.shards import slurm
 from bfc_bench.shards.collect import collect_into
 from bfc_bench.shards.job import Job, jobs, new_folder
-from bfc_bench.shards.parts import divide
+from bfc_bench.shards.partition import divide
 from bfc_bench.shards.shard import MOST_LOSSES, lost_reason
 from bfc_bench.shards.states import losses, states
 from bfc_bench.store import Redo
 from bfc_bench.store.backup import SHARDS
 from bfc_bench.store.store import Store
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.files import write_file
+from bfc_bench.utils.process_liveness import process_start
 
 SESSION_GB = 1.0
 """Memory of a shard beside that of its cells: the session, and what each worker's libraries hold."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from bfc_bench.files import make_folder, write_file
 from bfc_bench.store.row import Row
+from bfc_bench.utils.files import make_folder, write_file
 
 LARGEST = 4_000_000
 """Bytes of all artifacts of a cell."""

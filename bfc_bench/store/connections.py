@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bfc_bench.errors import StoreError
-from bfc_bench.files import put_database_in_place
 from bfc_bench.store.file_system import FileSystem, file_system
 from bfc_bench.store.schema import lay_out, schema_of, upgrade
+from bfc_bench.utils.files import put_database_in_place
 
 NO_LOCKING = "&vfs=unix-none"
 """For SQLite, where there are no locks; who writes alone needs none, and others must not open the file."""

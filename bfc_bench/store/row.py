@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic takes typing.TypedDict from Python 3.12 on
 
-from bfc_bench.text import all_visible
+from bfc_bench.utils.escape_control import all_visible
 
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 

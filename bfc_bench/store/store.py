@@ -19,17 +19,17 @@ from typing import Any, Self
 import numpy as np
 from pydantic_core import to_json
 
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import OutputError, StoreError, StoreFailure
 from bfc_bench.store import artifacts
 from bfc_bench.store.connections import connect_to_read, connect_to_write
 from bfc_bench.store.file_system import FileSystem, file_system
-from bfc_bench.store.holding import IN_USE, hold
+from bfc_bench.store.lock import IN_USE, hold
 from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row
 from bfc_bench.store.rows import Builder, Rows
 from bfc_bench.store.schema import schema_of
 from bfc_bench.store.stored_text import members, some_of, values_of
-from bfc_bench.text import all_visible
+from bfc_bench.utils.escape_control import all_visible
+from bfc_bench.utils.plain_json import canonical_json
 
 _CURRENT = (
     " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
-    from bfc_bench.analysis.courses import Course, Look
     from bfc_bench.analysis.curves import Curve
-    from bfc_bench.analysis.power import Power
+    from bfc_bench.analysis.interim_analyses import Course, Look
     from bfc_bench.analysis.power_law import CurveFit
+    from bfc_bench.analysis.replicates_needed import Power
     from bfc_bench.analysis.scaling import Scaling
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
@@ -157,7 +157,7 @@ class Results:
         others.
         """
         from bfc_bench.analysis.claims import judge
-        from bfc_bench.analysis.courses import of_the_grid
+        from bfc_bench.analysis.interim_analyses import of_the_grid
 
         found, grid = self.courses(rows), of_the_grid(rows, self._looks, self.definition)
         seen = {course.claim.id: grid if course.stand is None else rows.at(course.stand.sees(rows)) for course in found}
@@ -169,20 +169,20 @@ class Results:
         """The claims with the looks that ``run --until-decided`` planned and made at them, judged on ``rows``, by
         default all current ones.
         """
-        from bfc_bench.analysis.courses import courses
+        from bfc_bench.analysis.interim_analyses import courses
 
         digests = self.store.definitions(self.name, self.version)
         return courses(self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition)
 
     @property
     def _looks(self) -> list[Look]:
-        from bfc_bench.analysis.courses import Look
+        from bfc_bench.analysis.interim_analyses import Look
 
         return [Look.of(record) for record in self.store.looks(self.name, self.version)]
 
     def power(self) -> Records[Power]:
         """What would decide each claim: replicates at the spread seen so far, or sizes at which N* can be seen."""
-        from bfc_bench.analysis.power import power
+        from bfc_bench.analysis.replicates_needed import power
 
         judged = self._judged(self.columns())
         return Records(power(course, verdict, seen, self.suite.replicates) for course, seen, verdict in judged)

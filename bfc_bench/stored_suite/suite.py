@@ -8,12 +8,12 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfc_bench.config import digest
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.files import make_folder, write_file
 from bfc_bench.store.export import ParquetTable
 from bfc_bench.store.row import Row
 from bfc_bench.stored_suite.results import Results
+from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.plain_json import digest
 
 if TYPE_CHECKING:
     from bfc_bench.report.style import Drawing
@@ -91,7 +91,7 @@ class StoredSuite(Results):
 
     def is_shown_in(self, directory: Path) -> bool:
         """Whether the report in a folder shows what the store holds now."""
-        from bfc_bench.report.key import key_of
+        from bfc_bench.report.source_key import key_of
 
         return key_of(directory) == self._key
 
@@ -110,11 +110,11 @@ class StoredSuite(Results):
         database is a file that nobody has written since the last sync, and the store holds what it held then.
         Raises ``TrackingError``.
         """
-        from bfc_bench.report.key import key_of
+        from bfc_bench.report.source_key import key_of
         from bfc_bench.run.provenance import git_commit
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.sync import SyncReport, sync
-        from bfc_bench.tracking.synced import seen, untouched
+        from bfc_bench.tracking.sync_cache import seen, untouched
 
         directory, page = self.store.directory, self.directory / "report.html"
         uri, suite, version = default_uri(directory, uri), self.name, self.version
@@ -136,7 +136,7 @@ class StoredSuite(Results):
 
         Raises ``TrackingError``.
         """
-        from bfc_bench.report.note import ill_behaved_note, note
+        from bfc_bench.report.run_description import ill_behaved_note, note
         from bfc_bench.report.tables import problem_table, summary_table
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.report_run import log_report

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from bfc_bench.config import Settings, canonical_json, plain, read_toml
+from bfc_bench.config import Settings, plain, read_toml
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.changes import apply
 from bfc_bench.tasks.base import DataSet
+from bfc_bench.utils.plain_json import canonical_json
 
 LONGEST_NAME = 80
 

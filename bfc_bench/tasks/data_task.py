@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import LabelKind, Outline, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Contents, DataSet, Float, Labels, Points, Rule
-from bfc_bench.tasks.contents import digest_of, frozen, read, read_expected
+from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.stratified import turns
 from bfc_bench.tasks.task import Problem, Rows, Task
 from bfc_bench.tasks.whitening import Whitening
+from bfc_bench.utils.plain_json import canonical_json
 
 TEST_SHARE = 4
 """Every how many-th point is tested on, of a data set without a test part where the task does not say how many."""

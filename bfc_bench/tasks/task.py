@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.config import digest, plain
+from bfc_bench.config import plain
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Data, LabelKind, Outline, TaskFacts
 from bfc_bench.seeds import BLOCK, stream
 from bfc_bench.tasks.base import Float, Labels
 from bfc_bench.tasks.metrics import Truth
+from bfc_bench.utils.plain_json import digest
 
 
 class Task(ABC):

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from bfc_bench.errors import UsageError, is_ctrl_c, message, words
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import ArrayKind, Capabilities, Learner
-from bfc_bench.text import visible
 from bfc_bench.toolkit.canary import unusable
+from bfc_bench.utils.escape_control import visible
 
 if TYPE_CHECKING:
     from bfc_bench.config import Settings
-    from bfc_bench.testing.law import ContractLaw
+    from bfc_bench.testing.requirement import ContractLaw
 
 __all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
 
@@ -104,7 +104,7 @@ def check_learner(
 
     Raises ``AssertionError`` that lists the broken laws unless ``strict`` is False, and ``UsageError`` when ``learner``
     is no learner, or a library that it needs is not installed. What ends the process ends it here too;
-    ``bfc_bench.testing.apart`` survives that.
+    ``bfc_bench.testing.subprocess_check`` survives that.
     """
     return _strictly(try_laws(learner, tolerance), strict)
 
@@ -161,8 +161,8 @@ def try_laws(
     require_libraries(cls)
     name = str(getattr(cls, "name", cls.__name__))
     from bfc_bench.testing import batching, description, fitting
-    from bfc_bench.testing.law import laws_of
-    from bfc_bench.testing.trial import Trial
+    from bfc_bench.testing.learner_trial import Trial
+    from bfc_bench.testing.requirement import laws_of
 
     laws = [*laws_of(description), *laws_of(fitting), *laws_of(batching)]
     return CheckReport(name, tuple(_checks(laws, Trial(cls, options, tolerance), watch, fatal)))
@@ -189,8 +189,8 @@ def try_executor(
     if not issubclass(cls, Executor):
         raise UsageError(f"check_executor expects a bfc_bench.Executor, class or instance. Got {executor!r}.")
     from bfc_bench.testing import executing
-    from bfc_bench.testing.law import laws_of
-    from bfc_bench.testing.pools import PoolTrial
+    from bfc_bench.testing.pool_trial import PoolTrial
+    from bfc_bench.testing.requirement import laws_of
 
     name = str(getattr(cls, "name", cls.__name__))
     made = cls.parse({}, f"executor {name!r}") if isinstance(executor, type) else executor
@@ -209,7 +209,7 @@ def _checks(
     watch: Callable[[str], object] = lambda law: None,
     fatal: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Check]:
-    from bfc_bench.testing.outcome import Skip
+    from bfc_bench.testing.exceptions import Skip
 
     held: set[ContractLaw] = set()
     for law in laws:

@@ -7,12 +7,12 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from bfc_bench.learner import Failure, Job, Predictor
-from bfc_bench.testing.ambient import preserved
 from bfc_bench.testing.description import batch_key_is_hashable
+from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.fitting import VALID
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.trial import TEST, N, Trial, outline, own_classes
+from bfc_bench.testing.global_state import preserved
+from bfc_bench.testing.learner_trial import TEST, N, Trial, outline, own_classes
+from bfc_bench.testing.requirement import law
 from bfc_bench.toolkit.arrays import to_numpy
 
 

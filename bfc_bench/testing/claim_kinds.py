@@ -11,9 +11,9 @@ import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.store.row import Row
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require
-from bfc_bench.testing.streams import rng
+from bfc_bench.testing.exceptions import require
+from bfc_bench.testing.random_streams import rng
+from bfc_bench.testing.requirement import law
 
 SIZES, DIMS, REPLICATES = (50, 100, 200, 400, 800, 1600), (5, 10, 20, 40), 5
 DECIDED = ("supported", "contradicted")

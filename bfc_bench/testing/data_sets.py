@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bfc_bench.tasks.base import Contents, DataSet
-from bfc_bench.tasks.contents import digest_of, read
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels.clean import Clean
-from bfc_bench.testing.ambient import preserved
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
+from bfc_bench.tasks.load_data import digest_of, read
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.global_state import preserved
+from bfc_bench.testing.requirement import law
 
 
 @dataclass

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
 
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Cost, Learner, Precision
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.trial import N, Trial, outline
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.learner_trial import N, Trial, outline
+from bfc_bench.testing.requirement import law
+from bfc_bench.utils.plain_json import canonical_json
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?")
 

@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 from bfc_bench.executors.base import Needs, Place, Promise
 from bfc_bench.executors.memory import READABLE, family
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.pools import PoolTrial, collect, fault, interrupted_when
-from bfc_bench.testing.units import KILL, SEGFAULT, Prepared, Unsendable
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.executor_units import KILL, SEGFAULT, Prepared, Unsendable
+from bfc_bench.testing.pool_trial import PoolTrial, collect, fault, interrupted_when
+from bfc_bench.testing.requirement import law
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 BEFORE, AFTER = ("give", b"before"), ("give", b"after")
@@ -122,7 +122,7 @@ def a_unit_that_exceeds_its_time_is_stopped(trial: PoolTrial) -> None:
 
 @law(a_unit_that_exceeds_its_time_is_stopped)
 def time_counts_from_when_the_unit_says_so(trial: PoolTrial) -> None:
-    """What comes before ``unit.clock_starts`` is nobody's time."""
+    """What comes before ``worker_context.clock_starts`` is nobody's time."""
     (outcome,) = trial.run(("sleep", (4, 0)), seconds=2.0)
     require(outcome == b"done", f"a unit that prepares itself for 4 s, with a limit of 2 s, gave {outcome!r:.200}")
 

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.config import canonical_json
-from bfc_bench.facts import plain
 from bfc_bench.learner import Array, ArrayKind, Job, LabelKind, Learner, Predictor
+from bfc_bench.process_state import Functions, Running
 from bfc_bench.store.artifacts import checked
-from bfc_bench.surroundings import Functions, Running
-from bfc_bench.testing.ambient import changes, generators, preserved, settings, snapshot
 from bfc_bench.testing.description import smoke_options_are_valid
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.trial import TEST, N, Trial, own_classes, prediction_shape
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.global_state import changes, generators, preserved, settings, snapshot
+from bfc_bench.testing.learner_trial import TEST, N, Trial, own_classes, prediction_shape
+from bfc_bench.testing.requirement import law
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
+from bfc_bench.utils.plain_json import canonical_json, plain
 
 REPEATABLE = 1e-5
 """Relative difference that reductions in another order may make."""

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from bfc_bench.tasks.base import Inputs, Law
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require
-from bfc_bench.testing.streams import require_keyed, require_numbers, rng
+from bfc_bench.testing.exceptions import require
+from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
+from bfc_bench.testing.requirement import law
 
 DIMS = (6, 8, 12, 2, 1)
 M, MANY = 40, 20_000

@@ -10,9 +10,9 @@ import numpy as np
 from bfc_bench.tasks.base import Labels, Rule
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require
-from bfc_bench.testing.streams import require_keyed, require_numbers, rng
+from bfc_bench.testing.exceptions import require
+from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
+from bfc_bench.testing.requirement import law
 
 D, M, CLASSES = 6, 200, 3
 

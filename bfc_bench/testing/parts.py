@@ -15,7 +15,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
 from bfc_bench.testing import claim_kinds, data_sets, inputs, labelling, suites, targets
-from bfc_bench.testing.law import ContractLaw, laws_of
+from bfc_bench.testing.requirement import ContractLaw, laws_of
 
 KINDS: dict[type, tuple[Callable[[Any], Any], ModuleType]] = {
     Inputs: (inputs.InputsTrial, inputs),

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.resolve import Grid, resolve
+from bfc_bench.run.grid import Grid, resolve
 from bfc_bench.suite.model import Suite, read_suite
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.requirement import law
 
 
 @dataclass

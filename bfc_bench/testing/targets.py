@@ -10,10 +10,10 @@ import numpy as np
 
 from bfc_bench.tasks.base import Law, Target, Teacher
 from bfc_bench.tasks.inputs import INPUTS
-from bfc_bench.testing.ambient import preserved
-from bfc_bench.testing.law import law
-from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.streams import require_keyed, require_numbers, rng
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.global_state import preserved
+from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
+from bfc_bench.testing.requirement import law
 
 DIMS = (6, 8, 12, 16, 32, 4, 2, 1)
 M = 200

@@ -22,10 +22,10 @@ from typing import TextIO
 import numpy as np
 
 from bfc_bench.errors import BenchError
-from bfc_bench.files import cache_folder, make_folder, write_file
-from bfc_bench.masking import is_credential, variables
 from bfc_bench.toolkit.libraries import missing, release
 from bfc_bench.toolkit.xla import INSTRUCTIONS, VARIABLE, flags_to_come
+from bfc_bench.utils.files import cache_folder, make_folder, write_file
+from bfc_bench.utils.masking import is_credential, variables
 
 SECONDS = 300.0
 """Time that a program may take; it takes about two seconds."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import OutputError, UsageError
-from bfc_bench.files import cache_folder
 from bfc_bench.toolkit.gpu import TORCH_VARIABLE, count_gpus, gpu_name
 from bfc_bench.toolkit.xla import start
+from bfc_bench.utils.files import cache_folder
 
 if TYPE_CHECKING:
     import jax

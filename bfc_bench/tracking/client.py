@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
-from bfc_bench.masking import masked
 from bfc_bench.toolkit.libraries import install_command, missing
 from bfc_bench.tracking.database import database_file, database_uri, make_database
+from bfc_bench.utils.masking import masked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bfc_bench.config import digest
 from bfc_bench.store.row import Row
+from bfc_bench.utils.plain_json import digest
 
 PARAM_LENGTH = 500
 """Longest parameter value that every MLflow server takes."""

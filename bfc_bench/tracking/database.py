@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
-from bfc_bench.files import make_folder, put_database_in_place
+from bfc_bench.utils.files import make_folder, put_database_in_place
 
 
 def database_uri(store_dir: Path) -> str:

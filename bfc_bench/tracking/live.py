@@ -9,12 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.markers import hookimpl
-from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
 from bfc_bench.tracking import THREAD
 from bfc_bench.tracking.client import connection, default_uri
-from bfc_bench.tracking.synced import holds
+from bfc_bench.tracking.sync_cache import holds
+from bfc_bench.utils.hook_markers import hookimpl
+from bfc_bench.utils.masking import masked
 
 
 class MlflowTracker:

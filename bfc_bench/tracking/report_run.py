@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.config import digest
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.sync import find_runs
+from bfc_bench.utils.plain_json import digest
 
 
 def log_report(

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Self
 
 from bfc_bench.errors import TrackingError, UsageError
-from bfc_bench.files import make_folder
 from bfc_bench.tracking.client import artifact_root, connection
 from bfc_bench.tracking.database import database_uri
+from bfc_bench.utils.files import make_folder
 
 HOST = "127.0.0.1"
 

@@ -14,8 +14,8 @@ from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
-from bfc_bench.tracking.fits import NAMES, Fit, fits
-from bfc_bench.tracking.synced import note
+from bfc_bench.tracking.replicate_summaries import NAMES, Fit, fits
+from bfc_bench.tracking.sync_cache import note
 from bfc_bench.tracking.views import SavedView, save_views
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.config import digest
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import milliseconds, replicate_curves
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, find_runs
+from bfc_bench.utils.plain_json import digest
 
 METRIC = "theory/nmse"
 TAG = "bfc.theory"

@@ -16,11 +16,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bfc_bench.config import digest
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, experiment_name
 from bfc_bench.tracking.curves import LOG_NMSE, PART_ERROR, metrics
-from bfc_bench.tracking.fits import NAMES
+from bfc_bench.tracking.replicate_summaries import NAMES
+from bfc_bench.utils.plain_json import digest
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

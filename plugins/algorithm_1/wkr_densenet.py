@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from bfc_plugins.algorithm_1.course import Course
+from bfc_plugins.algorithm_1.controller import Course
 from bfc_plugins.algorithm_1.options import Algorithm1Options
 
 from bfc_bench.learner import Capabilities, Failure, Job, Predictor

@@ -37,7 +37,7 @@ class ConvTangent(ImageOptions):
         """Train on images x (n, c h w)."""
         from bfc_plugins.convolutional.architecture import exactly
         from bfc_plugins.convolutional.fit import Points, augmentation_of
-        from bfc_plugins.convolutional.linear import Adam
+        from bfc_plugins.convolutional.tangent_training import Adam
         from bfc_plugins.convolutional.training import Schedule
 
         with exactly():

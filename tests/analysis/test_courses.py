@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from bfc_bench.analysis.alpha_spending import Looks
 from bfc_bench.analysis.claims import Beats, Reaches
-from bfc_bench.analysis.courses import Look, courses, of_the_grid
-from bfc_bench.analysis.looks import Looks
+from bfc_bench.analysis.interim_analyses import Look, courses, of_the_grid
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from bfc_bench.analysis import selftest
-from bfc_bench.analysis.looks import SCHEDULE, Looks, constant, schedule_from
+from bfc_bench.analysis.alpha_spending import SCHEDULE, Looks, constant, schedule_from
 from bfc_bench.errors import UsageError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.claims.outlook import outlook, outlook_of_share
+from bfc_bench.analysis.claims.replicates_to_decide import outlook, outlook_of_share
 from bfc_bench.analysis.claims.verdict import Region, decide, evidence, nothing
 from bfc_bench.analysis.intervals import clopper_pearson
 from bfc_bench.seeds import stream

@@ -133,7 +133,7 @@ def test_mlflow_has_the_verdicts_as_note_and_table(held, capsys, tmp_path):
 
 def test_a_note_quotes_what_is_not_plainly_supported():
     from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.report.note import note as note_of
+    from bfc_bench.report.run_description import note as note_of
 
     verdict = Verdict(
         "c", "reaches", "s", "", "supported", 1e-6, 1e-7, 1e-4, "≤ 0.01", 10, 0.01, worst=0.5, but="one is bad"
@@ -143,7 +143,7 @@ def test_a_note_quotes_what_is_not_plainly_supported():
 
 def test_a_note_names_ill_behaved_curves():
     from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold
-    from bfc_bench.report.note import ill_behaved_note
+    from bfc_bench.report.run_description import ill_behaved_note
 
     def reached(label, last):
         return Reached("t", 10, label, "nmse", 0.1, Threshold(0.1, (Crossing(0, 90.0, last=last),)))
@@ -157,7 +157,7 @@ def test_a_note_names_ill_behaved_curves():
 
 def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
     from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.report.note import note as note_of
+    from bfc_bench.report.run_description import note as note_of
 
     verdicts = [
         Verdict(f"claim-{i}", "beats", "s|" * 30, "", "supported", 0.1, 0.05, 0.2, "≤ 0.5", 5, 0.01)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.testing.units import write
+from bfc_bench.testing.executor_units import write
 
 
 def where(_: object) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors import pipes, unit
+from bfc_bench.executors import pipes, worker_context
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
@@ -39,7 +39,7 @@ def who(_: None) -> bytes:
 
 
 def leave(_: None) -> bytes:
-    unit.last_unit()
+    worker_context.last_unit()
     return who(None)
 
 
@@ -90,9 +90,9 @@ def late(seconds: tuple[float, float]) -> bytes:
     """Prepares itself, then starts its clock, twice."""
     before, after = seconds
     time.sleep(before)
-    unit.clock_starts()
+    worker_context.clock_starts()
     time.sleep(after / 2)
-    unit.clock_starts()
+    worker_context.clock_starts()
     time.sleep(after / 2)
     return b"done"
 
@@ -121,8 +121,8 @@ def environment(_: None) -> bytes:
 
 def crowded(_: None) -> bytes:
     """Has asked for nearly all that it may when it crashes, as a compiler does that does not check what it gets."""
-    unit.may_take(10**8)
-    unit.clock_starts()
+    worker_context.may_take(10**8)
+    worker_context.clock_starts()
     held = mmap.mmap(-1, 95_000_000, flags=mmap.MAP_PRIVATE)
     time.sleep(3)  # until the session has looked, on a busy machine too
     os.kill(os.getpid(), signal.SIGSEGV)
@@ -131,7 +131,7 @@ def crowded(_: None) -> bytes:
 
 def refused(_: None) -> bytes:
     """Is refused what is far too much, and only until the unit has ended."""
-    unit.may_take(10**8)
+    worker_context.may_take(10**8)
     try:
         bytearray(3 * 10**8)
     except MemoryError:

@@ -25,8 +25,8 @@ from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.ray import RayExecutor
 from bfc_bench.executors.ray.cluster import import_ray
 from bfc_bench.testing import check_executor
-from bfc_bench.testing.pools import alive
-from bfc_bench.testing.units import do, give
+from bfc_bench.testing.executor_units import do, give
+from bfc_bench.testing.pool_trial import alive
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested

@@ -12,7 +12,7 @@ from bfc_bench.executors.base import Pool
 from bfc_bench.executors.processes import ProcessExecutor, pool
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.ahead import begun
+from bfc_bench.run.prestart import begun
 from bfc_bench.suite.model import read_suite
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bfc_bench import open_store, read_results, run_suite
-from bfc_bench.run.door import pack, receive
-from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import Batch
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.wire_format import pack, receive
+from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store

@@ -10,9 +10,9 @@ import pytest
 from bfc_bench import Cost, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run import plan
+from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import Plan
 from bfc_bench.run.rates import CPU_FLOPS
-from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from bfc_bench import open_store, read_results, run_suite, run_until_decided
-from bfc_bench.analysis.courses import Look
+from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.cli.app import run
 from bfc_bench.errors import BenchError, UsageError
-from bfc_bench.markers import hookimpl
 from bfc_bench.store.store import Store
+from bfc_bench.utils.hook_markers import hookimpl
 
 TASK = {
     "name": "t",
@@ -225,7 +225,7 @@ class Clock:
 
 def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite, tmp_path, monkeypatch):
     path, store, clock = suite(), tmp_path / "s", Clock()
-    for module in ("bfc_bench.deciding", "bfc_bench.run.session"):
+    for module in ("bfc_bench.until_decided", "bfc_bench.run.session"):
         monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=clock.monotonic, time=time.time))
     done = decide(path, store, hours=4.5 / 3600, listeners=[clock])
     assert len(read_results(path, store=store)) == 6, "a batch is a curve of two sizes: the third began at 4"
@@ -324,7 +324,7 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
 
 
 def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, capsys):
-    from bfc_bench.report.note import note
+    from bfc_bench.report.run_description import note
 
     path, store = suite(), tmp_path / "s"
     options = ("--executor", "serial", "--no-mlflow", "--store", str(store))

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from bfc_bench import PluginError, read_results, run_suite
-from bfc_bench.facts import DEPTH, plain
 from bfc_bench.learner import Failure
-from bfc_bench.run.door import ROW_BYTES, attempt, pack, receive
-from bfc_bench.run.work import Batch
+from bfc_bench.run.wire_format import ROW_BYTES, attempt, pack, receive
+from bfc_bench.run.work_units import Batch
 from bfc_bench.store.row import Row
-from bfc_bench.text import TEXT, visible
+from bfc_bench.utils.escape_control import TEXT, visible
+from bfc_bench.utils.plain_json import DEPTH, plain
 
 ENDING = ("SystemExit", "KeyboardInterrupt", "GeneratorExit")
 PLACES = ("fit", "predict", "batch_key", "info", "hidden", "stages")
@@ -131,7 +131,7 @@ def test_a_row_that_does_not_fit_the_schema_is_not_sent(changes):
 
 
 def batch() -> Batch:
-    from bfc_bench.run.resolve import Cell
+    from bfc_bench.run.grid import Cell
 
     return Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
 

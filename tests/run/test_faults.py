@@ -133,7 +133,7 @@ def test_what_a_method_imports_is_loaded_before_its_clock_starts(faulty, suite_f
 
 def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suite_file, tmp_path, caplog):
     from bfc_bench.executors.serial import SerialExecutor
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import run
     from bfc_bench.suite.model import read_suite
 

@@ -12,8 +12,8 @@ from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.ray.executor import RayExecutor
 from bfc_bench.learner import Capabilities, Cost, Learner
 from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
 from bfc_bench.run.rates import CPU_FLOPS, PEAKS, flops_per_second
-from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.suite.model import Suite
 

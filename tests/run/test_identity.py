@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.base import Target
 from bfc_bench.tasks.labels.sign import Sign
@@ -135,6 +135,6 @@ def test_sets_inside_other_values_are_sorted():
 
 
 def test_sets_among_the_facts_of_a_fit_are_sorted_too():
-    from bfc_bench.facts import plain
+    from bfc_bench.utils.plain_json import plain
 
     assert plain({"used": {30, 1, 200}, "names": frozenset("cab")}) == {"used": [1, 30, 200], "names": ["a", "b", "c"]}

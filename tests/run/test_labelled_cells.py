@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bfc_bench import read_results, run_suite
-from bfc_bench.run.resolve import Cell
-from bfc_bench.run.work import Batch, Common, Extra, LearnerSpec, Work
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.work_units import Batch, Common, Extra, LearnerSpec, Work
 
 INPUTS = {"kind": "gaussian"}
 TASK = {

@@ -8,7 +8,7 @@ import pytest
 from breaking_learners import reach
 
 from bfc_bench import read_results, run_suite
-from bfc_bench.run.lending import Loans
+from bfc_bench.run.array_guard import Loans
 
 KINDS = ["numpy", "torch", "jax"]
 CHANGED = {"x": "inputs", "y": "labels", "test": "test inputs", "test-in-hidden": "test inputs"}

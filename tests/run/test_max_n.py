@@ -4,7 +4,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import read_suite
 
 

@@ -7,8 +7,8 @@ import pytest
 from bfc_bench import read_results, run_suite
 from bfc_bench.learner import TaskFacts
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.admission import data_bytes, skip_reason
-from bfc_bench.run.limits import machine_memory, memory_warnings
+from bfc_bench.run.memory_limits import machine_memory, memory_warnings
+from bfc_bench.run.skip_reasons import data_bytes, skip_reason
 
 TAKERS = {
     "numpy": "MemoryError",

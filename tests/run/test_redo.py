@@ -91,7 +91,7 @@ def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
     """A budget that its data exceed neither replaces its row by a skip nor calls it stale."""
     path, store = made
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.suite.model import read_suite
 
@@ -106,7 +106,7 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     """``mean`` runs on the CPU only: its rows are neither stale nor skipped, and made again on the CPU when asked."""
     path, store = made
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.resolve import resolve
+    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.suite.model import read_suite
 

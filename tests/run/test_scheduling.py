@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 
 from bfc_bench import read_results, run_suite
-from bfc_bench.config import digest
 from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned
-from bfc_bench.run.resolve import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
+from bfc_bench.utils.plain_json import digest
 
 TASK = {
     "name": "t",

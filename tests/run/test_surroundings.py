@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bfc_bench import read_results, run_suite
-from bfc_bench.surroundings import Surroundings
+from bfc_bench.process_state import Surroundings
 
 TOUCHED = {
     "numpy": "numpy.var",
@@ -88,7 +88,7 @@ def test_a_thread_that_is_about_to_end_may():
 def test_what_libraries_do_by_themselves_is_no_learners_fault():
     """In a process where they are not loaded yet. torch, for one, wraps a function of its own with its compiler."""
     code = """
-from bfc_bench.surroundings import Surroundings
+from bfc_bench.process_state import Surroundings
 surroundings = Surroundings()
 import jax, matplotlib.pyplot, pandas, scipy.special, sklearn.ensemble, torch
 assert (found := surroundings.put_back()) == [], found
@@ -131,11 +131,11 @@ def test_a_worker_on_a_gpu_sets_torch_before_it_looks_at_what_a_learner_changes(
     import torch  # noqa: F401  as the learner has loaded it
 
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.run import work
+    from bfc_bench.run import work_units
 
     prepared = []
-    monkeypatch.setattr(work, "_load", lambda kind, device: None)
-    monkeypatch.setattr(work, "prepare_torch", prepared.append)
+    monkeypatch.setattr(work_units, "_load", lambda kind, device: None)
+    monkeypatch.setattr(work_units, "prepare_torch", prepared.append)
     for device in ("cpu", "cuda"):
-        work._load_libraries(load_plugins().learner("kernel-ridge"), device)
+        work_units._load_libraries(load_plugins().learner("kernel-ridge"), device)
     assert prepared == ["cuda"]

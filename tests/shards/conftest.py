@@ -8,7 +8,7 @@ import pytest
 
 from bfc_bench import load_suite
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.shards.job import Job
 from bfc_bench.shards.submit import Submission, Wanted, prepare
 

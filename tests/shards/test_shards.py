@@ -16,7 +16,7 @@ from bfc_bench import load_suite, open_store, read_results, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.shards.collect import collect
 from bfc_bench.shards.heartbeat import Heart
 from bfc_bench.shards.job import Job, jobs

@@ -8,10 +8,10 @@ import pytest
 
 from bfc_bench.cli.app import run
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.shards import slurm
 from bfc_bench.shards.job import Array, jobs
-from bfc_bench.shards.parts import divide
+from bfc_bench.shards.partition import divide
 from bfc_bench.shards.states import states
 from bfc_bench.suite.model import Suite
 

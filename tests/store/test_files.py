@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bfc_bench.errors import OutputError
-from bfc_bench.files import make_folder, write_file
+from bfc_bench.utils.files import make_folder, write_file
 
 
 def mode(path):
@@ -28,7 +28,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_of_the_two_contents(tmp_path):
     path, size = tmp_path / "page", 3_000_000
     write_file(path, b"a" * size)
     code = (
-        "import sys; from pathlib import Path; from bfc_bench.files import write_file\n"
+        "import sys; from pathlib import Path; from bfc_bench.utils.files import write_file\n"
         f"while True:\n  for letter in (b'b', b'a'): write_file(Path(sys.argv[1]), letter * {size}); print(flush=True)"
     )
     for moment in range(8):

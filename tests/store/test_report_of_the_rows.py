@@ -9,7 +9,7 @@ import time
 import pytest
 
 from bfc_bench import open_store, run_suite
-from bfc_bench.report.key import key_of
+from bfc_bench.report.source_key import key_of
 
 KILLED = """
 import os, signal, sys

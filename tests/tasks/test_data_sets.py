@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 
 from bfc_bench.errors import OutputError, UsageError
-from bfc_bench.files import cache_folder
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.build import build_data
-from bfc_bench.tasks.contents import read
 from bfc_bench.tasks.data import DATA_SETS, cifar, public
 from bfc_bench.tasks.data.images import pooled
+from bfc_bench.tasks.load_data import read
 from bfc_bench.toolkit import precision
+from bfc_bench.utils.files import cache_folder
 
 RNG = np.random.default_rng(0)
 
@@ -176,7 +176,7 @@ def test_categories_keep_their_order_and_those_that_do_not_occur_are_left_out(tm
 
 
 def test_csv_and_parquet_of_one_table_are_the_same_contents(tmp_path):
-    from bfc_bench.tasks.contents import digest_of
+    from bfc_bench.tasks.load_data import digest_of
 
     frame = pd.DataFrame({"a": RNG.standard_normal(50), "b": RNG.integers(0, 9, 50), "y": RNG.standard_normal(50)})
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.base import Contents, DataSet, Points
@@ -15,6 +14,7 @@ from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.labels.flip import Flip
 from bfc_bench.tasks.stratified import turns
+from bfc_bench.utils.plain_json import canonical_json
 
 RNG = np.random.default_rng(0)
 N, D = 400, 3

@@ -8,7 +8,7 @@ import pytest
 from bfc_bench import read_results, run_suite
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.resolve import resolve
+from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform

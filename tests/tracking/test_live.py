@@ -12,7 +12,7 @@ from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.live import MlflowTracker
 from bfc_bench.tracking.server import serve
 from bfc_bench.tracking.sync import sync
-from bfc_bench.tracking.synced import holds
+from bfc_bench.tracking.sync_cache import holds
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")

@@ -15,7 +15,7 @@ from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
-from bfc_bench.tracking.synced import holds
+from bfc_bench.tracking.sync_cache import holds
 from bfc_bench.tracking.views import _filters, view_state
 
 # SQLAlchemy about MLflow's own queries.

@@ -8,7 +8,7 @@ from bfc_bench.tracking import views
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri
-from bfc_bench.tracking.fits import NAMES
+from bfc_bench.tracking.replicate_summaries import NAMES
 from bfc_bench.tracking.views import RUNS_PER_VIEW, save_views, saved_views, view_state
 
 # SQLAlchemy about MLflow's own queries.

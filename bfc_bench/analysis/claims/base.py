@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
-from bfc_bench.analysis.claims.outlook import outlook
+from bfc_bench.analysis.claims.replicates_to_decide import outlook
 from bfc_bench.analysis.claims.verdict import Evidence, LookAt, Region, Verdict, decide, exp, short
 from bfc_bench.analysis.curves import current_metric, metric_of, scale_of
 from bfc_bench.analysis.intervals import CONFIDENCE

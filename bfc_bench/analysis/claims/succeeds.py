@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bfc_bench.analysis.claims.base import PointClaim, Positive
 from bfc_bench.analysis.claims.measures import Measured, measure
-from bfc_bench.analysis.claims.outlook import outlook_of_share
+from bfc_bench.analysis.claims.replicates_to_decide import outlook_of_share
 from bfc_bench.analysis.claims.verdict import Region, Verdict, Word, short
 from bfc_bench.analysis.intervals import clopper_pearson
 from bfc_bench.store.row import Row

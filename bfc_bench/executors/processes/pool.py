@@ -13,11 +13,11 @@ from typing import Any
 from bfc_bench.errors import BenchError
 from bfc_bench.executors.base import Fault, Needs, pickled
 from bfc_bench.executors.environment import Changed, worker_variables
-from bfc_bench.executors.guard import Guard
-from bfc_bench.executors.processes.spawned import PATIENCE, Unit, Worker, death
-from bfc_bench.masking import is_credential, variables
+from bfc_bench.executors.processes.worker_handle import PATIENCE, Unit, Worker, death
+from bfc_bench.executors.reaper import Guard
 from bfc_bench.toolkit.gpu import gpu_variables, share_of_gpu, visible_gpus
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.masking import is_credential, variables
 
 FAILED_STARTS = 3
 """Workers in a row that end before they are ready, after which no more are started."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import NonNegativeFloat, PositiveInt, field_validator
 
 from bfc_bench.executors.base import Executor, Place, Promise
-from bfc_bench.executors.processes.spawned import START_SECONDS
+from bfc_bench.executors.processes.worker_handle import START_SECONDS
 from bfc_bench.executors.ray.cluster import LOCAL, Cluster, import_ray
 from bfc_bench.executors.ray.pool import RayPool
 from bfc_bench.executors.ray.slots import Shape

@@ -11,7 +11,7 @@ from typing import Any
 
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.processes import ProcessPool
-from bfc_bench.markers import PROJECT
+from bfc_bench.utils.hook_markers import PROJECT
 
 PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
 """On which numbers depend, beside the distributions of plugins."""

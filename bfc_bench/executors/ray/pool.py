@@ -11,7 +11,7 @@ from bfc_bench.errors import BenchError, words
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.processes.pool import FAILED_STARTS
 from bfc_bench.executors.ray.cluster import Cluster, first_line
-from bfc_bench.executors.ray.members import Members
+from bfc_bench.executors.ray.cluster_nodes import Members
 from bfc_bench.executors.ray.queues import NodeMemory, Queues
 from bfc_bench.executors.ray.slots import Shape, Slot, Slots, Unit
 from bfc_bench.toolkit.precision import Device

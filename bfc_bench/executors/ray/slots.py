@@ -10,10 +10,10 @@ from typing import Any
 
 from bfc_bench.executors.base import Needs
 from bfc_bench.executors.ray.cluster import Cluster, Node
-from bfc_bench.executors.ray.members import Members
+from bfc_bench.executors.ray.cluster_nodes import Members
 from bfc_bench.executors.ray.node import SlotActor
-from bfc_bench.masking import is_credential, variables
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.masking import is_credential, variables
 
 PASSED_ON = "BFC_"
 """How variables begin that workers on other machines get from here, credentials excepted."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.files import cache_folder, make_folder, write_file
 from bfc_bench.tasks.data.classes import are_classes, names, numbered
 from bfc_bench.tasks.data.table import Place, labels, numbers
+from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
 
 def save_arrays(

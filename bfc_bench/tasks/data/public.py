@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from bfc_bench.errors import BenchError, OutputError, UsageError, message
-from bfc_bench.files import cache_folder
 from bfc_bench.tasks import DATA_VARIABLE
+from bfc_bench.utils.files import cache_folder
 
 
 class Missing(UsageError):

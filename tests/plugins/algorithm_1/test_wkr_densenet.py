@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.course import Course
+from bfc_plugins.algorithm_1.controller import Course
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 
 from bfc_bench.errors import Diverged, UsageError

@@ -10,7 +10,7 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
-from bfc_bench.run.admission import skip_reason
+from bfc_bench.run.skip_reasons import skip_reason
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit import libraries

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bfc_bench.seeds import stream
-from bfc_bench.testing.ambient import changes, generators, preserved, snapshot
-from bfc_bench.testing.outcome import require
+from bfc_bench.testing.exceptions import require
+from bfc_bench.testing.global_state import changes, generators, preserved, snapshot
 
 
 def rng(*purpose: object) -> np.random.Generator:

@@ -16,8 +16,8 @@ from typing import Any
 from bfc_bench.executors import pipes
 from bfc_bench.executors.base import Fault, Needs
 from bfc_bench.executors.environment import inherited
+from bfc_bench.executors.main_script import not_imported_again
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
-from bfc_bench.executors.script import not_imported_again
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
 from bfc_bench.toolkit.precision import Device
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word, short
-from bfc_bench.analysis.courses import Course
 from bfc_bench.analysis.curves import curves_of
-from bfc_bench.analysis.looks import LAST
+from bfc_bench.analysis.interim_analyses import Course
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 

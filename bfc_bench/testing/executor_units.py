@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bfc_bench.executors import unit
+from bfc_bench.executors import worker_context
 
 GRANDCHILD = "import time; time.sleep(60)"
 
@@ -70,7 +70,7 @@ def sleep(seconds: tuple[float, float]) -> bytes:
     """Prepares itself for a while, then works for a while."""
     before, after = seconds
     time.sleep(before)
-    unit.clock_starts()
+    worker_context.clock_starts()
     time.sleep(after)
     return b"done"
 
@@ -91,8 +91,8 @@ def orphan(file: str) -> NoReturn:
 def take(sizes: tuple[int, int]) -> bytes:
     """May take so many bytes, takes others."""
     allowed, taken = sizes
-    unit.may_take(allowed)
-    unit.clock_starts()
+    worker_context.may_take(allowed)
+    worker_context.clock_starts()
     held = bytearray(taken)
     held[:: os.sysconf("SC_PAGE_SIZE")] = b"\1" * len(range(0, taken, os.sysconf("SC_PAGE_SIZE")))
     time.sleep(5)  # for whoever looks now and then

@@ -10,7 +10,7 @@ from typing import Any, cast
 from bfc_bench.errors import BenchError, PluginError, UsageError, words
 from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.work import forget_plugins
+from bfc_bench.run.work_units import forget_plugins
 from bfc_bench.suite.model import Suite
 
 DEFAULT = "processes"

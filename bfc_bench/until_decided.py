@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
-from bfc_bench.analysis.courses import Course, Look
-from bfc_bench.analysis.looks import LAST
-from bfc_bench.analysis.power import Unseen, unseen
+from bfc_bench.analysis.interim_analyses import Course, Look
+from bfc_bench.analysis.replicates_needed import Unseen, unseen
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.resolve import Cell, Grid
+from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.session import Session, plan_for, run
 from bfc_bench.store import Redo
 from bfc_bench.store.export import Records

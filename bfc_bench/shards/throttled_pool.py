@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bfc_bench.executors.base import Fault, Needs, Pool
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.run.work import Batch
+from bfc_bench.run.work_units import Batch
 from bfc_bench.toolkit.precision import Device
 
 

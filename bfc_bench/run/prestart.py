@@ -10,8 +10,8 @@ from pathlib import Path
 from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import run_batch
-from bfc_bench.run.executing import begin_pool
-from bfc_bench.run.work import Extra, warm_up
+from bfc_bench.run.executor_selection import begin_pool
+from bfc_bench.run.work_units import Extra, warm_up
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import Device
 

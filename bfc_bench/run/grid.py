@@ -8,13 +8,14 @@ from math import inf
 from typing import Any
 
 from bfc_bench.analysis.claims import parse_claims
-from bfc_bench.config import digest, digest_text, plain
+from bfc_bench.config import plain
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
+from bfc_bench.utils.plain_json import digest, digest_text
 
 MOST_CELLS = 10_000_000
 """More are a slip of the pen: their plan alone would take gigabytes."""

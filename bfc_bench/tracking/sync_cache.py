@@ -14,12 +14,12 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bfc_bench.config import digest
 from bfc_bench.errors import OutputError
-from bfc_bench.files import make_folder, write_file
-from bfc_bench.masking import masked
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.database import database_file
+from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.masking import masked
+from bfc_bench.utils.plain_json import digest
 
 FILE = "mlflow-synced.json"
 Made: TypeAlias = Sequence[tuple[str, float | None]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from importlib import import_module
 
-from bfc_bench.markers import hookimpl
 from bfc_bench.run.session import Session
+from bfc_bench.utils.hook_markers import hookimpl
 
 AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary", "scipy.special", "pyarrow.parquet", "pandas")
 """The last because pyarrow asks whether what it is given is of pandas."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.surroundings import Functions, Running, Setting, Settings
+from bfc_bench.process_state import Functions, Running, Setting, Settings
 from bfc_bench.toolkit.libraries import missing
 
 OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}

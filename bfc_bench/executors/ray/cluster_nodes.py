@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.processes.spawned import START_SECONDS
+from bfc_bench.executors.processes.worker_handle import START_SECONDS
 from bfc_bench.executors.ray.cluster import Cluster, Node, first_line
 from bfc_bench.executors.ray.node import distributions, greeting
 

@@ -1,13 +1,14 @@
-"""What a learner says of a fit, as plain data that any JSON holds."""
+"""Values as JSON: any value as plain data, one canonical text per value, and short digests of it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from functools import partial
 from typing import Any
 
-from bfc_bench.config import rank
-from bfc_bench.text import visible
+from bfc_bench.utils.escape_control import visible
 
 INTEGER_BITS = 1024
 """The largest integer in ``info``; Python refuses to write those of more than some 14,000 bits."""
@@ -47,3 +48,26 @@ def _number(value: bool | float | None, gaps: bool) -> bool | float | None:
     if value.bit_length() > INTEGER_BITS:
         raise ValueError(f"integers must have at most {INTEGER_BITS} bits. Got one of {value.bit_length()}")
     return int(value)
+
+
+def rank(plain: Any) -> tuple[float, str]:
+    """Puts plain values of a set in order: numbers by size, then everything else by its text."""
+    return (plain, "") if isinstance(plain, int | float) else (math.inf, canonical_json(plain))
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def canonical_json(value: Any) -> str:
+    """One text per value: keys sorted, no spaces. Two equal configurations have equal texts."""
+    return _CANONICAL.encode(value)
+
+
+def digest(value: Any, size: int = 8) -> str:
+    """A short stable name of a plain value: ``2 * size`` hexadecimal digits."""
+    return digest_text(canonical_json(value), size)
+
+
+def digest_text(text: str, size: int = 8) -> str:
+    """The name of the plain value that has this canonical JSON."""
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import UsageError, words
 from bfc_bench.tasks.base import Contents, DataSet, Float, Points
+from bfc_bench.utils.plain_json import canonical_json
 
 
 def read(data: DataSet, where: str) -> Contents:

@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from bfc_bench.run.grid import Cell
 from bfc_bench.run.plan import Plan
-from bfc_bench.run.resolve import Cell
 from bfc_bench.shards.job import Part
 
 

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bfc_bench.analysis.alpha_spending import LAST, Looks, schedule_from
 from bfc_bench.analysis.claims import Claim, Point, Verdict
 from bfc_bench.analysis.claims.verdict import LookAt, Word
-from bfc_bench.analysis.looks import LAST, Looks, schedule_from
-from bfc_bench.config import digest
 from bfc_bench.store.rows import Rows
+from bfc_bench.utils.plain_json import digest
 
 Curve: TypeAlias = tuple[str, str, int]
 """Task, label and d."""

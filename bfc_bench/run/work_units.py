@@ -18,9 +18,9 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.lending import Loans, own
-from bfc_bench.run.libraries import import_libraries
-from bfc_bench.run.resolve import Cell
+from bfc_bench.run.array_guard import Loans, own
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.preload import import_libraries
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric

@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise
-from bfc_bench.testing.outcome import require, skip
-from bfc_bench.testing.units import do, prepare
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.executor_units import do, prepare
 
 PATIENCE = 120.0
 """Seconds within which the units of a law must have ended, workers started before included."""
@@ -39,7 +39,7 @@ class PoolTrial:
         resource_tracker.ensure_running()  # Python keeps this process once it has started others
 
     def open(self) -> Pool:
-        """A pool that units of ``bfc_bench.testing.units`` can be submitted to."""
+        """A pool that units of ``bfc_bench.testing.executor_units`` can be submitted to."""
         with within(PATIENCE, "opening a pool"):
             return self.executor.open(do, prepare, self.jobs)
 

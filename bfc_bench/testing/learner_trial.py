@@ -14,8 +14,8 @@ import numpy as np
 
 from bfc_bench.learner import Array, ArrayKind, Context, Data, Job, LabelKind, Learner, Outline, Predictor, TaskFacts
 from bfc_bench.seeds import stream
-from bfc_bench.testing.ambient import preserved
-from bfc_bench.testing.outcome import require, skip
+from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.global_state import preserved
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.precision import resolve_device
 

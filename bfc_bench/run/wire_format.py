@@ -17,14 +17,14 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic_core import from_json, to_json
 
 from bfc_bench.errors import Diverged, is_ctrl_c, message, words
-from bfc_bench.facts import plain
 from bfc_bench.learner import Failure
-from bfc_bench.run.limits import is_out_of_memory
-from bfc_bench.run.work import Batch
+from bfc_bench.run.memory_limits import is_out_of_memory
+from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import checked as checked_artifacts
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row, checked
-from bfc_bench.text import visible
+from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.plain_json import plain
 
 T = TypeVar("T")
 

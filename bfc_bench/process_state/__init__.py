@@ -16,9 +16,9 @@ settings that it has when it is imported; its functions are taken as they are.
 
 from functools import cache
 
-from bfc_bench.surroundings.functions import Functions
-from bfc_bench.surroundings.running import Running
-from bfc_bench.surroundings.settings import Setting, Settings
+from bfc_bench.process_state.functions import Functions
+from bfc_bench.process_state.settings import Setting, Settings
+from bfc_bench.process_state.threads_and_children import Running
 
 __all__ = ["Functions", "Running", "Setting", "Settings", "Surroundings", "surroundings"]
 

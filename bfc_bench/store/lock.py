@@ -15,10 +15,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bfc_bench.alive import is_alive, process_start
-from bfc_bench.config import canonical_json
 from bfc_bench.errors import StoreError
 from bfc_bench.store.file_system import NO_LOCKS, FileSystem
+from bfc_bench.utils.plain_json import canonical_json
+from bfc_bench.utils.process_liveness import is_alive, process_start
 
 IN_USE = "in-use"
 """In the folder of a store on a file system that machines share, or that has no locks: who has it for writing."""

@@ -15,11 +15,11 @@ from typing import Any
 from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.executors.base import Executor, Fault, Needs
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.executors.unit import clock_starts
+from bfc_bench.executors.worker_context import clock_starts
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
 from bfc_bench.testing import Check, CheckReport, require_libraries, try_executor, try_laws
-from bfc_bench.testing.ambient import settings
+from bfc_bench.testing.global_state import settings
 
 SECONDS = 600.0
 """What all laws of one learner or executor may take together."""
