@@ -21,10 +21,10 @@ from typing import Any, cast
 from benchmarks.commands import command_cpu
 from benchmarks.measurement import own_cpu, timed
 from benchmarks.rows import synthetic_row
-from bfc_bench.executors.base import Needs
+from bfc_bench.executors.base import Resources
 from bfc_bench.executors.ray.cluster import Cluster, Node
 from bfc_bench.executors.ray.pool import RayPool
-from bfc_bench.executors.ray.slots import Shape, Slot, Unit
+from bfc_bench.executors.ray.slots import RayUnit, Slot, SlotShape
 from bfc_bench.run.grid import Grid
 from bfc_bench.run.plan import Planned
 from bfc_bench.run.wire_format import pack, receive, send
@@ -122,7 +122,7 @@ class Driving:
 def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -> Driving:
     """What ``executors/ray`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
     cluster = _Machines(machines, cores)
-    pool = RayPool(cast(Cluster, cluster), Shape(jobs=slots), _nothing, None, 0.0)
+    pool = RayPool(cast(Cluster, cluster), SlotShape(jobs=slots), _nothing, None, 0.0)
     nodes, queue = list(cluster.nodes().values()), pool._queues.waiting["cpu"]
 
     def fill(slots: int) -> None:
@@ -133,9 +133,9 @@ def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -
     together = max(1, min(32, (slots - slots // 2) // (2 * REPETITIONS)))
     placing = _cpu(lambda: pool._slots.start("cpu", together)) / together
     fill(slots)
-    units = [Unit(i, batch.batch, Needs(600.0, 10**8)) for i, batch in enumerate(batches)]
+    units = [RayUnit(i, batch.batch, Resources(600.0, 10**8)) for i, batch in enumerate(batches)]
     for slot in pool._slots.all:
-        slot.calls.append((_Answer(), Unit(-1, None, Needs(600.0, 10**8))))
+        slot.calls.append((_Answer(), RayUnit(-1, None, Resources(600.0, 10**8))))
 
     def go_over(together: int) -> float:
         cluster.ray.together = together

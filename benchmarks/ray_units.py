@@ -10,7 +10,7 @@ from statistics import median
 
 from benchmarks import machine
 from benchmarks.measurement import own_cpu
-from bfc_bench.executors.base import Executor, Needs, Pool
+from bfc_bench.executors.base import Executor, Pool, Resources
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.ray import RayExecutor
 from bfc_bench.testing.executor_units import do
@@ -43,7 +43,7 @@ def _units(pool: Pool, count: int) -> float:
     """Seconds for so many units."""
     started = time.perf_counter()
     for key in range(count):
-        pool.submit(key, ("give", b"x"), Needs(60.0))
+        pool.submit(key, ("give", b"x"), Resources(60.0))
     assert sum(1 for _ in pool.outcomes()) == count
     return time.perf_counter() - started
 

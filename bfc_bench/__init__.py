@@ -15,17 +15,17 @@ if TYPE_CHECKING:
         run_until_decided,
     )
     from bfc_bench.errors import BenchError, Diverged, PluginError, StoreError, UsageError
-    from bfc_bench.executors.base import Executor, Fault, Needs, Pool
+    from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure
     from bfc_bench.learner import (
         BatchLearner,
         Capabilities,
         Context,
         Cost,
         Data,
+        DataSpec,
         Failure,
         Job,
         Learner,
-        Outline,
         Predictor,
         TaskFacts,
         Theory,
@@ -34,8 +34,18 @@ if TYPE_CHECKING:
     from bfc_bench.store.row import Row
     from bfc_bench.stored_suite import StoredSuite, open_store
     from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
-    from bfc_bench.tasks.base import Contents, DataSet, Inputs, Labels, Law, Points, Rule, Target, Teacher
-    from bfc_bench.tasks.metrics import Metric, Truth
+    from bfc_bench.tasks.base import (
+        DataSet,
+        DataSetContents,
+        InputLaw,
+        Inputs,
+        LabelledPoints,
+        Labelling,
+        Labels,
+        Target,
+        Teacher,
+    )
+    from bfc_bench.tasks.metrics import Metric, TargetValues
     from bfc_bench.utils.hook_markers import hookimpl
 
 _HOMES = {
@@ -45,10 +55,10 @@ _HOMES = {
         *("read_results", "run_suite", "run_until_decided"),
     ),
     "bfc_bench.errors": ("BenchError", "Diverged", "PluginError", "StoreError", "UsageError"),
-    "bfc_bench.executors.base": ("Executor", "Fault", "Needs", "Pool"),
+    "bfc_bench.executors.base": ("Executor", "UnitFailure", "Resources", "Pool"),
     "bfc_bench.learner": (
         *("BatchLearner", "Capabilities", "Context", "Cost", "Data", "Failure"),
-        *("Job", "Learner", "Outline", "Predictor", "TaskFacts", "Theory"),
+        *("Job", "Learner", "DataSpec", "Predictor", "TaskFacts", "Theory"),
     ),
     "bfc_bench.utils.hook_markers": ("hookimpl",),
     "bfc_bench.plugins": ("load_plugins",),
@@ -56,10 +66,10 @@ _HOMES = {
     "bfc_bench.stored_suite": ("StoredSuite", "open_store"),
     "bfc_bench.suite.model": ("LearnerEntry", "Suite", "TaskEntry"),
     "bfc_bench.tasks.base": (
-        *("Contents", "DataSet", "Inputs", "Labels", "Law"),
-        *("Points", "Rule", "Target", "Teacher"),
+        *("DataSetContents", "DataSet", "Inputs", "Labels", "InputLaw"),
+        *("LabelledPoints", "Labelling", "Target", "Teacher"),
     ),
-    "bfc_bench.tasks.metrics": ("Metric", "Truth"),
+    "bfc_bench.tasks.metrics": ("Metric", "TargetValues"),
 }
 
 __all__ = [
@@ -67,40 +77,40 @@ __all__ = [
     "BenchError",
     "Capabilities",
     "Claim",
-    "Contents",
     "Context",
     "Cost",
     "Data",
     "DataSet",
+    "DataSetContents",
+    "DataSpec",
     "Diverged",
     "Executor",
     "Failure",
-    "Fault",
+    "InputLaw",
     "Inputs",
     "Job",
+    "LabelledPoints",
+    "Labelling",
     "Labels",
-    "Law",
     "Learner",
     "LearnerEntry",
     "Metric",
-    "Needs",
-    "Outline",
     "PluginError",
     "PointClaim",
-    "Points",
     "Pool",
     "Predictor",
+    "Resources",
     "Row",
-    "Rule",
     "StoreError",
     "StoredSuite",
     "Suite",
     "Target",
+    "TargetValues",
     "TaskEntry",
     "TaskFacts",
     "Teacher",
     "Theory",
-    "Truth",
+    "UnitFailure",
     "UsageError",
     "Verdict",
     "as_sklearn",

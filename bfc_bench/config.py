@@ -65,7 +65,7 @@ def _is_number(annotation: Any) -> bool:
     return any(map(_is_number, parts)) and not {bool, Any} & set(parts)
 
 
-def plain(value: Any) -> Any:
+def plain_option(value: Any) -> Any:
     """Any value as plain data, sets in order."""
     return _ordered(value, to_jsonable_python(value))
 
@@ -88,7 +88,7 @@ def _is_default(field: FieldInfo, value: Any) -> bool:
     if field.is_required():
         return False
     default = field.get_default(call_default_factory=True)
-    return bool(value == default) or plain(value) == plain(default)
+    return bool(value == default) or plain_option(value) == plain_option(default)
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, LabelKind, Learner, Outline, Predictor
+from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.canary import unusable
 
@@ -123,7 +123,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         shape = tuple(self.shape or (d,))
         if prod(shape) != d:
             raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
-        outline = Outline(type(self).__name__, n, d, kind, classes, shape)
+        outline = DataSpec(type(self).__name__, n, d, kind, classes, shape)
         if self.standardize:
             self.scale_ = _Scale.of(x)
         train = Data(**vars(outline), x=self._inputs(x), y=self._convert(y))

@@ -66,7 +66,7 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
-class Outline:
+class DataSpec:
     """What is known of a training set before it is generated."""
 
     sample: str
@@ -85,7 +85,7 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class Data(Outline):
+class Data(DataSpec):
     """A training set."""
 
     x: Array = field(default=None, repr=False)
@@ -232,7 +232,7 @@ class Learner(Settings, ABC):
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit to the n training points. Raise ``Diverged`` when training leaves the finite numbers."""
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """Jobs with equal keys are handed to ``fit_batch`` together; None (the default) means never."""
         return None
 

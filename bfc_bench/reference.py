@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from bfc_bench.config import Settings, plain
+from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
@@ -39,7 +39,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReferenceEntry:
     """One thing that a suite, or a command, can name."""
 
     kind: str
@@ -59,7 +59,7 @@ class Entry:
         return asdict(self)
 
 
-def entries(plugins: Plugins, kind: str = "") -> list[Entry]:
+def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
     """Everything that plugins register, of one ``kind`` or of all. Raises ``UsageError`` for an unknown kind."""
     known = {registry.kind: registry for registry in plugins.registries.values()}
     if kind and kind not in known:
@@ -72,7 +72,7 @@ def entries(plugins: Plugins, kind: str = "") -> list[Entry]:
     ]
 
 
-def find(plugins: Plugins, name: str, kind: str = "") -> list[Entry]:
+def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
     """The entries of a name, of which there may be one for each kind; variants such as ``sklearn:svm.SVC`` too.
 
     Raises ``UsageError`` that suggests the nearest name.
@@ -90,7 +90,7 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[Entry]:
     return found
 
 
-def _entry(kind: str, name: str, origin: str, value: Any) -> Entry:
+def _entry(kind: str, name: str, origin: str, value: Any) -> ReferenceEntry:
     if isinstance(value, Path):
         return _suite(kind, name, origin, value)
     documented = getattr(value, "measure", value)  # a metric's words are those of its function
@@ -101,7 +101,7 @@ def _entry(kind: str, name: str, origin: str, value: Any) -> Entry:
     lacking = missing(value.capabilities.required) if is_learner else None
     if hasattr(value, "labels") and hasattr(value, "measure"):
         facts = {"labels": ", ".join(sorted(value.labels)), "of": value.of}
-    return Entry(kind, name, origin, text, facts, options_of(value) if is_settings else (), lacking or "")
+    return ReferenceEntry(kind, name, origin, text, facts, options_of(value) if is_settings else (), lacking or "")
 
 
 def _learner(cls: type[Learner]) -> dict[str, str]:
@@ -120,11 +120,11 @@ def _learner(cls: type[Learner]) -> dict[str, str]:
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _suite(kind: str, name: str, origin: str, path: Path) -> Entry:
+def _suite(kind: str, name: str, origin: str, path: Path) -> ReferenceEntry:
     try:
         suite = read_suite(path)
     except BenchError as error:
-        return Entry(kind, name, origin, str(error), {"file": str(path)}, ())
+        return ReferenceEntry(kind, name, origin, str(error), {"file": str(path)}, ())
     facts = {
         "file": str(path),
         "version": str(suite.version),
@@ -134,7 +134,7 @@ def _suite(kind: str, name: str, origin: str, path: Path) -> Entry:
         "levels": ", ".join(f"{level:g}" for level in suite.levels),
         "claims": str(len(suite.claim)),
     }
-    return Entry(kind, name, origin, suite.description.strip(), facts, ())
+    return ReferenceEntry(kind, name, origin, suite.description.strip(), facts, ())
 
 
 def _several(names: Iterable[str]) -> str:
@@ -156,7 +156,7 @@ def _default(field: FieldInfo) -> str:
 
 def _written(value: Any) -> str:
     """A value as a suite has it."""
-    value = plain(value)
+    value = plain_option(value)
     if value is None:
         return "none"
     if isinstance(value, bool):

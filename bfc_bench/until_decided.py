@@ -12,8 +12,8 @@ from typing import Any
 from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
-from bfc_bench.analysis.interim_analyses import Course, Look
-from bfc_bench.analysis.replicates_needed import Unseen, unseen
+from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
+from bfc_bench.analysis.replicates_needed import BeyondSizes, unseen
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
@@ -79,8 +79,8 @@ def run_until_decided(
     """Run a grid, look at its claims, and add to those that are undecided what they need, until the next look.
 
     Looks are made at growing numbers of replicates up to ``last``, at levels that hold for all of them together
-    (``analysis.looks``); the store keeps them, so that the same call goes on where it was, whatever ended it. Added are
-    replicates of the cells that an undecided claim reads and, where it is judged by N* and N* lies beyond the tested
+    (``analysis.alpha_spending``); the store keeps them, so that the same call goes on where it was, whatever ended it.
+    Added are replicates of the cells that an undecided claim reads and, where it is judged by N* and N* lies beyond the tested
     sizes, sizes that continue them. It ends when all claims are decided or have had all their looks, when nothing
     helps, when it is interrupted, or after ``hours``: no batch of cells begins later. ``tell`` is given a line per
     look. Claims about learners or tasks that the grid lacks are left alone.
@@ -146,11 +146,11 @@ class _Deciding:
         with self._store() as store:
             suite = self._suite(store)
             rows = suite.columns()
-            for course in self._courses(suite, rows):
-                coming = course.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
-                if coming is None or (course.made and self._helpless(store, suite, course, rows)):
+            for claim_looks in self._looks_by_claim(suite, rows):
+                coming = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
+                if coming is None or (claim_looks.made and self._helpless(store, suite, claim_looks, rows)):
                     continue
-                looks.append(replace(coming, reads=self._reads(course, coming)))
+                looks.append(replace(coming, reads=self._reads(claim_looks, coming)))
             store.note_looks(suite.name, suite.version, [look.as_dict() for look in looks])
         for number, of, replicates in sorted({(look.at.number, look.at.of, look.replicates) for look in looks}):
             claims = [look.claim for look in looks if (look.at.number, look.replicates) == (number, replicates)]
@@ -166,7 +166,7 @@ class _Deciding:
         with self._store() as store:
             suite = self._suite(store)
             rows = suite.columns()
-            claims = {course.claim.id: course.claim for course in self._courses(suite, rows)}
+            claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             seen = {look.claim: rows.at(look.sees(rows)) for look in looks}
             verdicts = judge([claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, seen)
             made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
@@ -189,13 +189,13 @@ class _Deciding:
     def _replicates(self, task: str, label: str, d: int, n: int, count: int) -> Iterator[Cell]:
         return (self.grid.cell(task, label, d, n, replicate) for replicate in range(count))
 
-    def _reads(self, course: Course, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
+    def _reads(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
         """What the claim is about on the grid, with the sizes that were added for the look before."""
         sizes = {task.name: task for task in self.grid.suite.task}
         reads = {}
-        for point in course.points:
+        for point in claim_looks.points:
             task = sizes[point.task]
-            for label in course.claim.labels:
+            for label in claim_looks.claim.labels:
                 most = self.grid.entries[label].max_n
                 for d in task.d if point.d is None else (point.d,):
                     found = {*task.n, *look.reads.get((task.name, label, d), ())} if point.n is None else {point.n}
@@ -211,7 +211,7 @@ class _Deciding:
         with self._store() as store:
             suite = self._suite(store)
             rows = suite.columns()
-            claims = {course.claim.id: course.claim for course in self._courses(suite, rows)}
+            claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
                 seen = rows.at(look.sees(rows))
                 added = [
@@ -230,7 +230,7 @@ class _Deciding:
                 store.note_looks(suite.name, suite.version, [look.as_dict() for look in found])
         return found if changed else []
 
-    def _obstacle(self, store: Store, beyond: Unseen, rows: Rows) -> str:
+    def _obstacle(self, store: Store, beyond: BeyondSizes, rows: Rows) -> str:
         """Why a size cannot be added: the suite's limits, the learner's, or what a cell may use."""
         limit = self.grid.entries[beyond.label].max_n
         if beyond.size > limit:
@@ -249,20 +249,20 @@ class _Deciding:
             return f"a cell at n = {beyond.size} would take about {seconds:.0f} s; the budget is {budget:g} s"
         return ""
 
-    def _helpless(self, store: Store, suite: StoredSuite, course: Course, rows: Rows) -> str:
+    def _helpless(self, store: Store, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> str:
         """Why more replicates would not decide a claim whose last look is made, noted in ``why``; empty else."""
-        look = course.made[-1]
+        look = claim_looks.made[-1]
         seen = rows.at(look.sees(rows))
-        (verdict,) = judge([course.judged], rows, suite.theories, {course.claim.id: seen})
-        hidden = math.isnan(verdict.estimate) and unseen(course.claim, seen)  # no exponent for want of N*
+        (verdict,) = judge([claim_looks.judged], rows, suite.theories, {claim_looks.claim.id: seen})
+        hidden = math.isnan(verdict.estimate) and unseen(claim_looks.claim, seen)  # no exponent for want of N*
         if not verdict.stuck and not hidden:
             return ""
-        ends = [(beyond, self._obstacle(store, beyond, seen)) for beyond in unseen(course.claim, seen)]
+        ends = [(beyond, self._obstacle(store, beyond, seen)) for beyond in unseen(claim_looks.claim, seen)]
         if any(not obstacle for _, obstacle in ends):
             return ""
         said = [f"{beyond}, and {obstacle}" for beyond, obstacle in ends]
-        self.why[course.claim.id] = "; ".join(said) or verdict.stuck
-        return self.why[course.claim.id]
+        self.why[claim_looks.claim.id] = "; ".join(said) or verdict.stuck
+        return self.why[claim_looks.claim.id]
 
     def _ended(self, store: Store, stopped: str) -> Iterator[Ended]:
         suite = self._suite(store)
@@ -270,28 +270,27 @@ class _Deciding:
             return
         rows = suite.columns()
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
-        for course in self._courses(suite, rows):
-            verdict, coming = verdicts[course.claim.id], course.next(MIN_REPLICATES, self.last)
-            if course.decided:
+        for claim_looks in self._looks_by_claim(suite, rows):
+            verdict, coming = verdicts[claim_looks.claim.id], claim_looks.next(MIN_REPLICATES, self.last)
+            if claim_looks.decided:
                 why = "decided"
             elif coming is None:
-                why = f"all {len(course.made)} looks are made"
-            elif course.claim.id in self.why:
-                why = self.why[course.claim.id]
+                why = f"all {len(claim_looks.made)} looks are made"
+            elif claim_looks.claim.id in self.why:
+                why = self.why[claim_looks.claim.id]
             else:
                 why = f"{stopped}, before look {coming.at.number}"
-            replicates = course.stand.replicates if course.stand else 0
-            yield Ended(course.claim.id, verdict.words, replicates, why)
+            replicates = claim_looks.stand.replicates if claim_looks.stand else 0
+            yield Ended(claim_looks.claim.id, verdict.words, replicates, why)
 
-    def _courses(self, suite: StoredSuite, rows: Rows) -> list[Course]:
+    def _looks_by_claim(self, suite: StoredSuite, rows: Rows) -> list[ClaimLooks]:
         """Of the claims that the grid is about."""
         entries = self.grid.entries
         return [
-            course
-            for course in suite.courses(rows)
+            looks
+            for looks in suite.looks_by_claim(rows)
             if all(
-                label in entries and set(course.claim.tasks) <= set(entries[label].tasks)
-                for label in course.claim.labels
+                label in entries and set(looks.claim.tasks) <= set(entries[label].tasks) for label in looks.claim.labels
             )
         ]
 

@@ -21,7 +21,7 @@ from typer.models import OptionInfo
 
 from bfc_bench.cli.app import VERBS
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.reference import Entry, entries
+from bfc_bench.reference import ReferenceEntry, entries
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ROOT / "docs" / "claims.md"
@@ -49,7 +49,7 @@ def _plugins() -> Plugins:
     return load_plugins()
 
 
-def entry(found: Entry) -> str:
+def entry(found: ReferenceEntry) -> str:
     """A section: what it is, its facts, its options."""
     parts = [f"## {found.name}", words(found.text)]
     if facts := {name: fact for name, fact in found.facts.items() if name != "file"}:

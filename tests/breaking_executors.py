@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from bfc_bench import Executor, Fault, Needs, Pool
+from bfc_bench import Executor, Pool, Resources, UnitFailure
 from bfc_bench.executors import worker_context
 from bfc_bench.executors.base import Place, Promise
 from bfc_bench.executors.processes import ProcessExecutor
@@ -27,7 +27,7 @@ class Changed:
     def slots(self, device: Any) -> int:
         return self.pool.slots(device)
 
-    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
         self.pool.submit(key, payload, needs)
 
     def outcomes(self) -> Iterator[tuple[int, Any]]:
@@ -90,7 +90,7 @@ class Forgetful(Here):
     """Loses a unit."""
 
     class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
             if key != 2 or payload[0] != "give" or len(payload[1]) > 2:
                 self.pool.submit(key, payload, needs)
 
@@ -117,9 +117,9 @@ class Closed(Here):
     class changed(Changed):
         def __init__(self, pool: Pool) -> None:
             super().__init__(pool)
-            self.queue: deque[tuple[int, Any, Needs]] = deque()
+            self.queue: deque[tuple[int, Any, Resources]] = deque()
 
-        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
             self.queue.append((key, payload, needs))
 
         def outcomes(self) -> Iterator[tuple[int, Any]]:
@@ -134,14 +134,14 @@ class Terse(Here):
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
-            return replace(outcome, traceback="") if isinstance(outcome, Fault) else outcome
+            return replace(outcome, traceback="") if isinstance(outcome, UnitFailure) else outcome
 
 
 class Eager(Here):
     """Lets what cannot be sent end the run."""
 
     class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
             pickle.dumps(payload)
             self.pool.submit(key, payload, needs)
 
@@ -150,7 +150,7 @@ class Late(Here):
     """Lets what cannot be sent back end the run."""
 
     class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
             self.strict = payload[0] == "unsendable" or (key > 0 and self.strict)
             self.pool.submit(key, payload, needs)
 
@@ -171,7 +171,7 @@ class Patient(There):
     promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
 
     class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
             self.pool.submit(key, payload, replace(needs, seconds=60.0))
 
 
@@ -198,7 +198,7 @@ class Codeless(Mortal):
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
-            died = isinstance(outcome, Fault) and "exit code" in outcome.reason and "code 3" not in outcome.reason
+            died = isinstance(outcome, UnitFailure) and "exit code" in outcome.reason and "code 3" not in outcome.reason
             return replace(outcome, reason="it ended") if died else outcome
 
 
@@ -207,7 +207,7 @@ class Signalless(Mortal):
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
-            crashed = isinstance(outcome, Fault) and "SIGSEGV" in outcome.reason
+            crashed = isinstance(outcome, UnitFailure) and "SIGSEGV" in outcome.reason
             return replace(outcome, reason="it crashed") if crashed else outcome
 
 
@@ -216,7 +216,7 @@ class Accusing(Mortal):
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
-            lost = isinstance(outcome, Fault) and outcome.kind == "lost"
+            lost = isinstance(outcome, UnitFailure) and outcome.kind == "lost"
             return replace(outcome, kind="killed") if lost else outcome
 
 
@@ -232,7 +232,7 @@ class Scattering(Mortal):
 
 
 def unlimited(call: Any, payload: Any) -> Any:
-    worker_context.ear.may_take = lambda memory_bytes, refuse: None
+    worker_context.context.may_take = lambda memory_bytes, refuse: None
     return call(payload)
 
 
@@ -291,7 +291,7 @@ class Restless(There):
     class changed(Open):
         used = False
 
-        def submit(self, key: int, payload: Any, needs: Needs) -> None:
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
             self.used = True
             self.pool.submit(key, payload, needs)
 

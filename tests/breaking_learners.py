@@ -20,8 +20,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench import Capabilities, Context, Cost, Data, Diverged, Failure, Job, Learner, Outline, Predictor, hookimpl
-from bfc_bench.tasks.base import Inputs, Law
+from bfc_bench import (
+    Capabilities,
+    Context,
+    Cost,
+    Data,
+    DataSpec,
+    Diverged,
+    Failure,
+    Job,
+    Learner,
+    Predictor,
+    hookimpl,
+)
+from bfc_bench.tasks.base import InputLaw, Inputs
 from bfc_bench.tasks.inputs.uniform import Uniform
 
 
@@ -153,7 +165,7 @@ class Together(Faulty):
 
     name: ClassVar[str] = "together"
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         return "all"
 
     @classmethod
@@ -194,7 +206,7 @@ class Raising(Mean):
     where: str = "fit"
     at: int = 20
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         if self.where == "batch_key" and train.n == self.at and parent_process() is not None:
             raise RAISED[self.what]()
         return None
@@ -382,7 +394,7 @@ class Quitter(Mean):
         if place == self.where:
             raise SystemExit(0)
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         return self._reach("batch_key")
 
     def cost(self, n: int, d: int) -> None:
@@ -414,7 +426,7 @@ class Vandal(Mean):
     together: bool = False
     at: int = 20
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         return "all" if self.together else None
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
@@ -567,7 +579,7 @@ class Keyless(Mean):
 
     name: ClassVar[str] = "keyless"
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         return []  # type: ignore[return-value]
 
 
@@ -723,7 +735,7 @@ class GreedyInputs(Uniform):
 
     kind: ClassVar[str] = "greedy"
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> np.ndarray:
         if parent_process() is not None:
             np.ones(75_000_000)
         return super().sample(rng, m, law)

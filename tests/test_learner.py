@@ -11,11 +11,11 @@ from bfc_bench import (
     BenchError,
     Context,
     Data,
+    DataSpec,
     Diverged,
     Failure,
     Job,
     Learner,
-    Outline,
     Predictor,
 )
 from bfc_bench.testing import check_learner
@@ -40,7 +40,7 @@ class Mean(BatchLearner):
     shrink: float = 1.0
     fails: Literal["failed", "diverged", "out-of-memory"] | None = None
 
-    def batch_key(self, train: Outline) -> str:
+    def batch_key(self, train: DataSpec) -> str:
         return train.sample
 
     @classmethod
@@ -58,7 +58,7 @@ class PlainMean(Learner):
 
     name: ClassVar[str] = "plain-mean"
 
-    def batch_key(self, train: Outline) -> str:
+    def batch_key(self, train: DataSpec) -> str:
         return train.sample
 
     def fit(self, train: Data, ctx: Context) -> Predictor:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bfc_bench import Contents, DataSet, Inputs, Labels, PointClaim, Points, Target, Teacher, Verdict
+from bfc_bench import DataSet, DataSetContents, Inputs, LabelledPoints, Labels, PointClaim, Target, Teacher, Verdict
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
@@ -158,7 +158,7 @@ class Shuffled(DataSet):
 
     def load(self):
         x = np.random.default_rng().standard_normal((20, 2))
-        return Contents(Points(x, x[:, 0]))
+        return DataSetContents(LabelledPoints(x, x[:, 0]))
 
 
 class Optimist(PointClaim):

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.faults import Family
 from benchmarks.faults.kills import NOTHING
 from benchmarks.faults.place import Place, end, numbers, wait_until
-from bfc_bench.shards.job import Job, jobs
+from bfc_bench.shards.job import ShardJob, jobs
 from bfc_bench.shards.journal import entries
 from bfc_bench.shards.states import states
 
@@ -33,7 +33,7 @@ print(bool(prepare(grid, Path(sys.argv[2]), Wanted(int(sys.argv[3]), 1), device=
 """``submit`` without anybody who starts the shards."""
 
 
-def _submit(place: Place, suite: Path, store: Path, shards: int = 1) -> Job | None:
+def _submit(place: Place, suite: Path, store: Path, shards: int = 1) -> ShardJob | None:
     """The job of what is left; None where there is nothing."""
     ended = place.python("-c", PREPARE, suite, store, shards)
     if ended.returncode:
@@ -41,11 +41,11 @@ def _submit(place: Place, suite: Path, store: Path, shards: int = 1) -> Job | No
     return jobs(store)[-1] if ended.stdout.strip() == "True" else None
 
 
-def _start(place: Place, job: Job, number: int = 0) -> subprocess.Popen[bytes]:
+def _start(place: Place, job: ShardJob, number: int = 0) -> subprocess.Popen[bytes]:
     return place.start("shard", job.folder, number)
 
 
-def _rows(job: Job, number: int = 0) -> int:
+def _rows(job: ShardJob, number: int = 0) -> int:
     return sum(1 for _ in entries(job.file("journals", number)))
 
 

@@ -13,7 +13,7 @@ from benchmarks.faults import Family
 from benchmarks.faults.cluster import cluster, missing
 from benchmarks.faults.place import Place, wait_until
 from bfc_bench.shards.heartbeat import Heartbeat
-from bfc_bench.shards.job import Job, jobs
+from bfc_bench.shards.job import ShardJob, jobs
 from bfc_bench.shards.journal import entries
 from bfc_bench.shards.states import states
 
@@ -40,7 +40,7 @@ def _slurm(place: Place) -> Iterator[None]:
 
 
 def _disturbed(
-    place: Place, disturb: Callable[[Job, Heartbeat], object], *options: object, seconds: float = 0.3
+    place: Place, disturb: Callable[[ShardJob, Heartbeat], object], *options: object, seconds: float = 0.3
 ) -> str:
     """Do something to a task that runs; where it stands then, and how the suite ended."""
     suite, store = place.suite([("slow", "slow", {"seconds": seconds})], replicates=10), place.new("store")
@@ -76,7 +76,7 @@ def _say(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _task(job: Job) -> str:
+def _task(job: ShardJob) -> str:
     return f"{job.arrays[0].id}_0"
 
 
@@ -97,7 +97,7 @@ def _time(place: Place) -> str:
 
 @FAULTS("a task requeued while it runs", f"done; {REST}")
 def _requeued(place: Place) -> str:
-    def requeue(job: Job, heartbeat: Heartbeat) -> None:
+    def requeue(job: ShardJob, heartbeat: Heartbeat) -> None:
         _say("scontrol", "requeue", _task(job))
         wait_until(lambda: "PENDING" in _say("squeue", "-h", "-r", "-o", "%T"))
         _say("scontrol", "update", f"JobId={_task(job)}", "StartTime=now")
@@ -107,7 +107,7 @@ def _requeued(place: Place) -> str:
 
 @FAULTS("the node drained while a task runs", f"done; {REST}")
 def _drained(place: Place) -> str:
-    def drain(job: Job, heartbeat: Heartbeat) -> None:
+    def drain(job: ShardJob, heartbeat: Heartbeat) -> None:
         node = _say("sinfo", "-h", "-N", "-o", "%N").split()[0]
         _say("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
         wait_until(lambda: not _open(job.folder.parents[1]), 300)

@@ -24,7 +24,7 @@ TOTAL = 0.025
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class LookSchedule:
     """The looks that a suite plans and those it has made: they are part of its record, so that none starts afresh."""
 
     schedule: tuple[int, ...] = SCHEDULE
@@ -69,18 +69,18 @@ class Looks:
         """Of the two-sided interval that decides at the look at so many replicates."""
         return 1 - 2 * self.levels[self.schedule.index(replicates)]
 
-    def look(self, replicates: int) -> Looks:
+    def look(self, replicates: int) -> LookSchedule:
         """The record with one more look. Raises ``UsageError`` at another number of replicates than the next one."""
         if replicates != self.next:
             raise UsageError(f"looks: the next look is at {self.next} replicates. Got {replicates}.")
-        return Looks(self.schedule, self.total, (*self.made, replicates))
+        return LookSchedule(self.schedule, self.total, (*self.made, replicates))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a record, from which ``of`` makes it again."""
         return {"schedule": list(self.schedule), "total": self.total, "made": list(self.made)}
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> Looks:
+    def of(cls, record: dict[str, Any]) -> LookSchedule:
         """From what ``as_dict`` gave."""
         return cls(tuple(record["schedule"]), record["total"], tuple(record["made"]))
 

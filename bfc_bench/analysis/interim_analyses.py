@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.alpha_spending import LAST, Looks, schedule_from
+from bfc_bench.analysis.alpha_spending import LAST, LookSchedule, schedule_from
 from bfc_bench.analysis.claims import Claim, Point, Verdict
-from bfc_bench.analysis.claims.verdict import LookAt, Word
+from bfc_bench.analysis.claims.verdict import LookLevel, Word
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.plain_json import digest
 
@@ -41,16 +41,16 @@ class Look:
     replicates: int
     """Those below this number are read."""
     reads: Reads
-    looks: Looks
+    looks: LookSchedule
     """The schedule, with the looks made before this one."""
     verdict: Word | None = None
     """None while it is planned."""
 
     @property
-    def at(self) -> LookAt:
+    def at(self) -> LookLevel:
         """Number and confidence."""
         schedule = self.looks.schedule
-        return LookAt(schedule.index(self.replicates) + 1, len(schedule), self.looks.confidence_at(self.replicates))
+        return LookLevel(schedule.index(self.replicates) + 1, len(schedule), self.looks.confidence_at(self.replicates))
 
     def sees(self, rows: Rows) -> np.ndarray:
         """Which rows it reads, (N,)."""
@@ -70,11 +70,11 @@ class Look:
     def of(cls, record: Mapping[str, Any]) -> Look:
         """From what ``as_dict`` gave."""
         reads = {(task, label, d): tuple(sizes) for task, label, d, sizes in record["reads"]}
-        return cls(**{**record, "reads": reads, "looks": Looks.of(record["looks"])})
+        return cls(**{**record, "reads": reads, "looks": LookSchedule.of(record["looks"])})
 
 
 @dataclass(frozen=True)
-class Course:
+class ClaimLooks:
     """A claim with the looks that were planned and made at it, or at what it said under another id."""
 
     claim: Claim
@@ -115,7 +115,7 @@ class Course:
         """
         if self.decided:
             return None
-        looks = self.made[0].looks if self.made else Looks(schedule_from(first, last))
+        looks = self.made[0].looks if self.made else LookSchedule(schedule_from(first, last))
         done = max((look.replicates for look in self.made), default=0)
         looks = replace(looks, made=tuple(r for r in looks.schedule if r <= done))
         if looks.next is None:
@@ -133,13 +133,13 @@ class Course:
         return replace(verdict, note="; ".join([*notes, *[verdict.note] * bool(verdict.note)])) if notes else verdict
 
 
-def courses(
+def looks_by_claim(
     claims: Iterable[Claim],
     rows: Rows,
     held: Sequence[Look],
     digests: Mapping[tuple[str, str], str],
     suite: Mapping[str, Any],
-) -> list[Course]:
+) -> list[ClaimLooks]:
     """One per claim. ``held`` are all looks of the suite, ``digests`` those of its tasks and learners, by kind and
     name; ``suite`` is its definition.
 
@@ -157,7 +157,7 @@ def courses(
         here = {look.replicates: look for look in about if look.data == data}
         here |= {look.replicates: look for look in about if look.data == data and look.content == content}
         elsewhere = sum(look.data != data and look.verdict is not None for look in about)
-        found.append(Course(claim, content, data, points, tuple(here[r] for r in sorted(here)), elsewhere))
+        found.append(ClaimLooks(claim, content, data, points, tuple(here[r] for r in sorted(here)), elsewhere))
     return found
 
 

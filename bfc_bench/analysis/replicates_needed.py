@@ -11,13 +11,13 @@ from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word, short
 from bfc_bench.analysis.curves import curves_of
-from bfc_bench.analysis.interim_analyses import Course
+from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class BeyondSizes:
     """N* of a curve that lies beyond its tested sizes, in some replicates."""
 
     task: str
@@ -41,7 +41,7 @@ class Unseen:
         )
 
 
-def unseen(claim: Claim, rows: Sequence[Row]) -> list[Unseen]:
+def unseen(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
     """Where the tested sizes end before N* does, of a claim that is judged by it; at n = 2 nothing smaller is added."""
     claim, level = claim.about(rows), claim.n_star_level
     if level is None:
@@ -56,7 +56,7 @@ def unseen(claim: Claim, rows: Sequence[Row]) -> list[Unseen]:
                     if count and size >= 2:
                         end = sizes[-1] if side == "above" else sizes[0]
                         where = (point.task, curve.label, curve.d, name, level, side, end, size)
-                        found.append(Unseen(*where, count, len(reached)))  # type: ignore[arg-type]
+                        found.append(BeyondSizes(*where, count, len(reached)))  # type: ignore[arg-type]
     return found
 
 
@@ -71,7 +71,7 @@ def _below(sizes: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class ReplicatesNeeded:
     """What is known of one claim, and what would decide it."""
 
     id: str
@@ -95,23 +95,25 @@ class Power:
         return asdict(self)
 
 
-def power(course: Course, verdict: Verdict, rows: Sequence[Row], first: int, last: int = LAST) -> Power:
+def replicates_needed(
+    claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], first: int, last: int = LAST
+) -> ReplicatesNeeded:
     """What would decide a claim whose ``verdict`` comes from ``rows``, of a suite that has ``first`` replicates."""
-    coming = course.next(max(first, MIN_REPLICATES), last)
-    look = course.stand or coming
+    coming = claim_looks.next(max(first, MIN_REPLICATES), last)
+    look = claim_looks.stand or coming
     looks = () if look is None else look.looks.schedule
-    return Power(
+    return ReplicatesNeeded(
         verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),
-        None if coming is None else coming.replicates, _in_words(course, verdict, rows, coming is None),
+        None if coming is None else coming.replicates, _in_words(claim_looks, verdict, rows, coming is None),
     )  # fmt: skip
 
 
-def _in_words(course: Course, verdict: Verdict, rows: Sequence[Row], all_made: bool) -> str:
+def _in_words(claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], all_made: bool) -> str:
     if verdict.verdict != "undecided":
         return f"decided {verdict.when}".rstrip()
     if not verdict.replicates:
         return verdict.note or "no results yet"
-    sizes = [f"{where}: add n = {where.size}" for where in unseen(course.claim, rows)]
+    sizes = [f"{where}: add n = {where.size}" for where in unseen(claim_looks.claim, rows)]
     if verdict.stuck and not sizes:
         return verdict.stuck
     if sizes:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, Looks, constant
+from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, LookSchedule, constant
 from bfc_bench.analysis.claims import Claim, judge
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
@@ -344,7 +344,7 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
         curves = {(task, label, d) for task, label, d in rows.groups("task", "label", "d")}
         reads = {curve: tuple(np.unique(rows.n).tolist()) for curve in curves}
         for r in SCHEDULE:
-            look = Look("c", "", "", r, reads, Looks())
+            look = Look("c", "", "", r, reads, LookSchedule())
             (verdict,) = judge([stated.at_look(look.at)], rows.at(look.sees(rows)))
             if verdict.verdict != "undecided":
                 break
@@ -397,7 +397,9 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield HEADER
     yield from map(str, lines(experiments))
     yield ""
-    spending, again = (100 * error_of_looks(levels, 200 * experiments) for levels in (Looks().levels, constant()))
+    spending, again = (
+        100 * error_of_looks(levels, 200 * experiments) for levels in (LookSchedule().levels, constant())
+    )
     rates = f"{spending:.2f} % with the levels of `looks.py`, {again:.2f} % with .025 each"
     yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."
     yield ""

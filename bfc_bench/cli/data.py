@@ -13,7 +13,7 @@ from bfc_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from bfc_bench.plugins import Plugins
-    from bfc_bench.tasks.base import Contents, DataSet
+    from bfc_bench.tasks.base import DataSet, DataSetContents
 
 NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Kind of a data set, as suites name it.")]
 NAMES = 12
@@ -96,7 +96,7 @@ def _state(kind: type[DataSet], name: str) -> str:
     return f"not here; `bfc-bench data get {name}`" if missing else "here"
 
 
-def _facts(found: Contents) -> list[str]:
+def _facts(found: DataSetContents) -> list[str]:
     """What a data set holds, a line each."""
     import numpy as np
 

@@ -18,7 +18,7 @@ from bfc_bench.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Kind:
+class Scaffold:
     """What can be written anew."""
 
     what: str
@@ -53,20 +53,20 @@ SUITE = {
     "{kind}/test.py": "tests/test_$module.py",
 }
 KINDS = {
-    "learner": Kind("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
-    "target": Kind("target", "wave", "bfc_register_targets", "Target"),
-    "inputs": Kind("input law", "laplace", "bfc_register_inputs", "Inputs"),
-    "labels": Kind("labelling", "rounded", "bfc_register_labels", "Labels"),
-    "data": Kind(
+    "learner": Scaffold("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
+    "target": Scaffold("target", "wave", "bfc_register_targets", "Target"),
+    "inputs": Scaffold("input law", "laplace", "bfc_register_inputs", "Inputs"),
+    "labels": Scaffold("labelling", "rounded", "bfc_register_labels", "Labels"),
+    "data": Scaffold(
         *("data set", "logbook", "bfc_register_data", "DataSet"),
         check=" --set path=FILE",
         layout={**LAYOUT, "{kind}/points.txt": "points.txt"},
     ),
-    "claim": Kind(
+    "claim": Scaffold(
         "kind of claim", "overfits", "bfc_register_claims", "Claim", check=" --set label=LABEL --set task=TASK"
     ),
-    "executor": Kind("executor", "futures", "bfc_register_executors", "Executor"),
-    "suite": Kind(
+    "executor": Scaffold("executor", "futures", "bfc_register_executors", "Executor"),
+    "suite": Scaffold(
         *("suite", "first-steps", "bfc_register_suites"),
         packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n',
         layout=SUITE,
@@ -146,7 +146,7 @@ def write_distribution(command: str, name: str, directory: Path) -> list[Path]:
     return written
 
 
-def _names(name: str, kind: Kind) -> dict[str, str]:
+def _names(name: str, kind: Scaffold) -> dict[str, str]:
     article = "An" if kind.what[0] in "aeiou" else "A"
     if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise UsageError(

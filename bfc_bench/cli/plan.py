@@ -33,7 +33,7 @@ from bfc_bench.cli.options import (
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bfc_bench.analysis.replicates_needed import Power
+    from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.executors.base import Executor
     from bfc_bench.toolkit.precision import Device
 
@@ -85,7 +85,7 @@ def plan(
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
         made = plan_for(grid, held, _device(opens, device), redo=wanted, executor=opens)
         suite_held = StoredSuite(held, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if held else None
-        claims = suite_held.power() if suite_held and suite_held.sessions else None
+        claims = suite_held.replicates_needed() if suite_held and suite_held.sessions else None
     gpu = made.common.device == "cuda"
     remarks = [*made.remarks, *([_unseen(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
     count = jobs or usable_cores()
@@ -179,7 +179,7 @@ def _unseen(gpu_bytes: int) -> str:
     )
 
 
-def _claims(claims: Sequence[Power]) -> Table:
+def _claims(claims: Sequence[ReplicatesNeeded]) -> Table:
     """What would decide each claim."""
     from rich.table import Table
     from rich.text import Text

@@ -12,7 +12,7 @@ AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary", "scipy.special",
 """The last because pyarrow asks whether what it is given is of pandas."""
 
 
-class Warming:
+class BackgroundImports:
     """A listener to a run that loads what draws the report, in a thread, while others do the run's work."""
 
     @hookimpl

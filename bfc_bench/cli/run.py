@@ -79,7 +79,7 @@ def run(
     from bfc_bench.analysis.alpha_spending import LAST
     from bfc_bench.api import run_suite, run_until_decided
     from bfc_bench.cli.display import Display
-    from bfc_bench.cli.prestart import Warming
+    from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.shards.collect import collect
@@ -104,7 +104,11 @@ def run(
             "jobs": jobs,
             "redo": redo_of(redo, retry_failed),
             "plugins": plugins,
-            "listeners": [display, *([tracker] if tracker else []), *([Warming()] if executor != "serial" else [])],
+            "listeners": [
+                display,
+                *([tracker] if tracker else []),
+                *([BackgroundImports()] if executor != "serial" else []),
+            ],
         }
         if not until_decided:
             done = Decided([run_suite(suite, **options)])

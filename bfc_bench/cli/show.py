@@ -12,7 +12,7 @@ from bfc_bench.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bfc_bench.reference import Entry
+    from bfc_bench.reference import ReferenceEntry
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def show(
         _print(entry, out)
 
 
-def _print(entry: Entry, out: Console) -> None:
+def _print(entry: ReferenceEntry, out: Console) -> None:
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text

@@ -13,7 +13,7 @@ import typer
 from bfc_bench.cli.options import STORE
 
 if TYPE_CHECKING:
-    from bfc_bench.report.site import Entry
+    from bfc_bench.report.site import SiteEntry
     from bfc_bench.stored_suite import OpenStore, StoredSuite
 
 
@@ -86,9 +86,9 @@ def _found(stores: Mapping[str, OpenStore], suites: Sequence[str]) -> Iterator[t
         yield from ((name, suite) for name, held in stores.items() for suite in held.values())
 
 
-def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Entry:
+def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> SiteEntry:
     """What the site says of a suite, whose report is written where it is not there yet."""
-    from bfc_bench.report.site import Entry
+    from bfc_bench.report.site import SiteEntry
 
     if not suite.is_shown_in(directory / address):
         typer.echo(str(suite.report(directory / address)))
@@ -98,4 +98,4 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Ent
         made[values.get("provenance") or "", values.get("device") or "", values.get("release") or ""] += 1
 
     rows = suite.store.columns_and_each(suite.name, suite.version, take)
-    return Entry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, made)
+    return SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, made)

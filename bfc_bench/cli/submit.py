@@ -64,7 +64,7 @@ def submit(
     from bfc_bench.plugins import load_plugins
     from bfc_bench.shards import slurm
     from bfc_bench.shards.collect import collect
-    from bfc_bench.shards.submit import Wanted, prepare, run_here, send, workers_for
+    from bfc_bench.shards.submit import ShardRequest, prepare, run_here, send, workers_for
 
     if device not in ("cpu", "cuda"):
         raise UsageError(f"--device must be cpu or cuda: the machines are not chosen yet. Got {device!r}.")
@@ -73,7 +73,7 @@ def submit(
     out, grid = console(160), grid_of(suite, set_ or (), load_plugins(), learner or (), task or ())
     memory_gb = _gigabytes(memory) if memory else None
     workers = workers_for(cpus, memory_gb, grid.suite.budget.memory_gb)
-    wanted = Wanted(shards, workers, partition, time, memory_gb, account, tuple(_options(sbatch)))
+    wanted = ShardRequest(shards, workers, partition, time, memory_gb, account, tuple(_options(sbatch)))
     on: Device = "cuda" if device == "cuda" else "cpu"
     made = prepare(grid, store, wanted, device=on, redo=redo_of(redo, False), dry=dry_run)
     for line in made.lines:

@@ -23,7 +23,7 @@ when it holds more than it said that it may take (``worker_context.may_take``); 
 
 
 @dataclass(frozen=True)
-class Needs:
+class Resources:
     """What a unit takes while it runs, as far as that is known before."""
 
     seconds: float
@@ -35,7 +35,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Fault:
+class UnitFailure:
     """A unit that gave no result."""
 
     kind: Literal["raised", "timeout", "memory", "killed", "lost"]
@@ -44,12 +44,12 @@ class Fault:
     traceback: str = ""
 
 
-def pickled(payload: Any) -> bytes | Fault:
+def pickled(payload: Any) -> bytes | UnitFailure:
     """A unit's payload as it is sent to another process, or what becomes of a unit whose payload cannot be."""
     try:
         return pickle.dumps(payload)
     except Exception as error:
-        return Fault("raised", f"its payload cannot be sent to a worker: {words(error)}", traceback.format_exc())
+        return UnitFailure("raised", f"its payload cannot be sent to a worker: {words(error)}", traceback.format_exc())
 
 
 class Pool(Protocol):
@@ -58,10 +58,10 @@ class Pool(Protocol):
     def slots(self, device: Device) -> int:
         """How many units that compute on ``device`` can run at once, as far as is known now."""
 
-    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
         """Queue one unit under a key of its own. Raises ``BenchError`` for one that can run nowhere."""
 
-    def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
+    def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
         """(key, result or Fault) as units end, in any order, until none is left; more may be submitted meanwhile."""
 
     def close(self, now: bool = False) -> None:

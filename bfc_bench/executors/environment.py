@@ -29,7 +29,7 @@ def worker_variables() -> dict[str, str]:
     return {**ENVIRONMENT, VARIABLE: f"{flags} {ONE_THREAD[VARIABLE]}".strip()}
 
 
-class Changed:
+class ChangedVariables:
     """Variables of this process that have other values until they are put back."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Changed:
             self._before.setdefault(name, os.environ.get(name))
             os.environ[name] = value
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Have all of them as they were."""
         for name, value in self._before.items():
             if value is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 
-class Guard:
+class Reaper:
     """The session's side of the script."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from bfc_bench.errors import words
-from bfc_bench.executors.base import Executor, Fault, Needs, Place
+from bfc_bench.executors.base import Executor, Place, Resources, UnitFailure
 from bfc_bench.toolkit.precision import Device
 
 
@@ -39,18 +39,18 @@ class SerialPool:
         """One, on any device."""
         return 1
 
-    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
         """Queue one unit; what it needs is not looked at."""
         self._queue.append((key, payload))
 
-    def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
+    def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
         """Run the queue in order."""
         while self._queue:
             key, payload = self._queue.popleft()
             try:
                 outcome = self._call(payload)
             except Exception as error:
-                outcome = Fault("raised", words(error), traceback.format_exc())
+                outcome = UnitFailure("raised", words(error), traceback.format_exc())
             yield key, outcome
 
     def close(self, now: bool = False) -> None:

@@ -119,11 +119,11 @@ def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: A
         stays = False
 
     received = pipes.receive(units)
-    worker_context.ear.clock_starts = lambda: pipes.send(
+    worker_context.context.clock_starts = lambda: pipes.send(
         messages, CLOCK + json.dumps([time.monotonic(), *allowance.said()]).encode()
     )
-    worker_context.ear.last_unit = leave
-    worker_context.ear.may_take = allowance.grant
+    worker_context.context.last_unit = leave
+    worker_context.context.may_take = allowance.grant
     try:
         answer = RESULT + call(pickle.loads(received))
     except BaseException as error:

@@ -15,7 +15,7 @@ def _no_limit(memory_bytes: int, refuse: bool) -> None:
 
 
 @dataclass
-class Ear:
+class WorkerContext:
     """Who listens in this process."""
 
     clock_starts: Callable[[], None] = _nothing
@@ -23,17 +23,17 @@ class Ear:
     may_take: Callable[[int, bool], None] = _no_limit
 
 
-ear = Ear()
+context = WorkerContext()
 
 
 def clock_starts() -> None:
     """The unit's time counts from now, not what it has imported and prepared; said twice, the first counts."""
-    ear.clock_starts()
+    context.clock_starts()
 
 
 def last_unit() -> None:
     """This process shall get no unit after this one, another takes its place."""
-    ear.last_unit()
+    context.last_unit()
 
 
 def may_take(memory_bytes: int, *, refuse: bool = True) -> None:
@@ -41,4 +41,4 @@ def may_take(memory_bytes: int, *, refuse: bool = True) -> None:
 
     A unit that holds more is ended. With ``refuse`` the system also refuses what is far too much, so that it raises.
     """
-    ear.may_take(memory_bytes, refuse)
+    context.may_take(memory_bytes, refuse)

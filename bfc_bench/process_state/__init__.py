@@ -16,35 +16,35 @@ settings that it has when it is imported; its functions are taken as they are.
 
 from functools import cache
 
-from bfc_bench.process_state.functions import Functions
-from bfc_bench.process_state.settings import Setting, Settings
-from bfc_bench.process_state.threads_and_children import Running
+from bfc_bench.process_state.functions import GlobalFunctions
+from bfc_bench.process_state.settings import GlobalSetting, GlobalSettings
+from bfc_bench.process_state.threads_and_children import ThreadsAndChildren
 
-__all__ = ["Functions", "Running", "Setting", "Settings", "Surroundings", "surroundings"]
+__all__ = ["GlobalFunctions", "GlobalSetting", "GlobalSettings", "ProcessState", "ThreadsAndChildren", "process_state"]
 
 
-class Surroundings:
-    """How a process was when this was made, or when ``remember`` was last called."""
+class ProcessState:
+    """How a process was when this was made, or when ``snapshot`` was last called."""
 
     def __init__(self) -> None:
-        self._parts = (Settings(), Functions(), Running())
+        self._parts = (GlobalSettings(), GlobalFunctions(), ThreadsAndChildren())
 
-    def remember(self) -> None:
+    def snapshot(self) -> None:
         """Take what is now for what shall be."""
         for part in self._parts:
-            part.remember()
+            part.snapshot()
 
-    def meet(self) -> None:
+    def track_new(self) -> None:
         """Look at libraries that have been loaded since, too, and take them as they are."""
         for part in self._parts:
-            part.meet()
+            part.track_new()
 
-    def put_back(self) -> list[str]:
+    def restore(self) -> list[str]:
         """What is no longer as it was, each named; it is as it was after that, where it can be."""
-        return [what for part in self._parts for what in part.put_back()]
+        return [what for part in self._parts for what in part.restore()]
 
 
 @cache
-def surroundings() -> Surroundings:
+def process_state() -> ProcessState:
     """Those of this process."""
-    return Surroundings()
+    return ProcessState()

@@ -18,7 +18,7 @@ MODULES = (
 OWN: Mapping[str, Any] = {
     "bfc_bench.tasks.metrics": metrics,
     "bfc_bench.tasks.features": features,
-    "bfc_bench.tasks.metrics.Truth": metrics.Truth,
+    "bfc_bench.tasks.metrics.TargetValues": metrics.TargetValues,
     "bfc_bench.tasks.task.Problem": task.Problem,
 }
 WRAPPED = {("torch", "manual_seed")}
@@ -27,34 +27,34 @@ WRAPPED = {("torch", "manual_seed")}
 _code = attrgetter("__code__")
 
 
-class Functions:
+class GlobalFunctions:
     """The functions of the modules that are loaded, and of the metrics."""
 
     def __init__(self) -> None:
-        self._held = {who: Held(who, holder) for who, holder in OWN.items()}
-        self.remember()
+        self._held = {who: ModuleFunctions(who, holder) for who, holder in OWN.items()}
+        self.snapshot()
 
-    def remember(self) -> None:
+    def snapshot(self) -> None:
         """Take what is now for what shall be."""
         for who, held in self._held.items():
             if held.replaced():
-                self._held[who] = Held(who, held.holder)
-        self.meet()
+                self._held[who] = ModuleFunctions(who, held.holder)
+        self.track_new()
 
-    def put_back(self) -> list[str]:
+    def restore(self) -> list[str]:
         """Functions that have been replaced, each named; they are back after that."""
-        found = [f"{who}.{name}" for who, held in self._held.items() for name in held.put_back()]
-        self.meet()
+        found = [f"{who}.{name}" for who, held in self._held.items() for name in held.restore()]
+        self.track_new()
         return found
 
-    def meet(self) -> None:
+    def track_new(self) -> None:
         """Look at modules that have been loaded since, too."""
         for who in MODULES:
             if who not in self._held and (module := sys.modules.get(who)) is not None:
-                self._held[who] = Held(who, module)
+                self._held[who] = ModuleFunctions(who, module)
 
 
-class Held:
+class ModuleFunctions:
     """The functions of one module or class. Names that come later, as submodules do, are nobody's fault."""
 
     def __init__(self, who: str, holder: Any) -> None:
@@ -75,7 +75,7 @@ class Held:
             return True
         return not same or tuple(map(_code, self._functions)) != self._their_codes
 
-    def put_back(self) -> list[str]:
+    def restore(self) -> list[str]:
         """Names of those that have been replaced, which are back after that."""
         if not self.replaced():
             return []

@@ -31,7 +31,7 @@ UNKNOWN = object()
 
 
 @dataclass(frozen=True)
-class Setting:
+class GlobalSetting:
     """One setting: what ``read`` gives is what ``write`` takes."""
 
     name: str
@@ -48,37 +48,37 @@ class Setting:
         """The value that it had when its library was imported; where nobody knows, the one that it has."""
         return self.read() if self.default is UNKNOWN or self.variable in os.environ else self.default
 
-    def put_back(self, value: Any) -> None:
+    def restore(self, value: Any) -> None:
         """As far as it can be: some cannot in some threads, some not without privileges."""
         with suppress(Exception):
             self.write(value)
 
 
-class Settings:
+class GlobalSettings:
     """The settings of Python and of the libraries that are loaded, and what they were."""
 
     def __init__(self) -> None:
-        self._known: list[Setting] = [*_of_python(), *_of_numpy()]
+        self._known: list[GlobalSetting] = [*_of_python(), *_of_numpy()]
         self._met: set[str] = set()
-        self.remember()
+        self.snapshot()
 
     @property
-    def known(self) -> tuple[Setting, ...]:
+    def known(self) -> tuple[GlobalSetting, ...]:
         """Those that are watched."""
         return tuple(self._known)
 
-    def remember(self) -> None:
+    def snapshot(self) -> None:
         """Take what is now for what shall be."""
         self._known += self._of_new_libraries()
         self._values = [setting.read() for setting in self._known]
 
-    def meet(self) -> None:
+    def track_new(self) -> None:
         """Look at libraries that have been loaded since, too, and take what is now for what shall be."""
         new = self._of_new_libraries()
         self._known += new
         self._values += [setting.read() for setting in new]
 
-    def put_back(self) -> list[str]:
+    def restore(self) -> list[str]:
         """Settings that have been changed, each named; they are back after that."""
         if new := self._of_new_libraries():
             self._known += new
@@ -86,62 +86,68 @@ class Settings:
         found = []
         for setting, value in zip(self._known, self._values, strict=True):
             if setting.differs(value, setting.read()):
-                setting.put_back(value)
+                setting.restore(value)
                 found.append(setting.name)
         return found
 
-    def _of_new_libraries(self) -> list[Setting]:
+    def _of_new_libraries(self) -> list[GlobalSetting]:
         new = [name for name in LIBRARIES if name not in self._met and name in sys.modules]
         self._met.update(new)
         return [setting for name in new for setting in LIBRARIES[name](sys.modules[name])]
 
 
-def _of_python() -> list[Setting]:
+def _of_python() -> list[GlobalSetting]:
     return [
         # A higher limit harms nobody; some libraries raise it.
-        Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.gt),
-        Setting("the switch interval of threads", sys.getswitchinterval, sys.setswitchinterval),
-        Setting("the trace function", sys.gettrace, sys.settrace, operator.is_not),
-        Setting("the profile function", sys.getprofile, sys.setprofile, operator.is_not),
-        Setting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
-        Setting("sys.stdout", partial(getattr, sys, "stdout"), partial(setattr, sys, "stdout"), operator.is_not),
-        Setting("sys.stderr", partial(getattr, sys, "stderr"), partial(setattr, sys, "stderr"), operator.is_not),
-        Setting("sys.path", lambda: list(sys.path), partial(operator.setitem, sys.path, slice(None)), _not_first),
-        Setting("the working directory", _folder, os.chdir),
-        Setting("warnings.filters", _errors, _make_errors, lambda before, now: bool(set(now) - set(before))),
-        Setting("subnormal numbers", lambda: sys.float_info.min / 2 > 0, _keep_subnormals),
+        GlobalSetting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.gt),
+        GlobalSetting("the switch interval of threads", sys.getswitchinterval, sys.setswitchinterval),
+        GlobalSetting("the trace function", sys.gettrace, sys.settrace, operator.is_not),
+        GlobalSetting("the profile function", sys.getprofile, sys.setprofile, operator.is_not),
+        GlobalSetting("the garbage collector", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+        GlobalSetting("sys.stdout", partial(getattr, sys, "stdout"), partial(setattr, sys, "stdout"), operator.is_not),
+        GlobalSetting("sys.stderr", partial(getattr, sys, "stderr"), partial(setattr, sys, "stderr"), operator.is_not),
+        GlobalSetting("sys.path", lambda: list(sys.path), partial(operator.setitem, sys.path, slice(None)), _not_first),
+        GlobalSetting("the working directory", _folder, os.chdir),
+        GlobalSetting("warnings.filters", _errors, _make_errors, lambda before, now: bool(set(now) - set(before))),
+        GlobalSetting("subnormal numbers", lambda: sys.float_info.min / 2 > 0, _keep_subnormals),
         *(
-            Setting(f"the handler of {sign.name}", partial(signal.getsignal, sign), partial(signal.signal, sign))
+            GlobalSetting(f"the handler of {sign.name}", partial(signal.getsignal, sign), partial(signal.signal, sign))
             for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         ),
-        Setting("os.environ", _variables, _set_variables),
+        GlobalSetting("os.environ", _variables, _set_variables),
         *(
-            Setting(f"resource.{name}", partial(resource.getrlimit, which), partial(resource.setrlimit, which), _lower)
+            GlobalSetting(
+                f"resource.{name}", partial(resource.getrlimit, which), partial(resource.setrlimit, which), _lower
+            )
             for name, which in ((name, getattr(resource, name, None)) for name in LIMITS)
             if which is not None
         ),
     ]
 
 
-def _of_numpy() -> list[Setting]:
+def _of_numpy() -> list[GlobalSetting]:
     return [
-        Setting("numpy.geterr()", np.geterr, lambda errors: np.seterr(**errors)),
-        Setting("numpy.getbufsize()", np.getbufsize, np.setbufsize),
+        GlobalSetting("numpy.geterr()", np.geterr, lambda errors: np.seterr(**errors)),
+        GlobalSetting("numpy.getbufsize()", np.getbufsize, np.setbufsize),
     ]
 
 
-def _of_torch(torch: Any) -> list[Setting]:
+def _of_torch(torch: Any) -> list[GlobalSetting]:
     override = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
     cudnn = torch.backends.cudnn
     return [
-        Setting("torch.get_default_dtype()", torch.get_default_dtype, torch.set_default_dtype, default=torch.float32),
-        Setting("torch.get_default_device()", torch.get_default_device, torch.set_default_device, default=_cpu(torch)),
-        Setting("torch.is_grad_enabled()", torch.is_grad_enabled, torch.set_grad_enabled, default=True),
-        Setting(
+        GlobalSetting(
+            "torch.get_default_dtype()", torch.get_default_dtype, torch.set_default_dtype, default=torch.float32
+        ),
+        GlobalSetting(
+            "torch.get_default_device()", torch.get_default_device, torch.set_default_device, default=_cpu(torch)
+        ),
+        GlobalSetting("torch.is_grad_enabled()", torch.is_grad_enabled, torch.set_grad_enabled, default=True),
+        GlobalSetting(
             "torch.is_anomaly_enabled()", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly, default=False
         ),
-        Setting("torch.get_num_threads()", torch.get_num_threads, torch.set_num_threads),
-        Setting(
+        GlobalSetting("torch.get_num_threads()", torch.get_num_threads, torch.set_num_threads),
+        GlobalSetting(
             "torch.get_float32_matmul_precision()",
             torch.get_float32_matmul_precision,
             torch.set_float32_matmul_precision,
@@ -149,7 +155,7 @@ def _of_torch(torch: Any) -> list[Setting]:
             variable=override,
         ),
         # 0 for what is fastest; 1 and 2 for what gives the same bits, a warning or an error where nothing does.
-        Setting(
+        GlobalSetting(
             "torch.get_deterministic_debug_mode()",
             torch.get_deterministic_debug_mode,
             torch.set_deterministic_debug_mode,
@@ -157,7 +163,7 @@ def _of_torch(torch: Any) -> list[Setting]:
             default=0,
         ),
         *(
-            Setting(
+            GlobalSetting(
                 f"torch.is_autocast_enabled({device!r})",
                 partial(torch.is_autocast_enabled, device),
                 partial(torch.set_autocast_enabled, device),
@@ -166,7 +172,7 @@ def _of_torch(torch: Any) -> list[Setting]:
             for device in ("cpu", "cuda")
         ),
         # bfc_bench.toolkit.precision switches TensorFloat-32 off for everybody, which is no change to mind.
-        Setting(
+        GlobalSetting(
             "torch.backends.cudnn.allow_tf32",
             partial(getattr, cudnn, "allow_tf32"),
             partial(setattr, cudnn, "allow_tf32"),
@@ -174,7 +180,7 @@ def _of_torch(torch: Any) -> list[Setting]:
             default=True,
         ),
         *(
-            Setting(
+            GlobalSetting(
                 f"torch.backends.cudnn.{name}",
                 partial(getattr, cudnn, name),
                 partial(setattr, cudnn, name),
@@ -182,7 +188,7 @@ def _of_torch(torch: Any) -> list[Setting]:
             )
             for name, value in (("enabled", True), ("benchmark", False))
         ),
-        Setting(
+        GlobalSetting(
             "torch.backends.cudnn.deterministic",
             partial(getattr, cudnn, "deterministic"),
             partial(setattr, cudnn, "deterministic"),
@@ -192,7 +198,7 @@ def _of_torch(torch: Any) -> list[Setting]:
     ]
 
 
-def _of_jax(jax: Any) -> list[Setting]:
+def _of_jax(jax: Any) -> list[GlobalSetting]:
     flags = {
         "jax_enable_x64": False,
         "jax_default_matmul_precision": None,
@@ -207,7 +213,7 @@ def _of_jax(jax: Any) -> list[Setting]:
         "jax_random_seed_offset": 0,
     }
     return [
-        Setting(
+        GlobalSetting(
             f"jax.config.{flag}",
             partial(getattr, jax.config, flag),
             partial(jax.config.update, flag),
@@ -219,7 +225,7 @@ def _of_jax(jax: Any) -> list[Setting]:
     ]
 
 
-LIBRARIES: Mapping[str, Callable[[Any], list[Setting]]] = {"torch": _of_torch, "jax": _of_jax}
+LIBRARIES: Mapping[str, Callable[[Any], list[GlobalSetting]]] = {"torch": _of_torch, "jax": _of_jax}
 """Settings of libraries that need not be loaded, by the name of their module."""
 
 

@@ -18,20 +18,20 @@ PATIENCE = 0.2
 """Seconds for threads and processes that are about to end."""
 
 
-class Running:
+class ThreadsAndChildren:
     """The threads and child processes of this process."""
 
     def __init__(self) -> None:
-        self.remember()
+        self.snapshot()
 
-    def remember(self) -> None:
+    def snapshot(self) -> None:
         """Take what is now for what shall be."""
         self._threads, self._children = set(threading.enumerate()), _children()
 
-    def meet(self) -> None:
+    def track_new(self) -> None:
         """Nothing here comes with a library."""
 
-    def put_back(self) -> list[str]:
+    def restore(self) -> list[str]:
         """What is running that did not, each named. Processes and timers are ended; a thread cannot be."""
         found = []
         for timer in TIMERS:

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 
-from bfc_bench.tasks.base import Contents, Float
+from bfc_bench.tasks.base import DataSetContents, Float
 
 COLUMNS = 12
 """Examples of each class."""
@@ -14,7 +14,7 @@ ROWS = 25
 """Classes that are shown, the first."""
 
 
-def sheet(found: Contents) -> bytes:
+def sheet(found: DataSetContents) -> bytes:
     """A PNG with a row for each class, of the first images that the data set has of it, or of all where it has none."""
     from matplotlib.figure import Figure
 
@@ -40,7 +40,7 @@ def sheet(found: Contents) -> bytes:
     return stream.getvalue()
 
 
-def _groups(found: Contents) -> list[tuple[str, np.ndarray]]:
+def _groups(found: DataSetContents) -> list[tuple[str, np.ndarray]]:
     """Names of rows of the sheet, with the points in each."""
     y = found.points.y
     if not found.classes:

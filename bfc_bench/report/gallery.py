@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from bfc_bench.report.style import FAINT, GRID, INK, Drawing, Styles, save
 
 if TYPE_CHECKING:
-    from bfc_bench.report.pdf import Book
+    from bfc_bench.report.pdf import PdfReport
 
 COLOURS = {
     INK: "var(--ink)",
@@ -57,7 +57,7 @@ class Gallery:
     directory: Path
     suffixes: Sequence[str] = ("png", "svg")
     """The files that are written of each; the page itself needs none."""
-    book: Book | None = None
+    book: PdfReport | None = None
     """Where each is a page, too."""
     _taken: set[str] = field(default_factory=set)
 

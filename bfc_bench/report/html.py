@@ -21,7 +21,7 @@ from bfc_bench.report.artifacts import CellFiles, show
 from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
-from bfc_bench.report.layout import Table, TableCell, estimate, listing, worst
+from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
 from bfc_bench.report.template import template
 from bfc_bench.store.export import Records
@@ -83,9 +83,9 @@ def write_report(
     make_folder(directory)
     book = None
     if pdf:
-        from bfc_bench.report.pdf import Book  # takes its time
+        from bfc_bench.report.pdf import PdfReport  # takes its time
 
-        book = Book()
+        book = PdfReport()
     gallery = Gallery(directory, suffixes, book)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
@@ -194,7 +194,7 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
     return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
 
-def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> Table:
+def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
     records = tables.status_table(rows)
     tasks = list(dict.fromkeys([*tasks, *(record["task"] for record in records)]))
     records.sort(key=lambda record: (tasks.index(record["task"]), labels.index(record["label"])))
@@ -202,7 +202,7 @@ def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> Table:
     return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
 
 
-def _learners(rows: Rows, labels: Sequence[str]) -> Table:
+def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:
     of = {label: group for (label,), group in rows.groups("label").items()}
     records = [
         {"label": x, "learner": of[x].distinct("learner")[0], "options": as_text(of[x].distinct("options")[0])}
@@ -217,7 +217,7 @@ def _remarks(*texts: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-def _claims(verdicts: Sequence[Verdict]) -> Table:
+def _claims(verdicts: Sequence[Verdict]) -> ReportTable:
     def line(verdict: Verdict) -> dict[str, Any]:
         return {
             "id": TableCell(verdict.id, verdict.source, kind="text"),

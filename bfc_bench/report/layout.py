@@ -26,7 +26,7 @@ class TableCell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """One table of the report, laid out."""
 
     caption: str
@@ -45,7 +45,7 @@ def pivot(
     head: Callable[[Any], str] = str,
     order: Sequence[str] = (),
     note: str = "",
-) -> Table:
+) -> ReportTable:
     """One line per distinct value of the attributes ``lines`` (attribute: heading), one column per value of ``column``.
 
     Lines come in the order of their labels in ``order``, columns ascending; ``cell`` makes a record's cell.
@@ -62,18 +62,19 @@ def pivot(
         (tuple(getattr(record, name) for name in lines), getattr(record, column)): cell(record) for record in records
     }
     body = [
-        [*map(plain, lines, key), *(found.get((key, value), TableCell("")) for value in columns)] for key in ordered
+        [*map(plain_cell, lines, key), *(found.get((key, value), TableCell("")) for value in columns)]
+        for key in ordered
     ]
-    return Table(caption, [*lines.values(), *map(head, columns)], body, note)
+    return ReportTable(caption, [*lines.values(), *map(head, columns)], body, note)
 
 
-def listing(caption: str, records: Iterable[Record], columns: Mapping[str, str], note: str = "") -> Table:
+def listing(caption: str, records: Iterable[Record], columns: Mapping[str, str], note: str = "") -> ReportTable:
     """One line per record, one column per field of ``columns`` (field: heading)."""
-    body = [[plain(name, record.get(name)) for name in columns] for record in records]
-    return Table(caption, list(columns.values()), body, note)
+    body = [[plain_cell(name, record.get(name)) for name in columns] for record in records]
+    return ReportTable(caption, list(columns.values()), body, note)
 
 
-def plain(name: str, value: Any) -> TableCell:
+def plain_cell(name: str, value: Any) -> TableCell:
     """A field as a cell: numbers to two digits, names, texts and cells as they are."""
     if isinstance(value, TableCell):
         return value

@@ -23,7 +23,7 @@ COLUMNS = 92
 """Characters of a line."""
 
 
-class Book:
+class PdfReport:
     """A PDF that grows by a page a figure."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from bfc_bench.analysis.thresholds import Reached
 from bfc_bench.report import plots, sphere_plots, tables, theory_plots
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.gallery import Gallery, Picture
-from bfc_bench.report.layout import Table, TableCell, estimate, listing, pivot, worst
+from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, pivot, worst
 from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import MISSING, Record, number, sample_size, with_interval
 from bfc_bench.store.row import Row
@@ -77,7 +77,7 @@ class Section:
     trimmed: Picture | None = None
     heavy_tailed: bool = False
     """Whether trimming changes the picture, so that both curves must be seen."""
-    grids: list[Table] = field(default_factory=list)
+    grids: list[ReportTable] = field(default_factory=list)
     oracle: Mapping[str, str] = field(default_factory=dict)
     """Facts about the target that learners were told, by label."""
     artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
@@ -183,7 +183,7 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         section.pictures.append(gallery.add(figure, "feature errors by stage", f"features-{task.name}"))
 
 
-def _errors(task: _Task) -> Iterable[Table]:
+def _errors(task: _Task) -> Iterable[ReportTable]:
     errors = [point for curve in task.found for point in curve.points]
     robust = {(p.d, p.label, p.n): number(p.mean) for curve in task.trimmed for p in curve.points}
     most = max((p.replicates for p in errors), default=0)
@@ -214,7 +214,7 @@ def _errors(task: _Task) -> Iterable[Table]:
         yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=task.order, note=below)
 
 
-def _thresholds(task: _Task) -> Iterable[Table]:
+def _thresholds(task: _Task) -> Iterable[ReportTable]:
     def cell(found: Reached) -> TableCell:
         theory = task.theories.get((found.task, found.d, found.label))
         remarks = [tables.remark_on(found.threshold)]
@@ -236,7 +236,7 @@ def _thresholds(task: _Task) -> Iterable[Table]:
         yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=below)
 
 
-def _exponents(task: _Task) -> Table:
+def _exponents(task: _Task) -> ReportTable:
     def line(scaling: Scaling) -> Record:
         fit = scaling.exponent
         return {
@@ -276,7 +276,7 @@ def _exponents(task: _Task) -> Table:
     return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 
 
-def _decay(task: _Task) -> Table:
+def _decay(task: _Task) -> ReportTable:
     def cell(found: Decay) -> TableCell:
         return estimate(found.slope.mean, found.slope.lo, found.slope.hi, digits=3)
 
@@ -288,7 +288,7 @@ def _decay(task: _Task) -> Table:
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
 
 
-def _fits(task: _Task) -> Table:
+def _fits(task: _Task) -> ReportTable:
     def cell(found: CurveFit) -> TableCell:
         b, c = found.exponent, found.floor
         floor = f"c = {with_interval(c.mean, c.lo, c.hi)}" if c.mean else "no floor"
@@ -303,7 +303,7 @@ def _fits(task: _Task) -> Table:
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
 
 
-def _stages(task: _Task) -> Iterable[Table]:
+def _stages(task: _Task) -> Iterable[ReportTable]:
     """Error and P_l after each stage, at the largest n of each d."""
 
     def cell(found: StageErrors) -> TableCell:
@@ -326,7 +326,7 @@ def _stages(task: _Task) -> Iterable[Table]:
         yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=below)
 
 
-def _tuning(task: _Task) -> Table:
+def _tuning(task: _Task) -> ReportTable:
     note = (
         "Candidates: option sets compared on a validation part of the training points, the tuning budget; 1 means not "
         "tuned. Test error is never used. Oracle facts: what the learner was told of the target; depth and skips are "
@@ -339,7 +339,7 @@ def _tuning(task: _Task) -> Table:
     return listing("Tuning and oracle use", lines, TUNING, note)
 
 
-def _cost(task: _Task) -> Table:
+def _cost(task: _Task) -> ReportTable:
     note = "CPU time of fits that ended ok, tuning included; an equal share where cells were trained together."
     return listing("Cost", _ranked(tables.cost_table(task.rows), task.order), COST, note)
 

@@ -17,7 +17,7 @@ from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.report.layout import Table, TableCell
+from bfc_bench.report.layout import ReportTable, TableCell
 from bfc_bench.report.tables import MISSING, STATUSES, remark_on, sample_size, with_interval
 from bfc_bench.report.template import date, template
 from bfc_bench.store.rows import Rows
@@ -46,7 +46,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Made:
+class SiteRun:
     """The rows of one run of a suite, and what is recorded of it."""
 
     rows: int
@@ -71,7 +71,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Entry:
+class SiteEntry:
     """What a site says of one suite in one store."""
 
     store: str
@@ -86,7 +86,7 @@ class Entry:
     """When its last cell ended."""
     verdicts: Sequence[Verdict]
     best: Sequence[Best]
-    made: Sequence[Made]
+    made: Sequence[SiteRun]
 
     @classmethod
     def of(
@@ -98,7 +98,7 @@ class Entry:
         verdicts: Sequence[Verdict],
         sessions: Iterable[Mapping[str, Any]],
         made_by: Mapping[tuple[str, str, str], int],
-    ) -> Entry:
+    ) -> SiteEntry:
         """Of a suite's definition as plain data, its rows, and how many of them each (run, device, release) made."""
         finished = rows.number("finished_at")
         return cls(
@@ -120,7 +120,7 @@ class Entry:
         return TableCell(self.name, detail, kind="text", address=f"{quote(self.address)}/report.html")
 
 
-def write_site(directory: Path, entries: Sequence[Entry]) -> Path:
+def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
     """Write the pages of a site whose reports lie in ``directory`` already; the path of its index.
 
     Each page is replaced as a whole, the index last: whoever is killed in between leaves earlier pages or new ones.
@@ -177,7 +177,7 @@ def _reached(curve: Curve, level: float) -> TableCell:
     return TableCell(size, detail, tuple(filter(None, [remark_on(found)])))
 
 
-def _made(sessions: Iterable[Mapping[str, Any]], made_by: Mapping[tuple[str, str, str], int]) -> Iterator[Made]:
+def _made(sessions: Iterable[Mapping[str, Any]], made_by: Mapping[tuple[str, str, str], int]) -> Iterator[SiteRun]:
     """Runs that made rows, in their order; then those that nothing is known of."""
     known = {session["id"]: session for session in sessions}
     for id in dict.fromkeys([*known, *(id for id, *_ in made_by)]):
@@ -185,10 +185,12 @@ def _made(sessions: Iterable[Mapping[str, Any]], made_by: Mapping[tuple[str, str
         if own:
             devices, releases = (tuple(sorted(set(filter(None, part)))) for part in zip(*own, strict=True))
             session = known.get(id, {})
-            yield Made(sum(own.values()), devices, releases, session.get("started_at"), session.get("provenance") or {})
+            yield SiteRun(
+                sum(own.values()), devices, releases, session.get("started_at"), session.get("provenance") or {}
+            )
 
 
-def _facts(entries: Sequence[Entry]) -> list[str]:
+def _facts(entries: Sequence[SiteEntry]) -> list[str]:
     suites, stores = {entry.name for entry in entries}, {entry.store for entry in entries}
     cells = sum(sum(entry.statuses.values()) for entry in entries)
     last = max((entry.finished_at for entry in entries if entry.finished_at), default=None)
@@ -196,7 +198,7 @@ def _facts(entries: Sequence[Entry]) -> list[str]:
     return [*facts[:1], _many(len(stores), "store"), *facts[1:]] if len(stores) > 1 else facts
 
 
-def _suites(entries: Sequence[Entry]) -> Table:
+def _suites(entries: Sequence[SiteEntry]) -> ReportTable:
     lines = []
     for entry in entries:
         verdicts: Counter[str] = Counter(verdict.verdict for verdict in entry.verdicts)
@@ -212,10 +214,10 @@ def _suites(entries: Sequence[Entry]) -> Table:
                 TableCell(date(entry.finished_at), kind="text"),
             ]
         )
-    return Table("", ["suite", "cells", "claims", "machine", "release", "last cell finished"], lines)
+    return ReportTable("", ["suite", "cells", "claims", "machine", "release", "last cell finished"], lines)
 
 
-def _claims(entries: Sequence[Entry]) -> Iterator[Table]:
+def _claims(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
     """A table per suite with a column per store."""
     for name, of_suite in _by(entries, lambda entry: entry.name).items():
         stores = {entry.store: {_key(verdict): verdict for verdict in entry.verdicts} for entry in of_suite}
@@ -231,7 +233,7 @@ def _claims(entries: Sequence[Entry]) -> Iterator[Table]:
             for key, verdict in claims.items()
         ]
         if lines:
-            yield Table(name, header, lines)
+            yield ReportTable(name, header, lines)
 
 
 def _key(verdict: Verdict) -> tuple[str, str, str]:
@@ -247,7 +249,7 @@ def _verdict(verdict: Verdict | None) -> TableCell:
     return TableCell(verdict.verdict, estimate, tuple(filter(None, remarks)), "verdict")
 
 
-def _learners(entries: Sequence[Entry]) -> Iterator[Table]:
+def _learners(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
     """A table per label, in the order of their names."""
     found = [(entry, best) for entry in entries for best in entry.best]
     for label, of_label in sorted(_by(found, lambda item: item[1].label).items()):
@@ -267,10 +269,10 @@ def _learners(entries: Sequence[Entry]) -> Iterator[Table]:
             for entry, best in of_label
         ]
         header = ["suite", "task", "d", "least mean error", *(f"N*({level:g})" for level in levels)]
-        yield Table(caption, header, lines)
+        yield ReportTable(caption, header, lines)
 
 
-def _machines(entries: Sequence[Entry]) -> Iterator[Table]:
+def _machines(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
     """A table per machine; a run on several ones is under the one that began it, and names the others."""
     found = [(entry, made) for entry in entries for made in entry.made]
     for machine, own in _by(found, lambda item: item[1].machine).items():
@@ -289,10 +291,10 @@ def _machines(entries: Sequence[Entry]) -> Iterator[Table]:
             for entry, made in own
         ]
         header = ["suite", "rows", "run started", "device", "release", "commit", "platform"]
-        yield Table(", ".join(filter(None, machine)) or "Nothing is known of the machine", header, lines)
+        yield ReportTable(", ".join(filter(None, machine)) or "Nothing is known of the machine", header, lines)
 
 
-def _changed(made: Made) -> str:
+def _changed(made: SiteRun) -> str:
     """The mark of a commit from which files differed, where the commit is cut."""
     git = made.facts.get("git") or ""
     return "+" if git.endswith("+") and len(git) > COMMIT else ""

@@ -18,30 +18,30 @@ from bfc_bench.learner import Array, ArrayKind, Data
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 
-class Loans:
+class ArrayGuard:
     """The arrays of a batch's cells, a copy for each sample and size, which they share."""
 
     def __init__(self, kind: ArrayKind, device: str) -> None:
         self._kind, self._device = kind, device
-        self._lent: dict[tuple[str, str, int], tuple[np.ndarray, Array]] = {}
+        self._copies: dict[tuple[str, str, int], tuple[np.ndarray, Array]] = {}
 
-    def lend(self, what: str, sample: str, x: np.ndarray) -> Array:
+    def guarded_copy(self, what: str, sample: str, x: np.ndarray) -> Array:
         """``x``, which is named by ``what`` it is, its sample and its length, as the kind that the learner wants."""
         key = (what, sample, len(x))
-        if key not in self._lent:
+        if key not in self._copies:
             # Arrays of torch and of JAX are copies already.
             given = convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
-            self._lent[key] = (x, given)
-        return self._lent[key][1]
+            self._copies[key] = (x, given)
+        return self._copies[key][1]
 
-    def lend_points(self, data: Data) -> Data:
+    def guarded_data(self, data: Data) -> Data:
         """A training set with its points x (n, d) and labels y (n,) lent."""
-        x, y = self.lend("inputs", data.sample, data.x), self.lend("labels", data.sample, data.y)
+        x, y = self.guarded_copy("inputs", data.sample, data.x), self.guarded_copy("labels", data.sample, data.y)
         return replace(data, x=x, y=y)
 
     def changed(self) -> list[str]:
         """What is no longer what it was, each named once."""
-        wrong = (what for (what, *_), (x, given) in self._lent.items() if not self._holds(given, x))
+        wrong = (what for (what, *_), (x, given) in self._copies.items() if not self._holds(given, x))
         return list(dict.fromkeys(wrong))
 
     def _holds(self, given: Array, x: np.ndarray) -> bool:

@@ -16,13 +16,21 @@ from bfc_bench.errors import Diverged, words
 from bfc_bench.executors.worker_context import clock_starts, last_unit, may_take
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
-from bfc_bench.process_state import surroundings
-from bfc_bench.run.array_guard import Loans
+from bfc_bench.process_state import process_state
+from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
-from bfc_bench.run.wire_format import Finished, attempt, pack, send
-from bfc_bench.run.work_units import TRAIN_POINTS, Batch, Extra, Work, build_learner, forget_problems, load_libraries
+from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
+from bfc_bench.run.work_units import (
+    TRAIN_POINTS,
+    Batch,
+    CellWork,
+    UninstalledPlugins,
+    build_learner,
+    forget_problems,
+    load_libraries,
+)
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import Row, Status
 from bfc_bench.tasks.features import measure_features
@@ -30,20 +38,20 @@ from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.canary import miscompiled
 from bfc_bench.toolkit.precision import precision_state
-from bfc_bench.utils.plain_json import plain
+from bfc_bench.utils.plain_json import plain_json
 
 BESIDES = ("span_errors", "cka")
 """Measures of hidden features that stand beside the row's ``feature_errors``, in ``chosen["measured"]``."""
 
 
-def run_batch(batch: Batch, extra: Extra) -> bytes:
+def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:
     """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
     attempt(partial(load_libraries, batch, extra))  # where it fails the cells meet the same error and report it
     may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it takes
-    surroundings().remember()
+    process_state().snapshot()
     distrusted = {label: reason for label in batch.learners if (reason := _distrusted(batch, label, extra))}
     finished = [
-        (cell, Finished(make_row(batch, cell, "skipped", distrusted[cell.label])))
+        (cell, FinishedCell(make_row(batch, cell, "skipped", distrusted[cell.label])))
         for cell in batch.cells
         if cell.label in distrusted
     ]
@@ -51,7 +59,7 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     return send([_pack(batch, cell, done) for cell, done in finished], precision_state(batch.common.device))
 
 
-def _distrusted(batch: Batch, label: str, extra: Extra) -> str:
+def _distrusted(batch: Batch, label: str, extra: UninstalledPlugins) -> str:
     """Why a learner must not compute with a compiler of this machine, or an empty text."""
     if batch.common.device != "cpu":
         return ""
@@ -60,26 +68,26 @@ def _distrusted(batch: Batch, label: str, extra: Extra) -> str:
     return f"{batch.learners[label].name}: {reason}" if reason else ""
 
 
-def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple[Cell, Finished]]:
+def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) -> list[tuple[Cell, FinishedCell]]:
     """Rows of cells, those of one batch key fitted together.
 
     What they share is looked at once they are done. Where it is harmed, all are done again with points drawn anew,
     group by group, and the guilty group cell by cell; so is a group that raises outside a fit.
     """
-    finished: list[tuple[Cell, Finished]] = []
-    groups: dict[Hashable, list[Work]] = {}
+    finished: list[tuple[Cell, FinishedCell]] = []
+    groups: dict[Hashable, list[CellWork]] = {}
     for cell in cells:
         placed = attempt(partial(_place, groups, batch, cell, extra))
         if isinstance(placed, Failure):
             finished.append((cell, _failed(batch, cell, placed, {})))
-    surroundings().meet()  # libraries that were loaded for the learner
+    process_state().track_new()  # libraries that were loaded for the learner
     clock_starts()
     if not groups:
         return finished
     (first, *_), *_ = groups.values()
-    loans = first.loans()
-    ran = [attempt(partial(_run, work, loans)) for work in groups.values()]
-    if harm := _harm(first.learner.name, loans):
+    guard = first.array_guard()
+    ran = [attempt(partial(_run, work, guard)) for work in groups.values()]
+    if harm := _harm(first.learner.name, guard):
         forget_problems()
         ran = [Failure("failed", harm)] * len(groups)
     for work, rows in zip(groups.values(), ran, strict=True):
@@ -95,14 +103,14 @@ def _run_safely(batch: Batch, cells: Sequence[Cell], extra: Extra) -> list[tuple
     return finished
 
 
-def _place(groups: dict[Hashable, list[Work]], batch: Batch, cell: Cell, extra: Extra) -> None:
+def _place(groups: dict[Hashable, list[CellWork]], batch: Batch, cell: Cell, extra: UninstalledPlugins) -> None:
     """Prepare a cell and put it to those it is fitted with; cells that cannot be fitted together are timed apart."""
-    item = Work.prepare(batch, cell, extra)
+    item = CellWork.prepare(batch, cell, extra)
     key = item.learner.batch_key(item.problem.outline(cell.n))
     groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
 
 
-def _pack(batch: Batch, cell: Cell, done: Finished) -> bytes:
+def _pack(batch: Batch, cell: Cell, done: FinishedCell) -> bytes:
     """A row as it is sent; in the place of one that cannot be, a row that says so."""
     packed = attempt(lambda: pack(*done))
     if not isinstance(packed, Failure):
@@ -113,57 +121,59 @@ def _pack(batch: Batch, cell: Cell, done: Finished) -> bytes:
     )
 
 
-def _harm(name: str, loans: Loans) -> str:
+def _harm(name: str, guard: ArrayGuard) -> str:
     """What a learner has changed that others have too, made good as far as it can be, or an empty text."""
-    if touched := surroundings().put_back():
+    if touched := process_state().restore():
         last_unit()  # there may be more than what was looked for
         return f"{name} has changed what it shares with others: {', '.join(touched)}. Leave it as it is."
-    if changed := attempt(loans.changed):
+    if changed := attempt(guard.changed):
         what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
         return f"{name} has changed arrays that it was lent: {what}. Copy what you change."
     return ""
 
 
-def _run(work: list[Work], loans: Loans) -> list[Finished]:
+def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     """Rows of cells that are fitted together; each has its share of the time, by declared cost."""
     cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
-    choices = tune(work, loans)
+    choices = tune(work, guard)
     chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
-    fitted = fit([_job(work[i], choice, loans) for i, choice in chosen])
+    fitted = fit([_job(work[i], choice, guard) for i, choice in chosen])
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
     outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
 
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
-    xs = [loans.lend("test inputs", item.train.sample, item.test_x) for item in work]
+    xs = [guard.guarded_copy("test inputs", item.train.sample, item.test_x) for item in work]
     tests = predict(cls, ordered, xs, classes := [item.problem.task.classes for item in work])
-    train_xs = [loans.lend("inputs", item.train.sample, item.train.x[:TRAIN_POINTS]) for item in work]
+    train_xs = [guard.guarded_copy("inputs", item.train.sample, item.train.x[:TRAIN_POINTS]) for item in work]
     trains = predict(cls, ordered, train_xs, classes)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
     return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
-def _shares(work: list[Work]) -> list[float]:
+def _shares(work: list[CellWork]) -> list[float]:
     costs = [item.learner.cost(item.cell.n, item.cell.d) for item in work]
     weights = [1.0 if cost is None else max(cost.flops, 1.0) for cost in costs]
     return [weight / sum(weights) for weight in weights]
 
 
-def _job(item: Work, choice: Choice, loans: Loans) -> Job:
-    return Job(choice.learner, loans.lend_points(item.train), item.context(choice.learner, loans))
+def _job(item: CellWork, choice: Choice, guard: ArrayGuard) -> Job:
+    return Job(choice.learner, guard.guarded_data(item.train), item.context(choice.learner, guard))
 
 
-def _finish_safely(item: Work, *parts: Any) -> Finished:
+def _finish_safely(item: CellWork, *parts: Any) -> FinishedCell:
     finished = attempt(lambda: _finish(item, *parts))
     return _failed(item.batch, item.cell, finished, parts[-1]) if isinstance(finished, Failure) else finished
 
 
 def _finish(
-    item: Work, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
-) -> Finished:
+    item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
+) -> FinishedCell:
     facts = {**times, "chosen": _chosen(item, choice)}
-    info = attempt(lambda: plain(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None)
+    info = attempt(
+        lambda: plain_json(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None
+    )
     if isinstance(info, Failure):
         info = replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         return _failed(item.batch, item.cell, info, facts)
@@ -187,7 +197,7 @@ def _finish(
         "train_nmse": _train_nmse(item, train),
         "artifacts": digests(artifacts),
     }
-    return Finished(make_row(item.batch, item.cell, "ok", reason, **facts), lost.traceback, artifacts)
+    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), lost.traceback, artifacts)
 
 
 def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
@@ -198,14 +208,14 @@ def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
     return artifacts, Failure("failed", "")
 
 
-def _caution(item: Work, choice: Choice | Failure) -> str:
+def _caution(item: CellWork, choice: Choice | Failure) -> str:
     """What the learner that was trained says of its results on the task."""
     learner = choice.learner if isinstance(choice, Choice) else item.learner
     return learner.caution(item.problem.task.facts(item.cell.d), item.cell.n) or ""
 
 
-def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> Finished:
-    return Finished(make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback)
+def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> FinishedCell:
+    return FinishedCell(make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback)
 
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
@@ -234,7 +244,7 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
     )
 
 
-def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
+def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     """What tuning chose and the learner was told: tuned options, candidates, validation error, oracle facts."""
     if isinstance(choice, Failure):
         return {"candidates": len(item.candidates)}
@@ -250,7 +260,7 @@ def _chosen(item: Work, choice: Choice | Failure) -> dict[str, Any]:
     return chosen
 
 
-def _measure(item: Work, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
+def _measure(item: CellWork, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
     """Errors of the final prediction and of every stage, on the cell's test points x (m, d)."""
     hidden = item.problem.test_hidden
     measured = _all_errors(item, hidden, predictor, x, test)
@@ -258,7 +268,7 @@ def _measure(item: Work, predictor: Any, x: Array, test: np.ndarray) -> dict[str
     return measured
 
 
-def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
+def _stage(item: CellWork, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
     prediction = attempt(lambda: check_prediction(stage.predict(x), len(x), item.problem.task.classes))
     if isinstance(prediction, Failure):
         return {"reason": prediction.reason}
@@ -268,14 +278,14 @@ def _stage(item: Work, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
         return {"reason": str(error)}
 
 
-def _all_errors(item: Work, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+def _all_errors(item: CellWork, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Errors of a prediction, of the predictor's hidden layers, and in named parts of the target."""
     errors = _errors(item, predictor, x, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
     return {**errors, **_features(hidden, predictor, x), "part_errors": dict(parts)}
 
 
-def _errors(item: Work, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Every metric that applies: the built-in ones by name; those of plugins under ``metrics``, where there are any.
 
     A plugin's metric that raises leaves the others alone and is named in ``reason``. Raises ``Diverged`` where finite
@@ -309,7 +319,7 @@ def _unmeasured(problems: list[str], metric: Metric, error: BaseException) -> No
     problems.append(f"metric {metric.name!r} raised {words(error)}")
 
 
-def _label_errors(item: Work, prediction: np.ndarray) -> dict[str, float]:
+def _label_errors(item: CellWork, prediction: np.ndarray) -> dict[str, float]:
     """E(F - Y)^2 and OPT = E(G* - Y)^2 over Var G*, for noisy labels Y of the test points."""
     target, labels = item.problem.test_y, item.problem.test_labels
     error, opt = (np.mean((values - labels) ** 2) / np.var(target) for values in (prediction.astype(float), target))
@@ -328,7 +338,7 @@ def _name(dtype: np.dtype) -> str:
     return str(dtype)
 
 
-def _train_nmse(item: Work, prediction: Any) -> float | None:
+def _train_nmse(item: CellWork, prediction: Any) -> float | None:
     """Mean squared error on the first training labels over their variance, or None where there is no finite one."""
     if isinstance(prediction, Failure) or item.problem.task.kind != "real":
         return None

@@ -25,7 +25,7 @@ Where: TypeAlias = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredCost:
     """Seconds of all fits of a cell, tuning included, as its learner declares their cost."""
 
     own: float
@@ -38,18 +38,18 @@ class Declared:
         return self.own + sum(self.shared.values())
 
 
-class Done:
+class SharedWork:
     """The shared work of the cells of a batch, each part of it once, in its largest size."""
 
     def __init__(self) -> None:
         self._parts: dict[Hashable, float] = {}
 
-    def new(self, cell: Cell, declared: Declared) -> float:
+    def new(self, cell: Cell, declared: DeclaredCost) -> float:
         """Seconds that the batch would not take without the cell."""
         parts = ((part, self._parts.get((cell.replicate, name), 0.0)) for name, part in declared.shared.items())
         return declared.own + sum(max(0.0, part - known) for part, known in parts)
 
-    def add(self, cell: Cell, declared: Declared) -> None:
+    def add(self, cell: Cell, declared: DeclaredCost) -> None:
         """Have a cell in the batch."""
         for name, part in declared.shared.items():
             key = cell.replicate, name
@@ -57,7 +57,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedWork:
     """What a cell adds to the cells before it in a batch."""
 
     seconds: float
@@ -72,7 +72,7 @@ class Costs:
         self._grid, self._device = grid, device
         self._card = gpu_name() if device == "cuda" else ""
         self._costs: dict[Where, Cost | None] = {}
-        self._declared: dict[tuple[str, str, int, int], Declared | None] = {}
+        self._declared: dict[tuple[str, str, int, int], DeclaredCost | None] = {}
         seen: dict[Where, list[float]] = {}
         rates: dict[str, list[float]] = {}
         ok = Rows.of(history).where(status="ok")
@@ -90,7 +90,7 @@ class Costs:
         """By id what cells take that are fitted together, each what it adds to the larger ones: what they share counts
         once.
         """
-        done, seconds = Done(), {}
+        done, seconds = SharedWork(), {}
         for cell in self.largest_first(cells):
             seconds[cell.id] = self.added(cell, done).seconds
             self.join(cell, done)
@@ -102,7 +102,7 @@ class Costs:
             return cells
         return sorted(cells, key=lambda cell: (cell.label, -cell.n))
 
-    def added(self, cell: Cell, done: Done) -> Added:
+    def added(self, cell: Cell, done: SharedWork) -> AddedWork:
         """What a cell adds to a batch that has ``done`` the work of other cells.
 
         Rows of a cell tell what it took in a batch, so that nothing is taken off them.
@@ -111,12 +111,12 @@ class Costs:
         seconds = UNKNOWN_SECONDS if declared is None else done.new(cell, declared)
         new = seconds / declared.alone if declared and declared.alone else 1.0
         if where in self._seen:
-            return Added(self._seen[where], new)
+            return AddedWork(self._seen[where], new)
         if cell.label in self._rates and (cost := self._cost(where)):
-            return Added(cost.flops * self._rates[cell.label], new)
-        return Added(seconds, new)
+            return AddedWork(cost.flops * self._rates[cell.label], new)
+        return AddedWork(seconds, new)
 
-    def join(self, cell: Cell, done: Done) -> None:
+    def join(self, cell: Cell, done: SharedWork) -> None:
         """Note a cell's work as done."""
         if declared := self._of(cell):
             done.add(cell, declared)
@@ -135,7 +135,7 @@ class Costs:
             self._costs[where] = ask(self._grid.entries[label].learner, "cost", n, d)
         return self._costs[where]
 
-    def _of(self, cell: Cell) -> Declared | None:
+    def _of(self, cell: Cell) -> DeclaredCost | None:
         """Of every candidate on its part of the points and of the learner on all of them; None where none is declared.
 
         Which candidate is trained again is not known: the same one at all sizes is assumed.
@@ -149,10 +149,10 @@ class Costs:
                 fits += [self._fit(trial, cell, cost, n, "/train") for trial, cost in trials]
             known = [fit for fit in fits if fit is not None]
             shared = {name: part for fit in known for name, part in fit.shared.items()}
-            self._declared[where] = Declared(sum(fit.own for fit in known), shared) if known else None
+            self._declared[where] = DeclaredCost(sum(fit.own for fit in known), shared) if known else None
         return self._declared[where]
 
-    def _fit(self, learner: Learner, cell: Cell, cost: Cost | None, n: int, part: str) -> Declared | None:
+    def _fit(self, learner: Learner, cell: Cell, cost: Cost | None, n: int, part: str) -> DeclaredCost | None:
         """Of one fit to n points of a part of a cell's sample; what it shares by sample, batch key and name."""
         if cost is None:
             return None
@@ -164,4 +164,4 @@ class Costs:
             outline = replace(outline, sample=outline.sample + part, n=n)
             key = batch_key(learner, outline)
             shared = {(outline.sample, key, name): flops / rate for name, flops in cost.shared.items()}
-        return Declared(cost.own / rate + cost.seconds, shared)
+        return DeclaredCost(cost.own / rate + cost.seconds, shared)

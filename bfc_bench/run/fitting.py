@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 
 from bfc_bench.learner import Array, Data, Failure, FailureStatus, Job, Learner, Predictor
-from bfc_bench.run.array_guard import Loans
+from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.wire_format import attempt
-from bfc_bench.run.work_units import Work
+from bfc_bench.run.work_units import CellWork
 from bfc_bench.tasks.metrics import error_rate
 from bfc_bench.toolkit.arrays import to_numpy
 
@@ -120,15 +120,15 @@ def split(data: Data) -> tuple[Data, Data]:
     return parts[0], parts[1]
 
 
-def tune(work: Sequence[Work], loans: Loans) -> list[Choice | Failure]:
+def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
     parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
     trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
     if not trials:
         return [Choice(item.learner) for item in work]
-    trains = {i: loans.lend_points(train) for i, (train, _) in parts.items()}
-    xs = {i: loans.lend("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
-    outcomes = fit([Job(learner, trains[i], work[i].context(learner, loans)) for i, learner in trials])
+    trains = {i: guard.guarded_data(train) for i, (train, _) in parts.items()}
+    xs = {i: guard.guarded_copy("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
+    outcomes = fit([Job(learner, trains[i], work[i].context(learner, guard)) for i, learner in trials])
     classes = [work[i].problem.task.classes for i, _ in trials]
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes)
     best: dict[int, Choice | Failure] = {}

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from bfc_bench.analysis.claims import parse_claims
-from bfc_bench.config import plain
+from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Entry:
+class GridLearner:
     """A learner of the suite: its options, and the candidates among which tuning chooses."""
 
     label: str
@@ -54,7 +54,7 @@ class Entry:
             "learner": learner.name,
             "version": learner.version,
             "options": learner.changed(),
-            "tune": plain(dict(self.tune)),
+            "tune": plain_option(dict(self.tune)),
         }
 
 
@@ -64,7 +64,7 @@ class Grid:
 
     suite: Suite
     tasks: Mapping[str, Task]
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, GridLearner]
     task_digests: Mapping[str, str]
     learner_digests: Mapping[str, str]
     only: tuple[Cell, ...] | None = None
@@ -189,7 +189,7 @@ def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:
     return entry if entry.d or task.dimension is None else entry.model_copy(update={"d": [task.dimension]})
 
 
-def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: str) -> Entry:
+def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: str) -> GridLearner:
     cls = plugins.learner(entry.name, where)
     learner = cls.parse(entry.options, f"{where}: options")
     tune = cls.search if entry.tune is None else entry.tune
@@ -198,4 +198,4 @@ def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: 
     options = [{**entry.options, **choice} for choice in candidates(space)]
     chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if space else ()
     tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)
-    return Entry(entry.label, learner, chosen, space, tasks, entry.max_n or inf)
+    return GridLearner(entry.label, learner, chosen, space, tasks, entry.max_n or inf)

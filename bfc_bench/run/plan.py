@@ -10,13 +10,13 @@ from math import frexp
 from typing import get_args
 
 from bfc_bench.learner import TaskFacts
-from bfc_bench.run.costs import Costs, Done
-from bfc_bench.run.grid import Cell, Entry, Grid
+from bfc_bench.run.costs import Costs, SharedWork
+from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.run.skip_reasons import ask, batch_key, data_bytes, device_of, skip_reason
-from bfc_bench.run.work_units import Batch, Common, LearnerSpec
+from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin, Row
-from bfc_bench.store.store import Held
+from bfc_bench.store.store import KnownCell
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.precision import Device
@@ -42,7 +42,7 @@ class Plan:
     """All cells of a grid, by what becomes of them in the next run."""
 
     grid: Grid
-    common: Common
+    common: RunSettings
     costs: Costs
     todo: list[Cell] = field(default_factory=list)
     done: list[Cell] = field(default_factory=list)
@@ -157,14 +157,14 @@ class Plan:
         place = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
         left = sum(self.costs.seconds(ordered).values())
         part: list[Cell] = []
-        done, time, memory, limit, most = Done(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
+        done, time, memory, limit, most = SharedWork(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
         there = self._commons[self.device(cells[0])].bytes
         for cell in ordered:
             added, size = self.costs.added(cell, done), self.costs.bytes(cell)
             until = limit if added.new > MOST_NEW else most
             if part and (time + added.seconds > until or memory + size > there):
                 yield sorted(part, key=place.__getitem__) if place else part, time
-                part, done, time, memory = [], Done(), 0.0, 0.0
+                part, done, time, memory = [], SharedWork(), 0.0, 0.0
                 added = self.costs.added(cell, done)
             if not part:
                 limit = min(most, max(left / (2 * jobs), SHORTEST_SECONDS))
@@ -181,7 +181,7 @@ class Plan:
         return Planned(Batch(common, tasks, learners, tuple(cells)), seconds)
 
     @cached_property
-    def _commons(self) -> dict[Device, Common]:
+    def _commons(self) -> dict[Device, RunSettings]:
         return {device: replace(self.common, device=device) for device in get_args(Device)}
 
     @cached_property
@@ -198,7 +198,7 @@ def _order(planned: Planned) -> tuple[int, str, int, int]:
     return -frexp(planned.seconds)[1], first.task, first.d, first.replicate
 
 
-def spec(entry: Entry) -> LearnerSpec:
+def spec(entry: GridLearner) -> LearnerSpec:
     """A suite's learner as plain data for a worker."""
     options = canonical_json(entry.learner.options())
     candidates = tuple(canonical_json(candidate.options()) for candidate in entry.candidates)
@@ -206,7 +206,12 @@ def spec(entry: Entry) -> LearnerSpec:
 
 
 def make_plan(
-    grid: Grid, common: Common, held: Mapping[str, Held], history: Sequence[Row], *, redo: Collection[Redo] = ()
+    grid: Grid,
+    common: RunSettings,
+    held: Mapping[str, KnownCell],
+    history: Sequence[Row],
+    *,
+    redo: Collection[Redo] = (),
 ) -> Plan:
     """Sort every cell. ``held`` are the cells that the store has; ``history`` are rows to learn costs from.
 
@@ -258,12 +263,12 @@ def make_plan(
     return plan
 
 
-def _stale(known: Held, device: Device, common: Common) -> bool:
+def _stale(known: KnownCell, device: Device, common: RunSettings) -> bool:
     """Whether a row was made by another release, or on another device, than a run would make it now."""
     return (known.origin.release, known.origin.device) != (common.release, device)
 
 
-def _again(known: Held, stale: bool, redo: Collection[Redo]) -> bool:
+def _again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:
     asked = {"all": True, "stale": stale, "failed": known.status not in DONE, "killed": known.status == "killed"}
     return any(asked[word] for word in redo)
 

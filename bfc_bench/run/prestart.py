@@ -11,7 +11,7 @@ from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import run_batch
 from bfc_bench.run.executor_selection import begin_pool
-from bfc_bench.run.work_units import Extra, warm_up
+from bfc_bench.run.work_units import UninstalledPlugins, warm_up
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import Device
 
@@ -35,7 +35,7 @@ def begun(
     pool = None
     if device == "cpu" and executor.place == "machine" and not (store / "results.sqlite").exists():
         names = [entry.name for entry in suite.learner if not learners or {entry.label, entry.name} & {*learners}]
-        extra = Extra.of(plugins)
+        extra = UninstalledPlugins.of(plugins)
         extra.check()
         prepare = partial(warm_up, device, extra, next(iter([*names, *learners]), ""))
         pool = begin_pool(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)

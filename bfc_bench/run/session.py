@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import words
-from bfc_bench.executors.base import Executor, Fault, Needs, Pool, usable_cores
+from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.executor_selection import open_pool
@@ -23,8 +23,8 @@ from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
-from bfc_bench.run.wire_format import TRACEBACK, Finished, Report, receive
-from bfc_bench.run.work_units import Batch, Common, Extra, warm_up
+from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
+from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins, warm_up
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
@@ -84,7 +84,7 @@ def plan_for(
     ``executor`` knows what a cell may take of a GPU; None: one worker has each.
     """
     suite = grid.suite
-    common = Common(
+    common = RunSettings(
         suite=suite.name,
         version=suite.version,
         seed=suite.seed,
@@ -138,7 +138,7 @@ def run(
     ``time.monotonic``; those that have begun are finished. Raises ``StoreError`` when the store is held by
     another process or cannot be written; rows committed until then are kept.
     """
-    extra = Extra.of(plugins)
+    extra = UninstalledPlugins.of(plugins)
     if executor.place != "session":
         extra.check()
     if executor.place == "machine":
@@ -172,10 +172,10 @@ def _run(
     executor: Executor,
     pool: Pool | None,
     jobs: int | None,
-    extra: Extra,
+    extra: UninstalledPlugins,
     until: float,
 ) -> None:
-    def commit(finished: Sequence[Finished]) -> None:
+    def commit(finished: Sequence[FinishedCell]) -> None:
         grid = session.plan.grid
         session.store.put(
             ((row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished),
@@ -187,7 +187,7 @@ def _run(
 
     plan = session.plan
     for start in range(0, len(plan.to_skip), 1000):
-        commit([Finished(_skip(plan, cell)) for cell in plan.to_skip[start : start + 1000]])
+        commit([FinishedCell(_skip(plan, cell)) for cell in plan.to_skip[start : start + 1000]])
     batches: dict[int, Batch] = {}
     lost: set[str] = set()
     if not plan.todo:
@@ -203,7 +203,7 @@ def _run(
                 session.not_begun += 1
                 return
             batches[len(batches)] = batch
-            needs = Needs(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device)
+            needs = Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device)
             pool.submit(len(batches) - 1, batch, needs)
 
         waiting = iter([planned.batch for planned in plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda"))])
@@ -211,8 +211,8 @@ def _run(
             submit(batch)
         for key, outcome in pool.outcomes():
             batch = batches[key]
-            report = outcome if isinstance(outcome, Fault) else _received(batch, outcome)
-            if isinstance(report, Report):
+            report = outcome if isinstance(outcome, UnitFailure) else _received(batch, outcome)
+            if isinstance(report, BatchReport):
                 commit(report.finished)
                 _note(session, report.precision, "precision")
             elif len(batch.cells) > 1:  # only the guilty cell shall be marked
@@ -240,21 +240,21 @@ def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
         session.store.amend_session(session.id, session.provenance)
 
 
-def _received(batch: Batch, sent: object) -> Report | Fault:
+def _received(batch: Batch, sent: object) -> BatchReport | UnitFailure:
     """What a worker sent of a batch, checked before it is committed."""
     try:
         return receive(batch, sent)
     except Exception as error:
-        return Fault("raised", f"the worker sent what is no result of the cell: {words(error)}")
+        return UnitFailure("raised", f"the worker sent what is no result of the cell: {words(error)}")
 
 
 def _skip(plan: Plan, cell: Cell) -> Row:
     return make_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
 
 
-def _fault(batch: Batch, fault: Fault) -> Finished:
+def _fault(batch: Batch, fault: UnitFailure) -> FinishedCell:
     row = make_row(batch, batch.cells[0], STATUS[fault.kind], visible(fault.reason))
-    return Finished(row, visible(fault.traceback, TRACEBACK))
+    return FinishedCell(row, visible(fault.traceback, TRACEBACK))
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from bfc_bench.errors import PluginError, is_ctrl_c, words
-from bfc_bench.learner import Learner, Outline, TaskFacts
+from bfc_bench.learner import DataSpec, Learner, TaskFacts
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
 
@@ -83,7 +83,7 @@ def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False)
     return 8 * (own + lent)
 
 
-def batch_key(learner: Learner, train: Outline) -> Hashable:
+def batch_key(learner: Learner, train: DataSpec) -> Hashable:
     """With which other cells one travels. Raises ``PluginError`` where the learner's answer is no key."""
     key: Hashable = ask(learner, "batch_key", train)
     try:

@@ -24,7 +24,7 @@ from bfc_bench.store.artifacts import checked as checked_artifacts
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row, checked
 from bfc_bench.utils.escape_control import visible
-from bfc_bench.utils.plain_json import plain
+from bfc_bench.utils.plain_json import plain_json
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ ROW_BYTES = 2_000_000
 """The largest row, as JSON."""
 
 
-class Finished(NamedTuple):
+class FinishedCell(NamedTuple):
     """A cell that has ended."""
 
     row: Row
@@ -44,10 +44,10 @@ class Finished(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class BatchReport:
     """What a worker says of a batch."""
 
-    finished: list[Finished]
+    finished: list[FinishedCell]
     precision: dict[str, Any]
     """Versions and precision settings of the numerical libraries that the worker has loaded."""
 
@@ -76,7 +76,7 @@ def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType
     schema.
     """
     # Numbers are the schema's to check; most other columns of most rows are empty.
-    values = {k: plain(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
+    values = {k: plain_json(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
     checked(values)
     packed = to_json([values, visible(trace, TRACEBACK)])
     if len(packed) > ROW_BYTES:
@@ -87,10 +87,10 @@ def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType
 
 def send(rows: Iterable[bytes], precision: dict[str, Any]) -> bytes:
     """What a worker sends of a batch: a line of JSON on its libraries, then a packed row a line."""
-    return b"\n".join([to_json(plain(precision)), *rows])
+    return b"\n".join([to_json(plain_json(precision)), *rows])
 
 
-def receive(batch: Batch, sent: object) -> Report:
+def receive(batch: Batch, sent: object) -> BatchReport:
     """What a worker sent of ``batch``. Raises ``ValueError`` where that is not one row for each of its cells."""
     if not isinstance(sent, bytes):
         raise ValueError(f"a worker must send bytes. Got {type(sent).__name__}")
@@ -100,14 +100,14 @@ def receive(batch: Batch, sent: object) -> Report:
     got = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, *_ in finished]
     if len(got) != len(asked) or set(got) != asked:
         raise ValueError(f"a batch must end in one row for each of its {len(asked)} cells. Got {len(got)} rows")
-    return Report(finished, dict(_read(first)))
+    return BatchReport(finished, dict(_read(first)))
 
 
-def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]) -> Finished:
+def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]) -> FinishedCell:
     row, artifacts = Row.checked(values), checked_artifacts({name: b64decode(text) for name, text in files.items()})
     if row.artifacts != digests(artifacts):
         raise ValueError(f"the files sent must be those that the row names. Got {sorted(artifacts)}")
-    return Finished(row, str(trace), artifacts)
+    return FinishedCell(row, str(trace), artifacts)
 
 
 def _read(line: bytes) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.array_guard import Loans, own
+from bfc_bench.run.array_guard import ArrayGuard, own
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.preload import import_libraries
 from bfc_bench.seeds import seed_of
@@ -34,7 +34,7 @@ TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
 
 
-class Extra:
+class UninstalledPlugins:
     """Plugin objects that are not installed, on their way to the workers, which find the installed ones themselves.
 
     A module travels as its name, anything else is pickled. Two are equal that hold the same objects.
@@ -44,7 +44,7 @@ class Extra:
         self.plugins = tuple(plugins)
 
     @classmethod
-    def of(cls, plugins: Plugins) -> Extra:
+    def of(cls, plugins: Plugins) -> UninstalledPlugins:
         """Those that register something; what only listens stays with the session."""
         return cls([plugin for plugin in plugins.extra if plugins.registers(plugin)])
 
@@ -52,7 +52,7 @@ class Extra:
         """Raises ``UsageError`` naming a plugin that cannot be sent to another process."""
         for plugin in self.plugins:
             try:
-                pickle.dumps(Extra([plugin]))
+                pickle.dumps(UninstalledPlugins([plugin]))
                 problem = _unimportable(plugin)
             except Exception as error:
                 problem = str(error)
@@ -62,12 +62,12 @@ class Extra:
                     "be imported, or use the executor 'serial'."
                 )
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Extra], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], UninstalledPlugins], tuple[bytes]]:
         sent = [_Module(plugin.__name__) if isinstance(plugin, ModuleType) else plugin for plugin in self.plugins]
         return _arrived, (pickle.dumps(sent),)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Extra) and list(map(id, self.plugins)) == list(map(id, other.plugins))
+        return isinstance(other, UninstalledPlugins) and list(map(id, self.plugins)) == list(map(id, other.plugins))
 
     def __hash__(self) -> int:
         return hash(tuple(map(id, self.plugins)))
@@ -81,9 +81,9 @@ class _Module:
 
 
 @cache
-def _arrived(sent: bytes) -> Extra:
+def _arrived(sent: bytes) -> UninstalledPlugins:
     """The plugins that were sent to this process, made once."""
-    return Extra([import_module(p.name) if isinstance(p, _Module) else p for p in pickle.loads(sent)])
+    return UninstalledPlugins([import_module(p.name) if isinstance(p, _Module) else p for p in pickle.loads(sent)])
 
 
 def _unimportable(plugin: object) -> str:
@@ -96,7 +96,7 @@ def _unimportable(plugin: object) -> str:
 
 
 @dataclass(frozen=True)
-class Common:
+class RunSettings:
     """What all cells of a run share."""
 
     suite: str
@@ -134,7 +134,7 @@ class LearnerSpec:
 class Batch:
     """Cells that are handed to one worker together, all of one learner."""
 
-    common: Common
+    common: RunSettings
     tasks: Mapping[str, str]
     """Task definitions by name, as JSON."""
     learners: Mapping[str, LearnerSpec]
@@ -157,7 +157,7 @@ def _learner_seed(seed: int, definition: str, d: int, replicate: int) -> int:
 
 
 @dataclass(frozen=True)
-class Work:
+class CellWork:
     """One cell with its problem and its learner, built in the worker."""
 
     batch: Batch
@@ -169,7 +169,7 @@ class Work:
     metrics: tuple[Metric, ...]
 
     @classmethod
-    def prepare(cls, batch: Batch, cell: Cell, extra: Extra) -> Work:
+    def prepare(cls, batch: Batch, cell: Cell, extra: UninstalledPlugins) -> CellWork:
         """Build from plain data, or take from what this worker has built before, and draw the points."""
         common, spec = batch.common, batch.learners[cell.label]
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
@@ -180,18 +180,20 @@ class Work:
         _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # drawn here, on nobody's time
         return work
 
-    def loans(self) -> Loans:
+    def array_guard(self) -> ArrayGuard:
         """A place from which to lend arrays of the learner's kind."""
-        return Loans(self.learner.capabilities.arrays[0], self.batch.common.device)
+        return ArrayGuard(self.learner.capabilities.arrays[0], self.batch.common.device)
 
-    def context(self, learner: Learner, loans: Loans) -> Context:
+    def context(self, learner: Learner, guard: ArrayGuard) -> Context:
         """What the learner may know besides its training points."""
         common, unlabeled, square_mean = self.batch.common, self.unlabeled, self.problem.square_mean
         return Context(
             seed=self.batch.seed(self.cell),
             device=common.device,
             square_mean=None if square_mean is None else np.array(square_mean),
-            unlabeled=None if unlabeled is None else loans.lend("unlabelled inputs", self.train.sample, unlabeled),
+            unlabeled=None
+            if unlabeled is None
+            else guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled),
             margin_column=self.problem.task.labels.margin_column,
             oracle=own(self.problem.facts(learner.oracle())),
             seconds=common.cell_seconds,
@@ -214,7 +216,7 @@ class Work:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def warm_up(device: Device, extra: Extra, learner: str = "") -> None:
+def warm_up(device: Device, extra: UninstalledPlugins, learner: str = "") -> None:
     """In a new worker: find the plugins, and import what a learner needs, so that the first cell's time is its own."""
     if device == "cpu" and multiprocessing.parent_process() is not None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
@@ -225,14 +227,14 @@ def warm_up(device: Device, extra: Extra, learner: str = "") -> None:
             _load_libraries(cls, device)
 
 
-def load_libraries(batch: Batch, extra: Extra) -> None:
+def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
     """Import what the batch's learner needs and wake its libraries, so that no cell's time or memory has that in it."""
     spec = next(iter(batch.learners.values()))
     _load_libraries(_plugins(extra).learner(spec.name), batch.common.device)
     _learner(extra, spec.name, spec.options)  # which may be made of parts that import more
 
 
-def build_learner(batch: Batch, label: str, extra: Extra) -> Learner:
+def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learner:
     """The learner of a label, with its options."""
     return _learner(extra, batch.learners[label].name, batch.learners[label].options)
 
@@ -258,23 +260,23 @@ def _load(kind: ArrayKind, device: str) -> None:
 
 
 @lru_cache(maxsize=4)
-def _plugins(extra: Extra) -> Plugins:
+def _plugins(extra: UninstalledPlugins) -> Plugins:
     return load_plugins(extra.plugins)
 
 
 @lru_cache(maxsize=4)
-def _metrics(extra: Extra) -> tuple[Metric, ...]:
+def _metrics(extra: UninstalledPlugins) -> tuple[Metric, ...]:
     known = _plugins(extra).metrics
     return tuple(known.get(name) for name in known)
 
 
 @lru_cache(maxsize=256)
-def _task(extra: Extra, definition: str) -> Task:
+def _task(extra: UninstalledPlugins, definition: str) -> Task:
     return build_task(**json.loads(definition), kinds=_plugins(extra).kinds, where="suite")
 
 
 @lru_cache(maxsize=4)
-def _problem(extra: Extra, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
+def _problem(extra: UninstalledPlugins, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
     return _task(extra, definition).problem(seed, d, replicate, test_size)
 
 
@@ -290,5 +292,5 @@ def forget_plugins() -> None:
 
 
 @lru_cache(maxsize=1024)
-def _learner(extra: Extra, name: str, options: str) -> Learner:
+def _learner(extra: UninstalledPlugins, name: str, options: str) -> Learner:
     return _plugins(extra).learner(name).parse(json.loads(options), "suite")

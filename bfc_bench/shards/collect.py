@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bfc_bench.shards.job import Job, jobs
+from bfc_bench.shards.job import ShardJob, jobs
 from bfc_bench.shards.journal import Entry, entries
 from bfc_bench.shards.states import State, states
 from bfc_bench.store.backup import ARTIFACTS, SHARDS
@@ -64,7 +64,7 @@ def collect_into(store: Store) -> list[Collected]:
     return [_collect(store, job, [state for state in now if state.job is job]) for job in waiting]
 
 
-def _collect(store: Store, job: Job, states: Sequence[State]) -> Collected:
+def _collect(store: Store, job: ShardJob, states: Sequence[State]) -> Collected:
     sizes = _sizes(job)
     new = rows = 0
     for state in states:
@@ -83,14 +83,14 @@ def _collect(store: Store, job: Job, states: Sequence[State]) -> Collected:
     return Collected(job.name, new, rows, sum(len(state.part.cells) for state in states), still)
 
 
-def _entering(store: Store, job: Job, chunk: Iterable[Entry]) -> Iterator[Entry]:
+def _entering(store: Store, job: ShardJob, chunk: Iterable[Entry]) -> Iterator[Entry]:
     for entry in chunk:
         held = store.provenance(entry[0].cell)
         if held is None or held == job.replaces.get(entry[0].cell):
             yield entry
 
 
-def _take_artifacts(store: Store, job: Job, entering: Iterable[Entry]) -> None:
+def _take_artifacts(store: Store, job: ShardJob, entering: Iterable[Entry]) -> None:
     """Move what learners have kept, before the rows are there: a row never lacks it."""
     for row, *_ in entering:
         kept = Path(ARTIFACTS, f"{row.suite}@{row.suite_version}", row.cell)
@@ -100,7 +100,7 @@ def _take_artifacts(store: Store, job: Job, entering: Iterable[Entry]) -> None:
             os.replace(job.folder / kept, store.directory / kept)
 
 
-def _note_machines(store: Store, job: Job, states: Iterable[State]) -> None:
+def _note_machines(store: Store, job: ShardJob, states: Iterable[State]) -> None:
     """Add to the job's provenance on which machines it runs, as far as they are not like that of the submission."""
     facts = store.facts(job.id)
     if facts is None:
@@ -118,11 +118,11 @@ _OWN = frozenset({"command", "host", "executor", "executor_options", "jobs", "pr
 """Facts that are a shard's own, or said of its machine already."""
 
 
-def _sizes(job: Job) -> Mapping[str, int]:
+def _sizes(job: ShardJob) -> Mapping[str, int]:
     return {path.name: path.stat().st_size for path in sorted((job.folder / "journals").glob("*.jsonl"))}
 
 
-def _is_collected(job: Job) -> bool:
+def _is_collected(job: ShardJob) -> bool:
     try:
         return (job.folder / DONE).read_bytes() == canonical_json(_sizes(job)).encode()
     except FileNotFoundError:

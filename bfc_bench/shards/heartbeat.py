@@ -67,7 +67,7 @@ class Heartbeat:
         return [*self.lost, *self.cells]
 
 
-class Heart:
+class HeartbeatWriter:
     """Writes a shard's heartbeat: at every change, and every ``BEAT`` seconds."""
 
     def __init__(self, path: Path, facts: dict[str, Any]) -> None:

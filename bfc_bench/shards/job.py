@@ -18,7 +18,7 @@ from bfc_bench.utils.plain_json import canonical_json
 
 
 @dataclass(frozen=True)
-class Array:
+class SlurmArray:
     """A SLURM array of a job: its tasks are the job's shards from ``first`` on."""
 
     id: str
@@ -27,7 +27,7 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Part:
+class ShardCells:
     """The cells of one shard."""
 
     cells: tuple[Cell, ...]
@@ -36,7 +36,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Job:
+class ShardJob:
     """One submission. Its folder has all that a shard needs to know, so that a shard never opens the store.
 
     ``parts``, ``journals``, ``heartbeats`` and ``logs`` have a file per shard; ``artifacts`` is what learners keep.
@@ -66,14 +66,14 @@ class Job:
         return self.folder.name
 
     @classmethod
-    def read(cls, folder: Path) -> Job:
+    def read(cls, folder: Path) -> ShardJob:
         """Raises ``StoreError`` where a folder holds no job."""
         try:
             return cls(folder, **json.loads((folder / "job.json").read_text()))
         except (OSError, ValueError, TypeError) as error:
             raise StoreError(f"{folder} is not the folder of a job of shards: {error}.") from None
 
-    def write(self, parts: Sequence[Part]) -> None:
+    def write(self, parts: Sequence[ShardCells]) -> None:
         """Write it down, the job itself last: a folder without it is none. Raises ``OutputError``."""
         for name in ("parts", "journals", "heartbeats", "logs"):
             make_folder(self.folder / name, private=True)
@@ -84,36 +84,36 @@ class Job:
         values = {name: value for name, value in asdict(self).items() if name != "folder"}
         write_file(self.folder / "job.json", canonical_json(values).encode(), private=True)
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> ShardCells:
         """The cells of a shard. Raises ``StoreError`` for a number that it does not have."""
         try:
             found = json.loads(self.file("parts", number).read_text())
         except (OSError, ValueError) as error:
             raise StoreError(f"{self.folder} has no shard {number}; it has {self.shards}: {error}.") from None
-        return Part(tuple(Cell(*values) for values in found["cells"]), found["lost"])
+        return ShardCells(tuple(Cell(*values) for values in found["cells"]), found["lost"])
 
     def file(self, kind: str, number: int) -> Path:
         """The file of a kind that belongs to a shard."""
         ends = {"journals": "jsonl", "logs": "txt"}
         return self.folder / kind / f"{number:05}.{ends.get(kind, 'json')}"
 
-    def note_arrays(self, arrays: Iterable[Array]) -> None:
+    def note_arrays(self, arrays: Iterable[SlurmArray]) -> None:
         """Remember under which numbers SLURM has it."""
         write_file(self.folder / "slurm.json", canonical_json([asdict(array) for array in arrays]).encode())
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[SlurmArray]:
         """What ``note_arrays`` was given; none for a job that SLURM does not have."""
         try:
-            return [Array(**values) for values in json.loads((self.folder / "slurm.json").read_text())]
+            return [SlurmArray(**values) for values in json.loads((self.folder / "slurm.json").read_text())]
         except FileNotFoundError:
             return []
 
 
-def jobs(store: Path) -> list[Job]:
+def jobs(store: Path) -> list[ShardJob]:
     """The jobs of a store, in the order in which they were submitted."""
     folders = sorted(path.parent for path in (store / SHARDS).glob("*/job.json"))
-    return [Job.read(folder) for folder in folders]
+    return [ShardJob.read(folder) for folder in folders]
 
 
 def new_folder(store: Path, suite: str) -> Path:

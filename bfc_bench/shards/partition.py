@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.plan import Plan
-from bfc_bench.shards.job import Part
+from bfc_bench.shards.job import ShardCells
 
 
-def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tuple[list[Part], list[float]]:
+def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tuple[list[ShardCells], list[float]]:
     """At most so many parts of a plan, and the estimated seconds of each with so many ``workers``.
 
     The plan's batches, longest first, each to the part that has least: no part takes longer than 4/3 of the best
@@ -28,7 +28,7 @@ def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tu
     cells[0] += plan.to_skip
     for number, (_, unit) in zip(numbers, units, strict=True):
         cells[number] += unit
-    parts = [Part(tuple(own), {c.id: lost[c.id] for c in own if c.id in suspects}) for own in cells]
+    parts = [ShardCells(tuple(own), {c.id: lost[c.id] for c in own if c.id in suspects}) for own in cells]
     return parts, [load / workers for load in loads]
 
 

@@ -19,11 +19,11 @@ from bfc_bench.run.cell import make_row
 from bfc_bench.run.grid import Cell, Grid, resolve
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.session import Session, plan_for, run
-from bfc_bench.shards.heartbeat import Heart
-from bfc_bench.shards.job import Job
+from bfc_bench.shards.heartbeat import HeartbeatWriter
+from bfc_bench.shards.job import ShardJob
 from bfc_bench.shards.journal import Journal
 from bfc_bench.shards.scratch import local, scratch
-from bfc_bench.shards.throttled_pool import Watch, Watched
+from bfc_bench.shards.throttled_pool import ThrottledProcesses, Watch
 from bfc_bench.store.backup import ARTIFACTS, put_folder
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
@@ -44,9 +44,9 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
     running are run first and one by one, and those that were running ``MOST_LOSSES`` times are ``killed``. Raises
     ``UsageError`` where the suite is not here what it was where it was submitted, and what ``run`` raises.
     """
-    job = Job.read(folder)
+    job = ShardJob.read(folder)
     part = job.part(number)
-    heart = Heart(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
+    heart = HeartbeatWriter(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
 
     def note(batches: Sequence[Sequence[str]]) -> None:
         journal.sync()  # first: of a unit that runs no more the rows are there, whatever becomes of the machine
@@ -72,7 +72,7 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
 
 @dataclass
 class _Shard:
-    job: Job
+    job: ShardJob
     journal: Journal
     watch: Watch
     plugins: Plugins
@@ -99,7 +99,7 @@ class _Shard:
             self.plugins,
             folder,
             device=self.job.device,
-            executor=Watched(watch=self.watch),
+            executor=ThrottledProcesses(watch=self.watch),
             jobs=workers,
             listeners=[_Keeper(self.job, self.journal, grid), *self.listeners],
         )
@@ -133,7 +133,7 @@ def lost_reason(times: int) -> str:
 class _Keeper:
     """Puts each row that a session commits into the journal, with what its learner keeps beside it."""
 
-    job: Job
+    job: ShardJob
     journal: Journal
     grid: Grid
     session: Session | None = None

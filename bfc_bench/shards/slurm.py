@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bfc_bench.errors import BenchError
-from bfc_bench.shards.job import Array, Job
+from bfc_bench.shards.job import ShardJob, SlurmArray
 
 LARGEST_ARRAY = 1001
 """``MaxArraySize`` where SLURM does not say: its default."""
@@ -24,7 +24,7 @@ class SlurmError(BenchError):
     """A command of SLURM is missing, fails or does not answer."""
 
 
-def script(job: Job, options: Sequence[str]) -> str:
+def script(job: ShardJob, options: Sequence[str]) -> str:
     """The batch script of a job, the same for each of its arrays, which hands it the number of its first shard.
 
     ``exec`` puts the shard in the place of the shell, which is what ``--signal=B:`` reaches.
@@ -42,15 +42,15 @@ def script(job: Job, options: Sequence[str]) -> str:
     return f'#!/bin/bash\n{directives}\nexec {call} "$(($1 + SLURM_ARRAY_TASK_ID))"\n'
 
 
-def submit(job: Job, path: Path) -> list[Array]:
+def submit(job: ShardJob, path: Path) -> list[SlurmArray]:
     """Submit the script at ``path`` as one array, or as several where one may not be as large as the job.
 
     Each is written down as soon as SLURM has it. Raises ``SlurmError``.
     """
-    arrays: list[Array] = []
+    arrays: list[SlurmArray] = []
     for first, count in split(job.shards, largest_array()):
         said = _call("sbatch", "--parsable", f"--array=0-{count - 1}", str(path), str(first))
-        arrays.append(Array(said.strip().split(";")[0], first, count))
+        arrays.append(SlurmArray(said.strip().split(";")[0], first, count))
         job.note_arrays(arrays)
     return arrays
 
@@ -68,7 +68,7 @@ def largest_array() -> int:
     return max(1, int(found[1]) if found else LARGEST_ARRAY)
 
 
-def queue(jobs: Sequence[Job]) -> dict[tuple[str, int], bool]:
+def queue(jobs: Sequence[ShardJob]) -> dict[tuple[str, int], bool]:
     """Which shards SLURM has, by job's name and number, and whether they run or wait. Raises ``SlurmError``."""
     arrays = {array.id: (job.name, array) for job in jobs for array in job.arrays}
     found: dict[tuple[str, int], bool] = {}

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from bfc_bench.shards import slurm
 from bfc_bench.shards.heartbeat import Heartbeat
-from bfc_bench.shards.job import Job, Part
+from bfc_bench.shards.job import ShardCells, ShardJob
 from bfc_bench.shards.journal import entries, lines
 from bfc_bench.utils.process_liveness import is_alive
 
@@ -25,7 +25,7 @@ Where: TypeAlias = Literal["waiting", "running", "done", "stopped", "failed", "l
 class State:
     """One shard of a job."""
 
-    job: Job
+    job: ShardJob
     number: int
     where: Where
     """``stopped`` was told to, before it was done; ``failed`` says why; ``lost`` has ended without a word."""
@@ -42,7 +42,7 @@ class State:
         return sum(1 for _ in lines(self.job.file("journals", self.number)))
 
     @cached_property
-    def part(self) -> Part:
+    def part(self) -> ShardCells:
         """Its cells."""
         return self.job.part(self.number)
 
@@ -60,7 +60,7 @@ class State:
         return self.heartbeat.suspects if self.where == "lost" else self.heartbeat.lost
 
 
-def states(jobs: Sequence[Job]) -> list[State]:
+def states(jobs: Sequence[ShardJob]) -> list[State]:
     """The shards of jobs. Where SLURM has one, it is asked; where it does not answer, a warning says so."""
     queued: Mapping[tuple[str, int], bool] | None
     try:
@@ -76,7 +76,7 @@ def losses(states: Sequence[State]) -> Counter[str]:
     return Counter(cell for state in states for cell in state.suspects)
 
 
-def _of(job: Job, queued: Mapping[tuple[str, int], bool] | None) -> Iterator[State]:
+def _of(job: ShardJob, queued: Mapping[tuple[str, int], bool] | None) -> Iterator[State]:
     at_slurm = {number for array in job.arrays for number in range(array.first, array.first + array.count)}
     for number in range(job.shards):
         heartbeat = Heartbeat.read(job.file("heartbeats", number))

@@ -24,7 +24,7 @@ from bfc_bench.run.provenance import provenance
 from bfc_bench.run.session import plan_for
 from bfc_bench.shards import slurm
 from bfc_bench.shards.collect import collect_into
-from bfc_bench.shards.job import Job, jobs, new_folder
+from bfc_bench.shards.job import ShardJob, jobs, new_folder
 from bfc_bench.shards.partition import divide
 from bfc_bench.shards.shard import MOST_LOSSES, lost_reason
 from bfc_bench.shards.states import losses, states
@@ -40,7 +40,7 @@ SESSION_GB = 1.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ShardRequest:
     """What a shard is given."""
 
     shards: int
@@ -58,7 +58,7 @@ class Wanted:
 class Submission:
     """A job that is written down, or would be."""
 
-    job: Job | None
+    job: ShardJob | None
     """None where there is nothing to do."""
     plan: Plan
     seconds: list[float]
@@ -69,7 +69,7 @@ class Submission:
 
 
 def prepare(
-    grid: Grid, directory: Path, wanted: Wanted, *, device: Device, redo: Collection[Redo] = (), dry: bool = False
+    grid: Grid, directory: Path, wanted: ShardRequest, *, device: Device, redo: Collection[Redo] = (), dry: bool = False
 ) -> Submission:
     """Collect what shards have made, plan what is missing and nobody is at, and write it down as a job.
 
@@ -95,7 +95,7 @@ def prepare(
         something = bool(plan.todo or plan.to_skip)
         if something and len(parts) < wanted.shards:
             lines.append(f"{len(parts)} shards are enough for what is to do.")
-        job = Job(
+        job = ShardJob(
             folder=(
                 directory / SHARDS / "JOB" if dry or not something else new_folder(directory, grid.suite.name)
             ).resolve(),
@@ -120,7 +120,7 @@ def prepare(
     return Submission(job, plan, seconds, made_script, [*lines, *_cautions(plan, wanted, seconds)])
 
 
-def _begin(store: Store, job: Job, plan: Plan, given_up: Sequence[tuple[Cell, str]]) -> None:
+def _begin(store: Store, job: ShardJob, plan: Plan, given_up: Sequence[tuple[Cell, str]]) -> None:
     """Record the job as a run of the suite, with the rows of cells that are given up."""
     grid = plan.grid
     suite, version = grid.suite.name, grid.suite.version
@@ -131,7 +131,7 @@ def _begin(store: Store, job: Job, plan: Plan, given_up: Sequence[tuple[Cell, st
     store.put((row, grid.task_digests[row.task], grid.learner_digests[row.label], "") for row in rows)
 
 
-def _options(job: Job, plan: Plan, wanted: Wanted) -> Iterator[str]:
+def _options(job: ShardJob, plan: Plan, wanted: ShardRequest) -> Iterator[str]:
     """Options of ``sbatch`` beside those that every job has."""
     if wanted.partition:
         yield f"--partition={wanted.partition}"
@@ -149,7 +149,7 @@ def _options(job: Job, plan: Plan, wanted: Wanted) -> Iterator[str]:
     yield from wanted.more
 
 
-def _cautions(plan: Plan, wanted: Wanted, seconds: Sequence[float]) -> Iterator[str]:
+def _cautions(plan: Plan, wanted: ShardRequest, seconds: Sequence[float]) -> Iterator[str]:
     limit = slurm.seconds(wanted.time) if wanted.time else None
     if limit is None:
         return
@@ -180,7 +180,7 @@ def workers_for(cpus: int, memory_gb: float | None, cell_gb: float) -> int:
     return max(1, min(cpus, int((memory_gb - SESSION_GB) / cell_gb)))
 
 
-def send(job: Job) -> list[str]:
+def send(job: ShardJob) -> list[str]:
     """Hand a job to SLURM; the numbers of its arrays. Raises ``SlurmError``; a job of which it has nothing is gone."""
     try:
         return [array.id for array in slurm.submit(job, job.folder / "script.sh")]
@@ -190,7 +190,7 @@ def send(job: Job) -> list[str]:
         raise
 
 
-def run_here(job: Job, tell: Callable[[str], None] = lambda text: None) -> list[int]:
+def run_here(job: ShardJob, tell: Callable[[str], None] = lambda text: None) -> list[int]:
     """Run all shards of a job as processes of this machine, at once; their exit codes.
 
     When this is interrupted they give back what runs, and end first.

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bfc_bench.executors.base import Fault, Needs, Pool
+from bfc_bench.executors.base import Pool, Resources, UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.run.work_units import Batch
 from bfc_bench.toolkit.precision import Device
@@ -25,7 +25,7 @@ class Watch:
     """No more units are begun."""
 
 
-class Watched(ProcessExecutor):
+class ThrottledProcesses(ProcessExecutor):
     """Processes of this machine that are given no more units than there are workers."""
 
     watch: Watch = Field(exclude=True)
@@ -35,27 +35,27 @@ class Watched(ProcessExecutor):
         self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
         """A pool of processes behind a queue of its own."""
-        return WatchedPool(super().open(call, prepare, jobs), self.watch)
+        return ThrottledPool(super().open(call, prepare, jobs), self.watch)
 
 
 @dataclass
-class WatchedPool:
+class ThrottledPool:
     """An open pool; what waits for a worker waits here."""
 
     pool: Pool
     watch: Watch
-    waiting: deque[tuple[int, Batch, Needs]] = field(default_factory=deque)
+    waiting: deque[tuple[int, Batch, Resources]] = field(default_factory=deque)
     running: dict[int, list[str]] = field(default_factory=dict)
 
     def slots(self, device: Device) -> int:
         """Those of the other pool."""
         return self.pool.slots(device)
 
-    def submit(self, key: int, payload: Batch, needs: Needs) -> None:
+    def submit(self, key: int, payload: Batch, needs: Resources) -> None:
         """Queue one unit."""
         self.waiting.append((key, payload, needs))
 
-    def outcomes(self) -> Iterator[tuple[int, Any | Fault]]:
+    def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
         """As those of the other pool, until nothing runs: what is told to stop leaves the rest of the queue."""
         self._hand_out()
         for key, outcome in self.pool.outcomes():

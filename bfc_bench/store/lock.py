@@ -25,7 +25,7 @@ IN_USE = "in-use"
 
 
 @dataclass(frozen=True)
-class Holder:
+class LockHolder:
     """Who has a store."""
 
     host: str
@@ -35,7 +35,7 @@ class Holder:
     since: str
 
     @classmethod
-    def read(cls, path: Path) -> Holder | None:
+    def read(cls, path: Path) -> LockHolder | None:
         """Whom a file names; None where it names nobody."""
         try:
             return cls(**json.loads(path.read_text()))
@@ -76,22 +76,22 @@ def hold(directory: Path, place: FileSystem) -> Iterator[None]:
 def _named(directory: Path) -> Iterator[None]:
     """Hold it by a file that names this process; one that names a process of this machine that has ended is removed."""
     path, pid = directory / IN_USE, os.getpid()
-    mine = Holder(platform.node(), pid, process_start(pid), time.strftime("%Y-%m-%d %H:%M:%S %z"))
+    mine = LockHolder(platform.node(), pid, process_start(pid), time.strftime("%Y-%m-%d %H:%M:%S %z"))
     if not _put(path, mine):
         with _only_one_here(directory):
-            found = Holder.read(path)
+            found = LockHolder.read(path)
             if found is not None and found.gone:
                 path.unlink(missing_ok=True)
             if not _put(path, mine):
-                raise StoreError(_in_use(directory, "", Holder.read(path)))
+                raise StoreError(_in_use(directory, "", LockHolder.read(path)))
     try:
         yield
     finally:
-        if Holder.read(path) == mine:
+        if LockHolder.read(path) == mine:
             path.unlink()
 
 
-def _put(path: Path, holder: Holder) -> bool:
+def _put(path: Path, holder: LockHolder) -> bool:
     """Make the file with its content, unless there is one; a link is made whole or not at all, also on NFS."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     content = canonical_json(asdict(holder)).encode()
@@ -130,7 +130,7 @@ def _only_one_here(directory: Path) -> Iterator[None]:
         yield
 
 
-def _in_use(directory: Path, process: str, holder: Holder | None = None) -> str:
+def _in_use(directory: Path, process: str, holder: LockHolder | None = None) -> str:
     who = f" (process {process})" if process else ""
     advice = "Wait until it has ended, or use another --store."
     if holder is not None:

@@ -46,7 +46,7 @@ READ_TOGETHER = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class KnownCell:
     """What the store knows of a cell without reading its row."""
 
     status: str
@@ -342,13 +342,15 @@ class Store:
         query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
         return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
 
-    def held(self, suite: str, version: int) -> dict[str, Held]:
+    def held(self, suite: str, version: int) -> dict[str, KnownCell]:
         """Status and origin by cell, without reading the rows."""
         origin = '"release", device, learner_version' if self._notes_origins else "NULL, NULL, NULL"
         query = f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?"
         found = self.stream(query, (suite, version))
-        kinds: dict[tuple[Any, ...], Held] = {}
-        return {cell: kinds.setdefault((status, *made), Held(status, Origin(*made))) for cell, status, *made in found}
+        kinds: dict[tuple[Any, ...], KnownCell] = {}
+        return {
+            cell: kinds.setdefault((status, *made), KnownCell(status, Origin(*made))) for cell, status, *made in found
+        }
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
         """How many rows there are of each version of a learner, by label, whatever their definitions."""

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
     from bfc_bench.analysis.curves import Curve
-    from bfc_bench.analysis.interim_analyses import Course, Look
+    from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
     from bfc_bench.analysis.power_law import CurveFit
-    from bfc_bench.analysis.replicates_needed import Power
+    from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.analysis.scaling import Scaling
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
@@ -152,27 +152,29 @@ class Results:
     def _verdicts(self, rows: Rows) -> Records[Verdict]:
         return Records(verdict for _, _, verdict in self._judged(rows))
 
-    def _judged(self, rows: Rows) -> Iterator[tuple[Course, Rows, Verdict]]:
+    def _judged(self, rows: Rows) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
         """Each claim, what it is judged on, and its verdict: on what its look saw, or on all but what was added for
         others.
         """
         from bfc_bench.analysis.claims import judge
         from bfc_bench.analysis.interim_analyses import of_the_grid
 
-        found, grid = self.courses(rows), of_the_grid(rows, self._looks, self.definition)
-        seen = {course.claim.id: grid if course.stand is None else rows.at(course.stand.sees(rows)) for course in found}
-        verdicts = judge([course.judged for course in found], rows, self.theories, seen)
-        for course, verdict in zip(found, verdicts, strict=True):
-            yield course, seen[course.claim.id], course.remarked(verdict)
+        found, grid = self.looks_by_claim(rows), of_the_grid(rows, self._looks, self.definition)
+        seen = {looks.claim.id: grid if looks.stand is None else rows.at(looks.stand.sees(rows)) for looks in found}
+        verdicts = judge([looks.judged for looks in found], rows, self.theories, seen)
+        for looks, verdict in zip(found, verdicts, strict=True):
+            yield looks, seen[looks.claim.id], looks.remarked(verdict)
 
-    def courses(self, rows: Rows | None = None) -> list[Course]:
+    def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
         """The claims with the looks that ``run --until-decided`` planned and made at them, judged on ``rows``, by
         default all current ones.
         """
-        from bfc_bench.analysis.interim_analyses import courses
+        from bfc_bench.analysis.interim_analyses import looks_by_claim
 
         digests = self.store.definitions(self.name, self.version)
-        return courses(self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition)
+        return looks_by_claim(
+            self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition
+        )
 
     @property
     def _looks(self) -> list[Look]:
@@ -180,12 +182,14 @@ class Results:
 
         return [Look.of(record) for record in self.store.looks(self.name, self.version)]
 
-    def power(self) -> Records[Power]:
+    def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates at the spread seen so far, or sizes at which N* can be seen."""
-        from bfc_bench.analysis.replicates_needed import power
+        from bfc_bench.analysis.replicates_needed import replicates_needed
 
         judged = self._judged(self.columns())
-        return Records(power(course, verdict, seen, self.suite.replicates) for course, seen, verdict in judged)
+        return Records(
+            replicates_needed(looks, verdict, seen, self.suite.replicates) for looks, seen, verdict in judged
+        )
 
     @property
     def _claims(self) -> list[Claim]:

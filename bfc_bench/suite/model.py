@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from bfc_bench.config import Settings, plain, read_toml
+from bfc_bench.config import Settings, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.changes import apply
 from bfc_bench.tasks.base import DataSet
@@ -153,7 +153,7 @@ class LearnerEntry(Settings):
                 raise ValueError(
                     f"{option} is fixed in options, at {self.options[option]!r}, and tuned; leave out one of the two"
                 )
-            if len({canonical_json(plain(value)) for value in among}) < len(among):
+            if len({canonical_json(plain_option(value)) for value in among}) < len(among):
                 raise ValueError(f"tune.{option} must hold different values. Got {among}")
         return self
 

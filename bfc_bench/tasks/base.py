@@ -29,15 +29,15 @@ class Inputs(Settings, ABC):
         """Why this law does not exist in d dimensions, or None."""
         return None
 
-    def law(self, rng: np.random.Generator, d: int) -> Law:
+    def law(self, rng: np.random.Generator, d: int) -> InputLaw:
         """One law in d dimensions; ``rng`` draws what the law itself leaves open (a covariance, say)."""
-        return Law(self, d)
+        return InputLaw(self, d)
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
 
-    def square_mean(self, law: Law) -> Float:
+    def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2], (d,)."""
         return np.ones(law.d)
 
@@ -47,7 +47,7 @@ class Inputs(Settings, ABC):
         return False
 
 
-class Law:
+class InputLaw:
     """An input law with everything drawn: sampling it needs only a stream of its own."""
 
     def __init__(self, inputs: Inputs, d: int, **drawn: Float) -> None:
@@ -100,7 +100,7 @@ class Target(Settings, ABC):
         return None
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, law: Law) -> Teacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> Teacher:
         """One member of the family, drawn from ``rng``, on inputs of ``law``."""
 
 
@@ -201,29 +201,29 @@ class Labels(Settings, ABC):
         """Why this labelling does not go with a data set, which has no law of inputs and no target, or None."""
         return f"labels of kind {self.kind!r} need a law of inputs" if self.columns else None
 
-    def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
+    def draw(self, rng: np.random.Generator, law: InputLaw, target: Target) -> Mapping[str, Any]:
         """What the labelling itself leaves open (a direction, say), by name."""
         return {}
 
-    def show(self, rng: np.random.Generator, x: Float, rule: Rule) -> Float:
+    def show(self, rng: np.random.Generator, x: Float, rule: Labelling) -> Float:
         """The inputs (m, d + columns) as the learner sees them, from the target's inputs x (m, d)."""
         return x
 
     @abstractmethod
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """Labels (m,) of the inputs ``seen`` (m, d + columns) with target values (m,)."""
 
-    def square_mean(self, rule: Rule) -> Float | None:
+    def square_mean(self, rule: Labelling) -> Float | None:
         """E[x_i^2] of the inputs as the learner sees them, (d + columns,); None where they have no law."""
         return None if rule.law is None else rule.law.square_mean
 
 
 @dataclass(frozen=True)
-class Rule:
+class Labelling:
     """A labelling with everything drawn: labelling points needs only a stream of its own."""
 
     labels: Labels
-    law: Law | None
+    law: InputLaw | None
     """None for points of a data set."""
     mean: float
     """E[G*]; for data, the mean of the training pool's values."""
@@ -248,7 +248,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class LabelledPoints:
     """N points of a data set."""
 
     x: Float
@@ -261,12 +261,12 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class DataSetContents:
     """What a data set holds."""
 
-    points: Points
+    points: LabelledPoints
     """To train on; where there are no others, to test on as well."""
-    test: Points | None = None
+    test: LabelledPoints | None = None
     """The data set's own test part."""
     classes: tuple[str, ...] = ()
     """Names of the C >= 2 classes; empty for real values."""
@@ -278,7 +278,7 @@ class Contents:
     """By which x is divided when points are drawn: 255 for images of bytes."""
 
     @property
-    def tested(self) -> Points:
+    def tested(self) -> LabelledPoints:
         """The points to test on."""
         return self.test or self.points
 
@@ -301,7 +301,7 @@ class DataSet(Settings, ABC):
     """Whether the first n points have each class's share of the pool, as far as whole points can."""
 
     @abstractmethod
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """All points, the same at every call. Raises ``UsageError`` that names the file and says what is wrong."""
 
     @classmethod

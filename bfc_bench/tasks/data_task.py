@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import LabelKind, Outline, TaskFacts
+from bfc_bench.learner import DataSpec, LabelKind, TaskFacts
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import Contents, DataSet, Float, Labels, Points, Rule
+from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.stratified import turns
-from bfc_bench.tasks.task import Problem, Rows, Task
+from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
 
@@ -51,7 +51,7 @@ class DataTask(Task):
         return f"task {self.name!r}: data {self.data.kind!r}"
 
     @cached_property
-    def contents(self) -> Contents:
+    def contents(self) -> DataSetContents:
         """The points. Raises ``UsageError`` that says what is wrong with them, or that they are no longer the same."""
         if not self.digest:
             return read(self.data, self.where)
@@ -182,8 +182,12 @@ class DataProblem(Problem):
     def __init__(self, task: DataTask, seed: int, d: int, replicate: int, test_size: int) -> None:
         super().__init__(seed, d, replicate, test_size)
         self.task = task
-        self._train_labels = Rows(lambda block: self._block("train-labels", block, task.contents.points, self._order))
-        self._test_labels = Rows(lambda block: self._block("test-labels", block, task.contents.tested, self._tested))
+        self._train_labels = BlockwiseArrays(
+            lambda block: self._block("train-labels", block, task.contents.points, self._order)
+        )
+        self._test_labels = BlockwiseArrays(
+            lambda block: self._block("test-labels", block, task.contents.tested, self._tested)
+        )
         self._whitened: tuple[int, Whitening] | None = None
 
     @property
@@ -192,17 +196,17 @@ class DataProblem(Problem):
         return None
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> Labelling:
         """How points are labelled."""
         pool = self._values(self.task.contents.points.y)
-        return Rule(self.task.labels, None, float(np.mean(pool)), float(np.std(pool)), {}, self.task.classes)
+        return Labelling(self.task.labels, None, float(np.mean(pool)), float(np.std(pool)), {}, self.task.classes)
 
-    def outline(self, n: int) -> Outline:
+    def outline(self, n: int) -> DataSpec:
         """What is known of the first n training points without drawing them."""
         task, data = self.task, self.task.data
         own_scale = data.standardize is True or data.whiten != "none"
         sample = f"{self.sample}/{n}" if own_scale else self.sample  # then smaller samples are no prefixes
-        return Outline(sample, n, self.d, task.kind, task.classes, task.contents.shape)
+        return DataSpec(sample, n, self.d, task.kind, task.classes, task.contents.shape)
 
     def training_points(self, n: int) -> tuple[Float, Float]:
         """The first n training points, (n, d) and (n,). Raises ``UsageError`` where there are fewer."""
@@ -263,7 +267,7 @@ class DataProblem(Problem):
             place[order[y[order] == number]] = np.flatnonzero(whose == number)
         return np.argsort(place)
 
-    def _block(self, purpose: str, block: int, part: Points, order: np.ndarray) -> tuple[Float]:
+    def _block(self, purpose: str, block: int, part: LabelledPoints, order: np.ndarray) -> tuple[Float]:
         """Labels of a block of points, in order, so that those of one do not depend on how many are taken."""
         rows = order[block * BLOCK : (block + 1) * BLOCK]
         seen, values = self._raw(part, rows), self._values(part.y[rows])
@@ -273,7 +277,7 @@ class DataProblem(Problem):
         values = np.asarray(y, float)
         return 2 * values - 1 if self.task.values_kind == "binary" else values
 
-    def _raw(self, part: Points, rows: np.ndarray) -> Float:
+    def _raw(self, part: LabelledPoints, rows: np.ndarray) -> Float:
         x: Float = np.asarray(part.x[rows], float) / self.task.contents.divisor
         return x
 

@@ -10,11 +10,11 @@ from functools import lru_cache
 import numpy as np
 
 from bfc_bench.errors import UsageError, words
-from bfc_bench.tasks.base import Contents, DataSet, Float, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints
 from bfc_bench.utils.plain_json import canonical_json
 
 
-def read(data: DataSet, where: str) -> Contents:
+def read(data: DataSet, where: str) -> DataSetContents:
     """A data set's contents, arrays read-only. Raises ``UsageError`` that starts with ``where``."""
     try:
         found = data.load()
@@ -27,7 +27,7 @@ def read(data: DataSet, where: str) -> Contents:
 
 
 @lru_cache(maxsize=4)
-def read_expected(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[Contents, str]:
+def read_expected(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[DataSetContents, str]:
     """A data set's contents and their name, read once by a process that fits many cells.
 
     Once for each name that is expected: data that have changed are read again.
@@ -36,10 +36,10 @@ def read_expected(kind: type[DataSet], options: str, where: str, digest: str) ->
     return found, digest_of(found)
 
 
-def _checked(found: Contents, where: str) -> Contents:
+def _checked(found: DataSetContents, where: str) -> DataSetContents:
     """What a data set gave, arrays read-only. Raises ``UsageError`` where it is not what learners can be given."""
-    if not isinstance(found, Contents):
-        raise UsageError(f"{where}: load must return Contents. Got {type(found).__name__}.")
+    if not isinstance(found, DataSetContents):
+        raise UsageError(f"{where}: load must return DataSetContents. Got {type(found).__name__}.")
     points = _checked_points(found.points, "", found, where)
     test = found.test and _checked_points(found.test, "test ", found, where)
     width = points.x.shape[1]
@@ -52,7 +52,7 @@ def _checked(found: Contents, where: str) -> Contents:
     return replace(found, points=points, test=test)
 
 
-def _checked_points(points: Points, prefix: str, found: Contents, where: str) -> Points:
+def _checked_points(points: LabelledPoints, prefix: str, found: DataSetContents, where: str) -> LabelledPoints:
     """Points, read-only. Raises ``UsageError`` for numbers that are not finite, too few, or of unknown classes."""
     x, y = np.asarray(points.x), np.asarray(points.y)
     if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2 or not x.shape[1]:
@@ -79,10 +79,10 @@ def _checked_points(points: Points, prefix: str, found: Contents, where: str) ->
         few = [f"{name!r} has {count}" for name, count in zip(found.classes, counts, strict=True) if count < 2]
         if few and not prefix:
             raise UsageError(f"{where}: each class needs 2 points or more; {', '.join(few[:5])}.")
-    return Points(frozen(x), frozen(y))
+    return LabelledPoints(frozen(x), frozen(y))
 
 
-def digest_of(found: Contents) -> str:
+def digest_of(found: DataSetContents) -> str:
     """A name of the contents that depends on nothing else."""
     hashed = hashlib.blake2b(digest_size=16)
     hashed.update(canonical_json([list(found.classes), list(found.shape), found.divisor]).encode())

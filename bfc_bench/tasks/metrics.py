@@ -22,7 +22,7 @@ class Metric:
 
     name: str
     """How suites, claims and results call it: ``metrics.NAME``."""
-    measure: Callable[[Float, Truth], float]
+    measure: Callable[[Float, TargetValues], float]
     """``measure(prediction, truth)``: the error of predictions (m,) of the values ``truth.target`` (m,); for labels of
     kind ``class``, of scores (m, C)."""
     labels: frozenset[LabelKind] = frozenset({"real"})
@@ -33,7 +33,7 @@ class Metric:
     """The least error that can be told from none; smaller ones are kept as this. Positive for an error that is often 0,
     since means of results are those of logarithms."""
 
-    def error(self, prediction: Float, truth: Truth) -> float:
+    def error(self, prediction: Float, truth: TargetValues) -> float:
         """The value, at least ``floor``. Raises ``ValueError`` for a number that is no error."""
         error = float(self.measure(prediction, truth))
         if not 0 <= error < inf:
@@ -41,7 +41,7 @@ class Metric:
         return max(error, self.floor)
 
 
-class Truth:
+class TargetValues:
     """Target values, with what every error against them needs, computed once for all predictions."""
 
     def __init__(self, target: Float, share: float = TRIMMED_SHARE, classes: int = 0) -> None:
@@ -91,7 +91,7 @@ def nmse(prediction: Float, target: Float) -> float:
 
     Raises ``ValueError`` when the shapes differ or the target is constant, where no relative error exists.
     """
-    return Truth(target).nmse(prediction)
+    return TargetValues(target).nmse(prediction)
 
 
 def trimmed_nmse(prediction: Float, target: Float, share: float = TRIMMED_SHARE) -> float:
@@ -100,7 +100,7 @@ def trimmed_nmse(prediction: Float, target: Float, share: float = TRIMMED_SHARE)
     floor(share m) points are left out, chosen by the target alone, so they are the same for every learner. Variance and
     error are both those of the remaining points. Raises ``ValueError`` as ``nmse`` does.
     """
-    return Truth(target, share).trimmed_nmse(prediction)
+    return TargetValues(target, share).trimmed_nmse(prediction)
 
 
 def error_rate(prediction: Float, labels: Float) -> float:
@@ -145,27 +145,27 @@ def calibration_error(probabilities: Float, labels: Float, bins: int = 15) -> fl
     return float(np.abs(np.bincount(bin_of, right - sure, bins)).sum() / len(numbers))
 
 
-def _nmse(prediction: Float, truth: Truth) -> float:
+def _nmse(prediction: Float, truth: TargetValues) -> float:
     """E(F - G*)^2 / Var G*."""
     return truth.nmse(prediction)
 
 
-def _nmse_trimmed(prediction: Float, truth: Truth) -> float:
+def _nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
     """NMSE without the 1 % of points whose target value lies farthest from the median."""
     return truth.trimmed_nmse(prediction)
 
 
-def _error_rate(prediction: Float, truth: Truth) -> float:
+def _error_rate(prediction: Float, truth: TargetValues) -> float:
     """Share of points of which the class is wrong."""
     return error_rate(prediction, truth.target)
 
 
-def _log_loss(probabilities: Float, truth: Truth) -> float:
+def _log_loss(probabilities: Float, truth: TargetValues) -> float:
     """Mean of -log of the probability that the label was given."""
     return log_loss(probabilities, truth.target)
 
 
-def _calibration_error(probabilities: Float, truth: Truth) -> float:
+def _calibration_error(probabilities: Float, truth: TargetValues) -> float:
     """Mean distance between the probability of the likeliest class and how often it is right, over 15 bins."""
     return calibration_error(probabilities, truth.target)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.config import plain
+from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.learner import Data, LabelKind, Outline, TaskFacts
+from bfc_bench.learner import Data, DataSpec, LabelKind, TaskFacts
 from bfc_bench.seeds import BLOCK, stream
 from bfc_bench.tasks.base import Float, Labels
-from bfc_bench.tasks.metrics import Truth
+from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.utils.plain_json import digest
 
 
@@ -97,7 +97,7 @@ class Problem(ABC):
 
     def __init__(self, seed: int, d: int, replicate: int, test_size: int) -> None:
         self.seed, self.d, self.replicate, self.test_size = seed, d, replicate, test_size
-        self._train_truths: dict[int, Truth] = {}
+        self._train_truths: dict[int, TargetValues] = {}
 
     @cached_property
     def sample(self) -> str:
@@ -109,10 +109,10 @@ class Problem(ABC):
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',); None where inputs have no law."""
 
-    def outline(self, n: int) -> Outline:
+    def outline(self, n: int) -> DataSpec:
         """What is known of the first n training points without drawing them."""
         task = self.task
-        return Outline(self.sample, n, self.d + task.labels.columns, task.kind, task.classes)
+        return DataSpec(self.sample, n, self.d + task.labels.columns, task.kind, task.classes)
 
     def train(self, n: int) -> Data:
         """The first n training points: x (n, d'), y (n,)."""
@@ -138,14 +138,14 @@ class Problem(ABC):
         """Labels at the test inputs, made as in training, (test_size,)."""
 
     @cached_property
-    def truth(self) -> Truth:
+    def truth(self) -> TargetValues:
         """``test_y``, for errors against it."""
-        return Truth(self.test_y, classes=self.task.classes)
+        return TargetValues(self.test_y, classes=self.task.classes)
 
-    def train_truth(self, n: int) -> Truth:
+    def train_truth(self, n: int) -> TargetValues:
         """The first n training labels, for errors against them."""
         if n not in self._train_truths:
-            self._train_truths[n] = Truth(self.training_points(n)[1], classes=self.task.classes)
+            self._train_truths[n] = TargetValues(self.training_points(n)[1], classes=self.task.classes)
         return self._train_truths[n]
 
     @property
@@ -184,8 +184,8 @@ class Problem(ABC):
         """Names of facts that a learner has right without having asked."""
         if not supposed:
             return set()
-        facts = plain(dict(self.target_facts))
-        return {name for name, value in plain(dict(supposed)).items() if name in facts and facts[name] == value}
+        facts = plain_option(dict(self.target_facts))
+        return {name for name, value in plain_option(dict(supposed)).items() if name in facts and facts[name] == value}
 
     @property
     @abstractmethod
@@ -196,7 +196,7 @@ class Problem(ABC):
         return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)
 
 
-class Rows:
+class BlockwiseArrays:
     """Arrays with a row per point, generated block by block as far as they are asked for, and kept."""
 
     def __init__(self, generate: Callable[[int], tuple[Float, ...]]) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import LabelKind, TaskFacts
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Rule, ScaledTeacher, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, ScaledTeacher, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.task import Problem, Rows, Task
+from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 
 SCALE_POINTS = 16 * BLOCK
 """Leading test points on which the target's mean and deviation are estimated, whatever the size of the test set."""
@@ -116,12 +116,12 @@ class TeacherProblem(Problem):
     def __init__(self, task: TeacherTask, seed: int, d: int, replicate: int, test_size: int) -> None:
         super().__init__(seed, d, replicate, test_size)
         self.task = task
-        self._train = Rows(self._train_block)
-        self._test = Rows(self._test_block)
-        self._unlabeled = Rows(lambda b: (self._shown("unlabeled", b, self._inputs("unlabeled", b)),))
+        self._train = BlockwiseArrays(self._train_block)
+        self._test = BlockwiseArrays(self._test_block)
+        self._unlabeled = BlockwiseArrays(lambda b: (self._shown("unlabeled", b, self._inputs("unlabeled", b)),))
 
     @cached_property
-    def law(self) -> Law:
+    def law(self) -> InputLaw:
         """The law of the target's inputs."""
         return self.task.inputs.law(self._stream("law"), self.d)
 
@@ -137,11 +137,11 @@ class TeacherProblem(Problem):
         return ScaledTeacher(teacher, 1 / deviation)
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> Labelling:
         """How points are labelled."""
         labels = self.task.labels
         drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
-        return Rule(labels, self.law, *self._moments(self.teacher), drawn)
+        return Labelling(labels, self.law, *self._moments(self.teacher), drawn)
 
     @property
     def scale(self) -> float:

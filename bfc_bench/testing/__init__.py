@@ -29,7 +29,7 @@ from bfc_bench.utils.escape_control import visible
 
 if TYPE_CHECKING:
     from bfc_bench.config import Settings
-    from bfc_bench.testing.requirement import ContractLaw
+    from bfc_bench.testing.requirement import Requirement
 
 __all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
 
@@ -204,14 +204,14 @@ def try_executor(
 
 
 def _checks(
-    laws: Sequence[ContractLaw],
+    laws: Sequence[Requirement],
     trial: Any,
     watch: Callable[[str], object] = lambda law: None,
     fatal: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Check]:
     from bfc_bench.testing.exceptions import Skip
 
-    held: set[ContractLaw] = set()
+    held: set[Requirement] = set()
     for law in laws:
         unmet = [need.name for need in law.needs if need not in held]
         if unmet:

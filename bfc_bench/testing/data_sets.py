@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bfc_bench.tasks.base import Contents, DataSet
+from bfc_bench.tasks.base import DataSet, DataSetContents
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.load_data import digest_of, read
@@ -25,11 +25,11 @@ class DataTrial:
     data: DataSet
 
     @cached_property
-    def contents(self) -> Contents:
+    def contents(self) -> DataSetContents:
         """What it holds."""
         return self.read()
 
-    def read(self, seed: int = 0) -> Contents:
+    def read(self, seed: int = 0) -> DataSetContents:
         """Read anew, with the global generators at ``seed``."""
         with preserved(seed):
             return read(self.data, type(self.data).__name__)

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any, get_args
 
-from bfc_bench.executors.base import Needs, Place, Promise
+from bfc_bench.executors.base import Place, Promise, Resources
 from bfc_bench.executors.memory import READABLE, family
 from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.executor_units import KILL, SEGFAULT, Prepared, Unsendable
@@ -61,11 +61,11 @@ def large_payloads_and_results_come_whole(trial: PoolTrial) -> None:
 def units_may_be_submitted_while_others_end(trial: PoolTrial) -> None:
     """As a session does when a batch has to be done again cell by cell."""
     seen, pool = [], trial.pool
-    pool.submit(0, ("give", b"0"), Needs(60.0))
+    pool.submit(0, ("give", b"0"), Resources(60.0))
     for key, outcome in pool.outcomes():
         seen.append((key, outcome))
         if key < 4:
-            pool.submit(key + 1, ("give", str(key + 1).encode()), Needs(60.0))
+            pool.submit(key + 1, ("give", str(key + 1).encode()), Resources(60.0))
     require(seen == [(key, str(key).encode()) for key in range(5)], f"a chain of five units gave {seen!r:.200}")
 
 
@@ -187,7 +187,7 @@ def closing_now_stops_what_runs(trial: PoolTrial) -> None:
     trial.close()
     file = trial.folder / "lingers"
     pool = trial.open()
-    pool.submit(0, ("linger", str(file)), Needs(600.0))
+    pool.submit(0, ("linger", str(file)), Resources(600.0))
     with interrupted_when(file.exists):
         ended = list(pool.outcomes())
         require(False, f"a unit of minutes has ended: {ended!r:.200}")

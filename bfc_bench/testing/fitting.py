@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.learner import Array, ArrayKind, Job, LabelKind, Learner, Predictor
-from bfc_bench.process_state import Functions, Running
+from bfc_bench.process_state import GlobalFunctions, ThreadsAndChildren
 from bfc_bench.store.artifacts import checked
 from bfc_bench.testing.description import smoke_options_are_valid
 from bfc_bench.testing.exceptions import require, skip
@@ -20,7 +20,7 @@ from bfc_bench.testing.learner_trial import TEST, N, Trial, own_classes, predict
 from bfc_bench.testing.requirement import law
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
-from bfc_bench.utils.plain_json import canonical_json, plain
+from bfc_bench.utils.plain_json import canonical_json, plain_json
 
 REPEATABLE = 1e-5
 """Relative difference that reductions in another order may make."""
@@ -163,9 +163,9 @@ def global_settings_are_left_alone(trial: Trial) -> None:
 def functions_of_others_are_left_alone(trial: Trial) -> None:
     """No function of Python, NumPy, torch, JAX or the metrics is replaced."""
     with preserved():
-        functions = Functions()
+        functions = GlobalFunctions()
         trial.fit_and_predict()
-        replaced = functions.put_back()
+        replaced = functions.restore()
     require(not replaced, f"replaced: {', '.join(replaced)}. Everybody in the process calls them")
 
 
@@ -173,9 +173,9 @@ def functions_of_others_are_left_alone(trial: Trial) -> None:
 def nothing_is_left_running(trial: Trial) -> None:
     """No thread, process or timer goes on after a fit and its predictions."""
     with preserved():
-        running = Running()
+        running = ThreadsAndChildren()
         trial.fit_and_predict()
-        left = running.put_back()
+        left = running.restore()
     require(not left, f"{'; '.join(left)}. End within fit and predict what they start")
 
 
@@ -253,7 +253,7 @@ def info_is_json(trial: Trial) -> None:
     require(isinstance(info, Mapping), f"info must be a mapping. Got {info!r}")
     try:
         canonical_json(dict(info))
-        plain(dict(info))
+        plain_json(dict(info))
     except (TypeError, ValueError) as error:
         raise AssertionError(f"info is not plain finite data: {error}. Got {dict(info)!r}") from None
 

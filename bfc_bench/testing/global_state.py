@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.process_state import Functions, Running, Setting, Settings
+from bfc_bench.process_state import GlobalFunctions, GlobalSetting, GlobalSettings, ThreadsAndChildren
 from bfc_bench.toolkit.libraries import missing
 
 OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
@@ -22,7 +22,7 @@ OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
 
 
 @dataclass(frozen=True)
-class Ambient:
+class GlobalState:
     """One piece of global state; what ``read`` gives compares by value and is what ``write`` takes."""
 
     read: Callable[[], Any]
@@ -32,7 +32,7 @@ class Ambient:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator(Ambient):
+class Generator(GlobalState):
     """A global random generator."""
 
     seed: Callable[[int], object]
@@ -62,21 +62,21 @@ def _numpy_state() -> tuple[object, ...]:
     return (kind, tuple(words), *rest)
 
 
-def settings() -> dict[str, Ambient]:
+def settings() -> dict[str, GlobalState]:
     """The global settings by name: those that a run compares, and what can do harm outside of one only."""
     return {
         # Writing is left to the catch_warnings in preserved().
-        "warnings.filters": Ambient(lambda: list(warnings.filters), lambda filters: None),
-        "os.environ": Ambient(_environment, _write_environment),
-        **{setting.name: Ambient(setting.read, setting.put_back, setting.differs) for setting in _shared()},
+        "warnings.filters": GlobalState(lambda: list(warnings.filters), lambda filters: None),
+        "os.environ": GlobalState(_environment, _write_environment),
+        **{setting.name: GlobalState(setting.read, setting.restore, setting.differs) for setting in _shared()},
     }
 
 
-def _shared() -> Iterable[Setting]:
+def _shared() -> Iterable[GlobalSetting]:
     for library in ("jax", "torch"):  # settings of both are looked at, whether the learner has loaded them or not
         if not missing({library}):
             import_module(library)
-    return (setting for setting in Settings().known if setting.name not in ("warnings.filters", "os.environ"))
+    return (setting for setting in GlobalSettings().known if setting.name not in ("warnings.filters", "os.environ"))
 
 
 def _environment() -> dict[str, str]:
@@ -89,12 +89,12 @@ def _write_environment(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
-def snapshot(parts: Mapping[str, Ambient]) -> dict[str, Any]:
+def snapshot(parts: Mapping[str, GlobalState]) -> dict[str, Any]:
     """The value of each part."""
     return {name: part.read() for name, part in parts.items()}
 
 
-def changes(parts: Mapping[str, Ambient], before: Mapping[str, Any]) -> dict[str, str]:
+def changes(parts: Mapping[str, GlobalState], before: Mapping[str, Any]) -> dict[str, str]:
     """The parts whose value is no longer what it was, each described with the entries that differ."""
     now = snapshot(parts)
     return {
@@ -113,8 +113,8 @@ def _entries(before: Any, now: Any) -> str:
 @contextmanager
 def preserved(seed: int = 0) -> Iterator[None]:
     """Run a block with every global generator seeded, and put all that is everybody's back after it."""
-    parts: dict[str, Ambient] = {**generators(), **settings()}
-    others = Functions(), Running()
+    parts: dict[str, GlobalState] = {**generators(), **settings()}
+    others = GlobalFunctions(), ThreadsAndChildren()
     before = snapshot(parts)
     with warnings.catch_warnings():
         try:
@@ -125,4 +125,4 @@ def preserved(seed: int = 0) -> Iterator[None]:
             for name in changes(parts, before):
                 parts[name].write(before[name])
             for other in others:
-                other.put_back()
+                other.restore()

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bfc_bench.tasks.base import Inputs, Law
+from bfc_bench.tasks.base import InputLaw, Inputs
 from bfc_bench.testing.exceptions import require
 from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
 from bfc_bench.testing.requirement import law
@@ -32,7 +32,7 @@ class InputsTrial:
         require(bool(found), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {reasons[DIMS[0]]}")
         return found[0]
 
-    def law(self, d: int) -> Law:
+    def law(self, d: int) -> InputLaw:
         """Drawn from a stream of its own."""
         return self.inputs.law(rng("law", d), d)
 

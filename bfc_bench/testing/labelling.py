@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bfc_bench.tasks.base import Labels, Rule
+from bfc_bench.tasks.base import Labelling, Labels
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.testing.exceptions import require
@@ -44,11 +44,11 @@ class LabelsTrial:
         return np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values).astype(np.float64)
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> Labelling:
         """With everything drawn."""
         law, target = Uniform().law(rng("law"), D), QuadraticDensenet(widths=[3], alphas=[1.0])
         drawn = self.labels.draw(rng("draw"), law, target)
-        return Rule(self.labels, law, 0.0, 1.0, drawn, 0 if self.real else CLASSES)
+        return Labelling(self.labels, law, 0.0, 1.0, drawn, 0 if self.real else CLASSES)
 
     def label(self, stream: np.random.Generator) -> np.ndarray:
         """Labels (M,)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.learner import Array, ArrayKind, Context, Data, Job, LabelKind, Learner, Outline, Predictor, TaskFacts
+from bfc_bench.learner import Array, ArrayKind, Context, Data, DataSpec, Job, LabelKind, Learner, Predictor, TaskFacts
 from bfc_bench.seeds import stream
 from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.global_state import preserved
@@ -175,9 +175,9 @@ class Trial:
         require(error <= limit, f"{what}: relative difference {error:.1e}, allowed {limit:.0e}")
 
 
-def outline(train: Data) -> Outline:
+def outline(train: Data) -> DataSpec:
     """What is known of a training set before it is generated."""
-    return Outline(train.sample, train.n, train.d, train.kind, train.classes, train.shape)
+    return DataSpec(train.sample, train.n, train.d, train.kind, train.classes, train.shape)
 
 
 def prediction_shape(kind: LabelKind, m: int) -> tuple[int, ...]:

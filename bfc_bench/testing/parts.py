@@ -15,7 +15,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
 from bfc_bench.testing import claim_kinds, data_sets, inputs, labelling, suites, targets
-from bfc_bench.testing.requirement import ContractLaw, laws_of
+from bfc_bench.testing.requirement import Requirement, laws_of
 
 KINDS: dict[type, tuple[Callable[[Any], Any], ModuleType]] = {
     Inputs: (inputs.InputsTrial, inputs),
@@ -28,7 +28,7 @@ KINDS: dict[type, tuple[Callable[[Any], Any], ModuleType]] = {
 """By what a part is an instance of, its trial and the module of its laws."""
 
 
-def trial_of(part: type[Settings] | Settings | Path) -> tuple[str, Any, list[ContractLaw]]:
+def trial_of(part: type[Settings] | Settings | Path) -> tuple[str, Any, list[Requirement]]:
     """A part's name, its trial and its laws. Raises ``UsageError`` for what has none."""
     if isinstance(part, type) and issubclass(part, Settings):
         part = part.parse({"id": "check"} if issubclass(part, Claim) else {}, f"check: {part.__name__}")

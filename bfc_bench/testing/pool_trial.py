@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bfc_bench.executors.base import Executor, Fault, Needs, Pool, Promise
+from bfc_bench.executors.base import Executor, Pool, Promise, Resources, UnitFailure
 from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.executor_units import do, prepare
 
@@ -97,7 +97,7 @@ class PoolTrial:
 def collect(pool: Pool, units: tuple[tuple[str, Any], ...], seconds: float = 60.0) -> list[Any]:
     """What becomes of units in a pool, in their order."""
     for key, unit in enumerate(units):
-        pool.submit(key, unit, Needs(seconds))
+        pool.submit(key, unit, Resources(seconds))
     found: dict[int, Any] = {}
     with within(PATIENCE, f"{len(units)} units"):
         for key, outcome in pool.outcomes():
@@ -107,10 +107,10 @@ def collect(pool: Pool, units: tuple[tuple[str, Any], ...], seconds: float = 60.
     return [found[key] for key in range(len(units))]
 
 
-def fault(outcome: Any, what: str) -> Fault:
+def fault(outcome: Any, what: str) -> UnitFailure:
     """The outcome as a fault; breaks the law where it is none."""
-    require(isinstance(outcome, Fault), f"{what} must end in a Fault. Got {outcome!r:.200}")
-    assert isinstance(outcome, Fault)
+    require(isinstance(outcome, UnitFailure), f"{what} must end in a UnitFailure. Got {outcome!r:.200}")
+    assert isinstance(outcome, UnitFailure)
     return outcome
 
 

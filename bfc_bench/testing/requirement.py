@@ -9,11 +9,11 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class ContractLaw:
+class Requirement:
     """A law: calling ``holds`` with a trial raises when it is broken, ``Skip`` when it does not apply."""
 
     holds: Callable[[Any], None]
-    needs: tuple[ContractLaw, ...]
+    needs: tuple[Requirement, ...]
     """Laws without which this one cannot be tried."""
 
     @property
@@ -22,12 +22,12 @@ class ContractLaw:
         return self.holds.__name__.replace("_", " ")
 
 
-def law(*needs: ContractLaw) -> Callable[[Callable[[Any], None]], ContractLaw]:
+def law(*needs: Requirement) -> Callable[[Callable[[Any], None]], Requirement]:
     """Make a function a law that is tried when those in ``needs`` hold."""
-    return lambda holds: ContractLaw(holds, needs)
+    return lambda holds: Requirement(holds, needs)
 
 
-def laws_of(module: ModuleType) -> list[ContractLaw]:
+def laws_of(module: ModuleType) -> list[Requirement]:
     """The laws that a module defines, in its order."""
-    defined = (value for value in vars(module).values() if isinstance(value, ContractLaw))
+    defined = (value for value in vars(module).values() if isinstance(value, Requirement))
     return [law for law in dict.fromkeys(defined) if law.holds.__module__ == module.__name__]

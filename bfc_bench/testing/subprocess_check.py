@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.errors import BenchError, UsageError, suggest
-from bfc_bench.executors.base import Executor, Fault, Needs
+from bfc_bench.executors.base import Executor, Resources, UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.worker_context import clock_starts
 from bfc_bench.learner import Learner
@@ -26,7 +26,7 @@ SECONDS = 600.0
 
 
 @dataclass(frozen=True)
-class Unit:
+class CheckedUnit:
     """One learner or executor to try, by the position among those that a name stands for."""
 
     name: str
@@ -63,7 +63,7 @@ def _check(name: str, options: dict[str, Any], position: int, seconds: float) ->
         journal = Path(folder) / "law"
         while True:
             journal.unlink(missing_ok=True)
-            outcome = _run(Unit(name, options, position, dict(fatal), str(journal)), seconds)
+            outcome = _run(CheckedUnit(name, options, position, dict(fatal), str(journal)), seconds)
             if isinstance(outcome, bytes):
                 title, checks = json.loads(outcome)
                 return CheckReport(title, tuple(Check(**check) for check in checks))
@@ -73,17 +73,17 @@ def _check(name: str, options: dict[str, Any], position: int, seconds: float) ->
             fatal[law] = outcome.reason
 
 
-def _run(unit: Unit, seconds: float) -> bytes | Fault:
+def _run(unit: CheckedUnit, seconds: float) -> bytes | UnitFailure:
     pool = ProcessExecutor().open(_try, jobs=1)
     try:
-        pool.submit(0, unit, Needs(seconds))
+        pool.submit(0, unit, Resources(seconds))
         [(_, outcome)] = pool.outcomes()
         return outcome
     finally:
         pool.close(now=True)
 
 
-def _try(unit: Unit) -> bytes:
+def _try(unit: CheckedUnit) -> bytes:
     """In the worker: the name of what is tried and its checks as JSON."""
     found, journal = find(unit.name)[unit.position], Path(unit.journal)
     if issubclass(found, Executor):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bfc_bench.tasks.base import Law, Target, Teacher
+from bfc_bench.tasks.base import InputLaw, Target, Teacher
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.global_state import preserved
@@ -28,7 +28,7 @@ class TargetTrial:
     target: Target
 
     @cached_property
-    def law(self) -> Law:
+    def law(self) -> InputLaw:
         """In a dimension in which the target exists."""
         dims = [d for d in DIMS if self.target.check(d) is None]
         require(bool(dims), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {self.target.check(DIMS[0])}")

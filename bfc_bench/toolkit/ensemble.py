@@ -162,7 +162,7 @@ def train(
     """
     if not members:
         return []
-    layout = Layout.of(members[0].params)
+    layout = ParameterLayout.of(members[0].params)
     where = prepare_jax(device)
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
     trained: dict[int, Trained] = {}
@@ -180,14 +180,14 @@ def train(
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParameterLayout:
     """How a tree of parameters lies in one vector (P,): one vector per member makes an optimiser step one operation."""
 
     treedef: Any
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, tree: Tree) -> Layout:
+    def of(cls, tree: Tree) -> ParameterLayout:
         """The layout of ``tree``."""
         leaves, treedef = jax.tree.flatten(tree)
         return cls(treedef, tuple(np.shape(leaf) for leaf in leaves))
@@ -213,7 +213,7 @@ class Layout:
 
 
 def _companies(
-    recipe: Recipe, layout: Layout, members: Sequence[Member], device: str, lanes: int | None
+    recipe: Recipe, layout: ParameterLayout, members: Sequence[Member], device: str, lanes: int | None
 ) -> dict[tuple[int, int], list[int]]:
     """Places of the members that may be trained together, by lanes and, of steps on all points on a GPU, by length.
 
@@ -252,7 +252,7 @@ def gpu_lanes(numbers: int, row: int, length: int, batch_size: int | None) -> in
     return 1 << max(0, int(fit).bit_length() - 1)
 
 
-def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree, dict[str, Any]]:
+def _pack(layout: ParameterLayout, members: Sequence[Member], length: int) -> tuple[Tree, dict[str, Any]]:
     """Initial states (parameters, two moments, finite), and all that members are trained with: leaves (E, ...)."""
 
     def stack(values: list[Any], dtype: Any = np.float32) -> np.ndarray:
@@ -281,7 +281,9 @@ def _pack(layout: Layout, members: Sequence[Member], length: int) -> tuple[Tree,
     }
 
 
-def _train_chunk(recipe: Recipe, layout: Layout, state: Tree, data: Tree, stops: Sequence[int]) -> list[Trained]:
+def _train_chunk(
+    recipe: Recipe, layout: ParameterLayout, state: Tree, data: Tree, stops: Sequence[int]
+) -> list[Trained]:
     kept: list[np.ndarray] = []
     done = 0
     for stop in stops:
@@ -302,7 +304,9 @@ def _train_chunk(recipe: Recipe, layout: Layout, state: Tree, data: Tree, stops:
     ]
 
 
-def _advance_members(recipe: Recipe, layout: Layout, state: Tree, data: Tree, span: Tree) -> tuple[Tree, Array]:
+def _advance_members(
+    recipe: Recipe, layout: ParameterLayout, state: Tree, data: Tree, span: Tree
+) -> tuple[Tree, Array]:
     """States after step ``stop``, and the members' mean training losses (E,); ``span`` is (start, stop, steps)."""
     advance = partial(_advance_one, recipe, layout, span)
     if state[0].shape[0] > 1:
@@ -315,7 +319,7 @@ def _advance_members(recipe: Recipe, layout: Layout, state: Tree, data: Tree, sp
 _advance = jax.jit(_advance_members, static_argnums=(0, 1))
 
 
-def _advance_one(recipe: Recipe, layout: Layout, span: Tree, state: Tree, data: Tree) -> tuple[Tree, Array]:
+def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tree, data: Tree) -> tuple[Tree, Array]:
     start, stop, steps = span
     n: Array = data["n"]
     lr, beta1, beta2 = data["lr"], data["momentum"], data["beta2"]

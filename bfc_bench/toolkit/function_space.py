@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bfc_bench.toolkit.feature_maps import FeatureMap
-from bfc_bench.toolkit.kernels.base import Kernel, Points
+from bfc_bench.toolkit.kernels.base import Kernel, PreparedPoints
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 CHUNK = 2048
@@ -61,7 +61,7 @@ class KernelSpace(Space):
     """f = sum_i weights_i k(., x_i) over the sample's points, |f|^2 the norm of the kernel's Hilbert space."""
 
     kernel: Kernel
-    points: Points
+    points: PreparedPoints
     """The sample."""
     transform: Transform | None = None
     info: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, Failure, Job, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,7 +61,7 @@ class RidgeLearner(BatchLearner):
         """Jobs of one batch and device share a space where this is equal: by default all."""
         return None
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """All sizes and ridges of one sample share what is computed of its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
 

@@ -19,7 +19,7 @@ ReplicateKey = tuple[str, int, str, int]
 
 
 @dataclass
-class Fit:
+class ReplicateSummary:
     """What is known about one replicate's curve beyond its points."""
 
     metrics: dict[str, float] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Fit:
     """The exponent of its (task, label) with its range and tests, or why there is none."""
 
 
-def fits(rows: Iterable[Row]) -> dict[ReplicateKey, Fit]:
+def fits(rows: Iterable[Row]) -> dict[ReplicateKey, ReplicateSummary]:
     """N* of each replicate and the exponent of each (task, label), by replicate.
 
     ``rows`` holds at most one row per (task, d, label, n, replicate).
@@ -38,7 +38,7 @@ def fits(rows: Iterable[Row]) -> dict[ReplicateKey, Fit]:
     from bfc_bench.analysis.curves import by_task, curves, metric_of
     from bfc_bench.analysis.scaling import scalings
 
-    found: dict[ReplicateKey, Fit] = defaultdict(Fit)
+    found: dict[ReplicateKey, ReplicateSummary] = defaultdict(ReplicateSummary)
     drawn = [curve for group in by_task(rows).values() for curve in curves(group, metric_of(group))]
     for scaling in scalings(drawn, LEVELS):
         for d, crossings in scaling.crossings.items():

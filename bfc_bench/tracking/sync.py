@@ -14,7 +14,7 @@ from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
-from bfc_bench.tracking.replicate_summaries import NAMES, Fit, fits
+from bfc_bench.tracking.replicate_summaries import NAMES, ReplicateSummary, fits
 from bfc_bench.tracking.sync_cache import note
 from bfc_bench.tracking.views import SavedView, save_views
 
@@ -89,7 +89,7 @@ def sync(
         runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
-            fit = None if found is None else found.get((row.task, row.d, row.label, row.replicate), Fit())
+            fit = None if found is None else found.get((row.task, row.d, row.label, row.replicate), ReplicateSummary())
             writer = _Writer(client, experiment, curve, fit, newest, git, store_dir)
             writer.write(runs.get(curve.key), report)
         if complete:
@@ -127,7 +127,7 @@ class _Writer:
     client: MlflowClient
     experiment: str
     curve: ReplicateCurve
-    fit: Fit | None
+    fit: ReplicateSummary | None
     """Metrics at step 0, None to leave them as they are."""
     newest: int
     git: str | None

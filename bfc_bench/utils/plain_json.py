@@ -16,7 +16,7 @@ DEPTH = 32
 """How deep ``info`` may be nested."""
 
 
-def plain(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
+def plain_json(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
     """Arrays and NumPy scalars as lists and numbers, sets in order, what JSON does not know as text; texts visible.
 
     With ``gaps`` numbers that are not finite are None. Raises ``ValueError`` for them without it, for integers beyond
@@ -28,7 +28,7 @@ def plain(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
         return _number(value, gaps)
     if depth == 0:
         raise ValueError(f"must not be nested more than {DEPTH} deep, nor hold itself")
-    inner = partial(plain, gaps=gaps, depth=depth - 1)
+    inner = partial(plain_json, gaps=gaps, depth=depth - 1)
     if isinstance(value, dict) or hasattr(value, "items"):
         return {visible(str(k)): inner(v) for k, v in value.items()}
     if isinstance(value, (set, frozenset)):
@@ -50,9 +50,9 @@ def _number(value: bool | float | None, gaps: bool) -> bool | float | None:
     return int(value)
 
 
-def rank(plain: Any) -> tuple[float, str]:
+def rank(plain_json: Any) -> tuple[float, str]:
     """Puts plain values of a set in order: numbers by size, then everything else by its text."""
-    return (plain, "") if isinstance(plain, int | float) else (math.inf, canonical_json(plain))
+    return (plain_json, "") if isinstance(plain_json, int | float) else (math.inf, canonical_json(plain_json))
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)

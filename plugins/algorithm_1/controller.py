@@ -29,7 +29,7 @@ WORSE = 2.0
 """Training has diverged where it ends at more than this times the loss of what has learned nothing."""
 
 
-class Course:
+class FitController:
     """The state of one fit. Lines are those of Algorithm 1 of "Backward Feature Correction"."""
 
     def __init__(self, learner: Algorithm1Options, train: Data, ctx: Context) -> None:

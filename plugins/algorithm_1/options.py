@@ -20,7 +20,7 @@ from bfc_plugins.quadratic.net import check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import BatchLearner, Context, Cost, LabelKind, Outline
+from bfc_bench.learner import BatchLearner, Context, Cost, DataSpec, LabelKind
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -189,7 +189,7 @@ class Algorithm1Options(BatchLearner):
         """``alphas`` when the thresholds ask for them."""
         return frozenset({"alphas"}) if self.alphas == "oracle" and self.schedule != "steps" else frozenset()
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """What is compiled, and the steps between two checks. On a CPU jobs run one after another all the same."""
         return (self.name, self.net(train.d), train.kind, self.batch_size, self.loss, self.check_every)
 

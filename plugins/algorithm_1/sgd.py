@@ -18,7 +18,7 @@ from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.quadratic.net import Params
 from jax import Array
 
-from bfc_bench.toolkit.ensemble import Layout, minibatch, padded, padded_length
+from bfc_bench.toolkit.ensemble import ParameterLayout, minibatch, padded, padded_length
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
 Tree: TypeAlias = Any
@@ -89,7 +89,7 @@ class Engine:
 
     def __init__(self, program: Program, samples: Sequence[TrainingSample], device: str, lanes: int = 1) -> None:
         self._lanes, samples = lanes, _filled(samples, lanes)
-        self._program, self._layout = program, Layout.of(program.net.zeros())
+        self._program, self._layout = program, ParameterLayout.of(program.net.zeros())
         length = padded_length(max(len(sample.y) for sample in samples))
         stacks: dict[str, list[Any]] = {
             "x": [padded(sample.x, length) for sample in samples],
@@ -142,7 +142,7 @@ def _filled(items: Sequence[T], count: int) -> list[T]:
     return [*items, *[items[-1]] * (count - len(items))]
 
 
-def _advance_all(program: Program, layout: Layout, span: Tree, state: Tree, data: Tree) -> Tree:
+def _advance_all(program: Program, layout: ParameterLayout, span: Tree, state: Tree, data: Tree) -> Tree:
     """States, losses (E,) and penalties (E,) after step ``stop``; ``span`` is (start, stop)."""
     advance = partial(_advance_one, program, layout, span)
     if len(state[0]) > 1:
@@ -155,7 +155,7 @@ def _advance_all(program: Program, layout: Layout, span: Tree, state: Tree, data
 _advance = jax.jit(_advance_all, static_argnums=(0, 1))
 
 
-def _advance_one(program: Program, layout: Layout, span: Tree, state: Tree, data: Tree) -> Tree:
+def _advance_one(program: Program, layout: ParameterLayout, span: Tree, state: Tree, data: Tree) -> Tree:
     start, stop = span
     net, n, rates = program.net, data["n"], data["rates"]
     unit: Array = data["unit"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from bfc_plugins.algorithm_1.controller import Course
+from bfc_plugins.algorithm_1.controller import FitController
 from bfc_plugins.algorithm_1.options import Algorithm1Options
 
 from bfc_bench.learner import Capabilities, Failure, Job, Predictor
@@ -50,7 +50,7 @@ class WkrDenseNet(Algorithm1Options):
         """Run all jobs, each through the control flow of its own; together on a GPU, one by one on a CPU."""
         from bfc_plugins.algorithm_1.sgd import Engine
 
-        runs = [Course(job.learner, job.train, job.ctx) for job in jobs]
+        runs = [FitController(job.learner, job.train, job.ctx) for job in jobs]
         device, every = jobs[0].ctx.device, runs[0].learner.check_every
         lanes = 1 if device == "cpu" else LANES
         for group in (runs[first : first + lanes] for first in range(0, len(runs), lanes)):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Self
 
 import torch
-from bfc_plugins.convolutional.layout import Activation, Block, Layout
+from bfc_plugins.convolutional.layout import Activation, Block, BlockLayout
 from torch import Generator, Tensor, nn
 from torch.nn.functional import max_pool2d
 
@@ -67,7 +67,7 @@ def activated(channels: int, activation: Activation, *, norm: bool = True) -> li
 class PlainBlock(nn.Module):
     """A convolution, BatchNorm and activation."""
 
-    def __init__(self, block: Block, layout: Layout, generator: Generator, *, last: bool = True) -> None:
+    def __init__(self, block: Block, layout: BlockLayout, generator: Generator, *, last: bool = True) -> None:
         """Without ``last`` the convolution alone, as at the bottom of a pre-activation ResNet."""
         super().__init__()
         made = convolution(
@@ -88,7 +88,7 @@ class PlainBlock(nn.Module):
 class ResidualBlock(nn.Module):
     """The basic block of a pre-activation ResNet (He et al. 2016)."""
 
-    def __init__(self, block: Block, layout: Layout, generator: Generator) -> None:
+    def __init__(self, block: Block, layout: BlockLayout, generator: Generator) -> None:
         super().__init__()
         self.before = nn.Sequential(*activated(block.inputs, layout.activation))
         self.layers = nn.Sequential(
@@ -108,7 +108,7 @@ class ResidualBlock(nn.Module):
 class Tap(nn.Module):
     """A linear function of the averages over an image of a block's outputs."""
 
-    def __init__(self, block: Block, layout: Layout, outputs: int, generator: Generator, *, bias: bool) -> None:
+    def __init__(self, block: Block, layout: BlockLayout, outputs: int, generator: Generator, *, bias: bool) -> None:
         super().__init__()
         self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if layout.residual else []))
         self.linear = linear(block.outputs, outputs, generator, bias=bias)
@@ -124,7 +124,7 @@ class Network(nn.Module):
 
     frozen: int = 0
 
-    def __init__(self, layout: Layout, outputs: int, generator: Generator) -> None:
+    def __init__(self, layout: BlockLayout, outputs: int, generator: Generator) -> None:
         super().__init__()
         self.layout, self.outputs = layout, outputs
         self.blocks = nn.ModuleList(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bfc_plugins.convolutional.options import SgdOptions
 
 if TYPE_CHECKING:
-    from bfc_plugins.convolutional.fit import Fit
+    from bfc_plugins.convolutional.fit import ImageFit
 
     from bfc_bench.learner import Context, Data, Predictor
 
@@ -19,11 +19,11 @@ class SgdLearner(SgdOptions):
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
         from bfc_plugins.convolutional.architecture import exactly
-        from bfc_plugins.convolutional.fit import Fit
+        from bfc_plugins.convolutional.fit import ImageFit
 
         with exactly():
-            return self.run(Fit.of(self, train, ctx))
+            return self.run(ImageFit.of(self, train, ctx))
 
     @abstractmethod
-    def run(self, fit: Fit) -> Predictor:
+    def run(self, fit: ImageFit) -> Predictor:
         """Train, and predict."""

@@ -8,12 +8,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.base import SgdLearner
-from bfc_plugins.convolutional.layout import Layout, Shape
+from bfc_plugins.convolutional.layout import BlockLayout, Shape
 from pydantic import Field, model_validator
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.architecture import Network
-    from bfc_plugins.convolutional.fit import Fit
+    from bfc_plugins.convolutional.fit import ImageFit
 
     from bfc_bench.learner import Predictor
 
@@ -57,7 +57,7 @@ class ConvCorrection(SgdLearner):
             raise ValueError(f"fix must hold numbers less than train, {self.train}. Got {wrong}")
         return self
 
-    def run(self, fit: Fit) -> Predictor:
+    def run(self, fit: ImageFit) -> Predictor:
         """``only``, then each network that has its blocks."""
         from bfc_plugins.convolutional.correlation import copied, correlations
 
@@ -91,7 +91,7 @@ class ConvCorrection(SgdLearner):
         pictured = {place: {before: stages["only"], after: final} for place in range(1, self.train + 1)}
         return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved}, pictured)
 
-    def _fix(self, fit: Fit, network: Network, only: Network, blocks: int, *purpose: object) -> float:
+    def _fix(self, fit: ImageFit, network: Network, only: Network, blocks: int, *purpose: object) -> float:
         """Train ``network`` above the first ``blocks``, which are taken from another; the last loss."""
         from bfc_plugins.convolutional.fit import below
 
@@ -102,7 +102,7 @@ class ConvCorrection(SgdLearner):
         images = below(network, fit.points.images, blocks)
         return fit.train(network, self.weight_decay, *purpose, images=images, start=blocks)
 
-    def _pull(self, fit: Fit, network: Network, towards: Any, strength: float) -> float:
+    def _pull(self, fit: ImageFit, network: Network, towards: Any, strength: float) -> float:
         """Train all of ``network``, held near other weights; the last loss."""
         from bfc_plugins.convolutional.training import Pull
 
@@ -110,7 +110,7 @@ class ConvCorrection(SgdLearner):
         pull = Pull(strength, [*chain.from_iterable(weights)], [*chain.from_iterable(towards)])
         return fit.train(network, self.weight_decay, "all", pull=pull if strength else None)
 
-    def trained(self, n: int, full: Layout, image: Shape) -> float:
+    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
         """``only``; what is above the frozen blocks of each; the whole network with each pull."""
         seen = self.steps_at(n) * min(n, self.batch_size)
         whole = full.flops(image)
@@ -120,11 +120,11 @@ class ConvCorrection(SgdLearner):
             total += 3 * (whole - lower) * seen + lower * (n if self.keeps_features else seen)
         return total
 
-    def trainings(self, full: Layout) -> float:
+    def trainings(self, full: BlockLayout) -> float:
         """``only``, one for each number of frozen blocks, one for each pull."""
         return 1.0 + len(self.fix) + len(self.pulls)
 
-    def kept(self, n: int, full: Layout, image: Shape) -> float:
+    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
         """A network for each stage, and the features of frozen blocks."""
         networks = (len(self.fix) + len(self.pulls) + 2.0) * full.weights
         if not self.keeps_features:

@@ -14,7 +14,7 @@ import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.images import Augmentation, Pixels
-from bfc_plugins.convolutional.layout import Layout
+from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import ATTACK_STEPS, NET_RATES, PREDICTED, RADII, ImageOptions, SgdOptions
 from bfc_plugins.convolutional.pictures import Pictures
@@ -32,7 +32,7 @@ VALIDATES = 5
 
 
 @dataclass(frozen=True)
-class Points:
+class TrainingImages:
     """Training images, as a network takes them, and the numbers of their classes."""
 
     pixels: Pixels
@@ -43,7 +43,7 @@ class Points:
     loss: Loss
 
     @classmethod
-    def of(cls, train: Data, device: str, *, normalize: bool) -> Points:
+    def of(cls, train: Data, device: str, *, normalize: bool) -> TrainingImages:
         """Of a training set of images. Raises ``UsageError`` for rows that are none."""
         if len(train.shape) != 3:
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {train.shape}.")
@@ -59,19 +59,19 @@ def augmentation_of(learner: ImageOptions) -> Augmentation:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ImageFit:
     """A learner, its points, and what it makes of them."""
 
     learner: SgdOptions
-    points: Points
-    layout: Layout
+    points: TrainingImages
+    layout: BlockLayout
     attack: Attack | None
     seed: int
 
     @classmethod
-    def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> Fit:
+    def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
         """Of a training set."""
-        points = Points.of(train, ctx.device, normalize=learner.normalize and learner.attack == "none")
+        points = TrainingImages.of(train, ctx.device, normalize=learner.normalize and learner.attack == "none")
         return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
 
     def generator(self, *purpose: object) -> Generator:

@@ -10,7 +10,7 @@ from bfc_plugins.convolutional.options import Share
 from pydantic import Field, model_validator
 
 if TYPE_CHECKING:
-    from bfc_plugins.convolutional.fit import Fit
+    from bfc_plugins.convolutional.fit import ImageFit
 
     from bfc_bench.learner import Predictor
 
@@ -44,7 +44,7 @@ class ConvFixedHead(SgdLearner):
             raise ValueError(f"train must be less than the network's depth, {depth}. Got {self.train}")
         return self
 
-    def run(self, fit: Fit) -> Predictor:
+    def run(self, fit: ImageFit) -> Predictor:
         """``alone``, then ``all``, of one network."""
         from bfc_plugins.convolutional.correlation import copied, correlations
 

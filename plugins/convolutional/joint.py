@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.base import SgdLearner
-from bfc_plugins.convolutional.layout import Layout, Shape
+from bfc_plugins.convolutional.layout import BlockLayout, Shape
 from bfc_plugins.convolutional.options import depths_of
 from pydantic import Field
 
 if TYPE_CHECKING:
-    from bfc_plugins.convolutional.fit import Fit
+    from bfc_plugins.convolutional.fit import ImageFit
 
     from bfc_bench.learner import Predictor
 
@@ -27,7 +27,7 @@ class ConvJoint(SgdLearner):
     depths: list[Annotated[int, Field(ge=1)]] = []
     """Depths at which networks of their own are trained too: stages ``depth<l>``."""
 
-    def run(self, fit: Fit) -> Predictor:
+    def run(self, fit: ImageFit) -> Predictor:
         """A network at each depth, the full one last."""
         from bfc_plugins.convolutional.correlation import copied, correlations
 
@@ -46,13 +46,13 @@ class ConvJoint(SgdLearner):
         pictured = {place: {"all layers": final} for place in range(1, fit.layout.depth + 1)}
         return fit.result(final, stages if self.depths else {}, info, pictured)
 
-    def trained(self, n: int, full: Layout, image: Shape) -> float:
+    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
         """The networks of all depths."""
         return sum(super(ConvJoint, self).trained(n, full.first(depth), image) for depth in self._all(full))
 
-    def trainings(self, full: Layout) -> float:
+    def trainings(self, full: BlockLayout) -> float:
         """One for each depth."""
         return float(len(self._all(full)))
 
-    def _all(self, full: Layout) -> list[int]:
+    def _all(self, full: BlockLayout) -> list[int]:
         return depths_of([depth for depth in self.depths if depth <= full.depth], full.depth)

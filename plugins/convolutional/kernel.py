@@ -10,7 +10,7 @@ from bfc_plugins.convolutional.tiles import ARRAYS, covariances, tile_of
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, Outline, Predictor, TaskFacts
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor, TaskFacts
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.compositional import ConvolutionalKernel
@@ -51,7 +51,7 @@ class ConvKernel(BatchLearner):
             raise ValueError(f"pooling must name convolutions, 1 ... {self.depth}. Got {self.pooling}")
         return self
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """All sizes and ridges of one sample share the kernel matrix of the largest."""
         return (train.sample, self.depth, self.readout, tuple(self.pooling))
 

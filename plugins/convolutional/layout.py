@@ -71,7 +71,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """The blocks of a network on images of so many channels."""
 
     blocks: tuple[Block, ...]
@@ -87,7 +87,7 @@ class Layout:
         """The number of blocks."""
         return len(self.blocks)
 
-    def first(self, depth: int) -> Layout:
+    def first(self, depth: int) -> BlockLayout:
         """The network without the blocks beyond the first ``depth``."""
         return replace(self, blocks=self.blocks[:depth])
 
@@ -125,7 +125,7 @@ def layout(
     depth: int | None = None,
     activation: Activation = "relu",
     readout: Readout = "last",
-) -> Layout:
+) -> BlockLayout:
     """The network called so, all its layers ``widen`` times as wide, on images of so many channels.
 
     ``channels`` stand in the place of those of a VGG; ``depth`` leaves out the blocks beyond it. Raises ``ValueError``
@@ -135,7 +135,7 @@ def layout(
     if depth is not None and depth > len(blocks):
         raise ValueError(f"depth must be at most {len(blocks)}, the number of blocks of {architecture}. Got {depth}")
     residual = any(block.residual for block in blocks)
-    return Layout(tuple(blocks[:depth]), activation, readout, norm=architecture != "alexnet", residual=residual)
+    return BlockLayout(tuple(blocks[:depth]), activation, readout, norm=architecture != "alexnet", residual=residual)
 
 
 def _blocks(architecture: str, inputs: int, channels: Channels | None, widen: int) -> list[Block]:

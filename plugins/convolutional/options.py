@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from bfc_plugins.convolutional.layout import Activation, Layout, Readout, Shape, layout
+from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, Shape, layout
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
@@ -76,7 +76,7 @@ class ImageOptions(Learner):
         self.layout(1)
         return self
 
-    def layout(self, inputs: int) -> Layout:
+    def layout(self, inputs: int) -> BlockLayout:
         """The network on images of so many channels."""
         return layout(
             self.architecture,
@@ -103,11 +103,11 @@ class ImageOptions(Learner):
         """It needs images, and two of them for the statistics of BatchNorm."""
         return no_image(self.name, task) or (f"{self.name} needs n >= 2" if n < 2 else None)
 
-    def trained(self, n: int, full: Layout, image: Shape) -> float:
+    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
         """Floating-point operations of all training on n points; three times those of a forward pass for a step."""
         return 3 * full.flops(image) * self.steps_at(n) * min(n, self.batch_size)
 
-    def trainings(self, full: Layout) -> float:
+    def trainings(self, full: BlockLayout) -> float:
         """Networks that are trained for so many steps, one after another."""
         return 1.0
 
@@ -116,7 +116,7 @@ class ImageOptions(Learner):
         """Forward passes that a step of training takes in the place of one."""
         return 1.0
 
-    def kept(self, n: int, full: Layout, image: Shape) -> float:
+    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
         """Numbers that are kept besides images and a step's activations."""
         return 0.0
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.base import SgdLearner
-from bfc_plugins.convolutional.layout import Layout, Shape
+from bfc_plugins.convolutional.layout import BlockLayout, Shape
 from bfc_plugins.convolutional.options import PREDICTED
 from pydantic import Field
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.architecture import Network
-    from bfc_plugins.convolutional.fit import Fit
+    from bfc_plugins.convolutional.fit import ImageFit
     from torch import Tensor
 
     from bfc_bench.learner import Predictor
@@ -32,7 +32,7 @@ class PhasedLearner(SgdLearner):
     """Weight decays that are tried in each phase: every fifth training point validates, the others are trained on, and
     the phase is made again on all points with the best. One is taken as it is."""
 
-    def run(self, fit: Fit) -> Predictor:
+    def run(self, fit: ImageFit) -> Predictor:
         """One phase per block."""
         stages, chosen, loss = {}, [], math.nan
         last: Network | None = None
@@ -65,7 +65,7 @@ class PhasedLearner(SgdLearner):
             pictured[place] = {**earlier, "after all phases": final}
         return fit.result(final, stages, info, pictured)
 
-    def _choose(self, fit: Fit, network: Network, depth: int, images: Tensor, start: int) -> float:
+    def _choose(self, fit: ImageFit, network: Network, depth: int, images: Tensor, start: int) -> float:
         """The weight decay of the least validation error, the smallest of equals; ``network`` is left as it is."""
         from bfc_plugins.convolutional.fit import validation_rows
 
@@ -84,7 +84,7 @@ class PhasedLearner(SgdLearner):
             errors[weight_decay] = _error(fit, trial, images[validation], fit.points.numbers[validation], start)
         return min(errors, key=errors.__getitem__) if errors else min(self.weight_decays)
 
-    def trainings(self, full: Layout) -> float:
+    def trainings(self, full: BlockLayout) -> float:
         """A phase for each block, with its trials."""
         return full.depth * self._trials()
 
@@ -92,7 +92,7 @@ class PhasedLearner(SgdLearner):
         """Trainings of a phase: of each weight decay on four fifths of the points, and of the best on all."""
         return 1.0 if len(self.weight_decays) == 1 else 1 + 0.8 * len(self.weight_decays)
 
-    def trained(self, n: int, full: Layout, image: Shape) -> float:
+    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
         """A forward pass through frozen blocks for the features of a phase, or with each step; and trials."""
         seen = self.steps_at(n) * min(n, self.batch_size)
         trials, total = self._trials(), 0.0
@@ -106,7 +106,7 @@ class PhasedLearner(SgdLearner):
                 total += trials * 3 * (here - lower) * seen + lower * n
         return total
 
-    def kept(self, n: int, full: Layout, image: Shape) -> float:
+    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
         """A copy of the network for each phase, and the features of two frozen blocks."""
         copies = sum(full.first(depth).weights for depth in range(1, full.depth + 1))
         if not (self.frozen and self.keeps_features):
@@ -124,7 +124,7 @@ def _next(network: Network, inputs: Tensor, depth: int) -> Tensor:
         return torch.cat(parts).to(memory_format=torch.channels_last)
 
 
-def _error(fit: Fit, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
+def _error(fit: ImageFit, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
     """Share of points whose class is wrong."""
     import torch
 

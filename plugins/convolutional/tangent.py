@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from bfc_plugins.convolutional.layout import Layout, Shape
+from bfc_plugins.convolutional.layout import BlockLayout, Shape
 from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions
 from pydantic import Field
 
@@ -36,22 +36,22 @@ class ConvTangent(ImageOptions):
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
         from bfc_plugins.convolutional.architecture import exactly
-        from bfc_plugins.convolutional.fit import Points, augmentation_of
+        from bfc_plugins.convolutional.fit import TrainingImages, augmentation_of
         from bfc_plugins.convolutional.tangent_training import Adam
         from bfc_plugins.convolutional.training import Schedule
 
         with exactly():
-            points = Points.of(train, ctx.device, normalize=self.normalize)
+            points = TrainingImages.of(train, ctx.device, normalize=self.normalize)
             schedule = Schedule("steps", tuple(self.decay_at), self.decay)
             adam = Adam(self.steps_at(train.n), self.batch_size, self.lr, schedule, augmentation_of(self))
             return adam.train(self.layout(train.shape[0]), points, ctx.seed)
 
-    def trained(self, n: int, full: Layout, image: Shape) -> float:
+    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
         """Gradients of all points, once or with each step, and their products with ten sets of parameters."""
         seen = float(self.steps_at(n) * min(n, self.batch_size))
         gradients = seen if self.augments else n
         return 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
 
-    def kept(self, n: int, full: Layout, image: Shape) -> float:
+    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
         """The gradients of all points, or of a minibatch, and of what is predicted together; ten sets with Adam's."""
         return float(full.weights) * ((self.batch_size if self.augments else n) + GRADIENTS + 40)

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
-from bfc_plugins.convolutional.fit import Points
+from bfc_plugins.convolutional.fit import TrainingImages
 from bfc_plugins.convolutional.images import Augmentation, Pixels
-from bfc_plugins.convolutional.layout import Layout
+from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import GRADIENTS
 from bfc_plugins.convolutional.training import Schedule, minibatches
@@ -97,7 +97,7 @@ class Adam:
     schedule: Schedule
     augmentation: Augmentation
 
-    def train(self, layout: Layout, points: Points, seed: int) -> TangentPredictor:
+    def train(self, layout: BlockLayout, points: TrainingImages, seed: int) -> TangentPredictor:
         """Minimise the cross entropy of the tangent model of a network. Raises ``Diverged`` where it is not finite."""
         images, numbers, loss = points.images, points.numbers, points.loss
         network = Network(layout, 1, _generator(seed, "weights")).to(images.device)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeA
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Cost, Failure, Job, LabelKind, Outline, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, LabelKind, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
 from bfc_bench.toolkit.features import square_mean, with_squares
@@ -32,7 +32,7 @@ CHUNK = 1024
 """Points predicted together, so that the layers stay in cache."""
 
 
-class Network(ABC):
+class NetworkShape(ABC):
     """Shapes of a network. Subclasses are frozen dataclasses: equal networks hash equal and share a program."""
 
     @abstractmethod
@@ -86,10 +86,10 @@ class NetworkLearner(BatchLearner):
     ones."""
 
     @abstractmethod
-    def network(self, p: int, classes: int = 0) -> Network:
+    def network(self, p: int, classes: int = 0) -> NetworkShape:
         """The network on p inputs, with an output for each class where there are ``classes``."""
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """What is compiled. Seed, sample, n, learning rate, weight decay and clip may differ in a batch."""
         network = self.network(self._inputs(train.d), train.classes)
         return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
@@ -142,7 +142,7 @@ class NetworkPredictor(Predictor):
     """A trained network, evaluated in float64 on the host."""
 
     def __init__(
-        self, network: Network, params: Params, scales: Scales, info: Mapping[str, Any], kind: LabelKind = "real"
+        self, network: NetworkShape, params: Params, scales: Scales, info: Mapping[str, Any], kind: LabelKind = "real"
     ) -> None:
         self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
         self.network, self.scales, self.info, self.kind = network, scales, info, kind
@@ -169,7 +169,7 @@ class _Setup:
     """A fit about to start."""
 
     learner: NetworkLearner
-    network: Network
+    network: NetworkShape
     scales: Scales
     z: np.ndarray
     y: np.ndarray
@@ -185,7 +185,7 @@ class _Setup:
         z = scales.inputs(x)
         return cls(learner, learner.network(z.shape[1], train.classes), scales, z, y / spread, job.ctx.seed, train.kind)
 
-    def recipe(self, train: Outline) -> Recipe:
+    def recipe(self, train: DataSpec) -> Recipe:
         """What is compiled."""
         from bfc_bench.toolkit import ensemble
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from bfc_plugins.networks.base import Network, NetworkLearner, Params
+from bfc_plugins.networks.base import NetworkLearner, NetworkShape, Params
 from pydantic import Field
 
 from bfc_bench.toolkit.arrays import NumpyOrJax
@@ -32,13 +32,13 @@ class PolyNet(NetworkLearner):
     activation: Literal["power", "polynomial"] = "polynomial"
     """``power`` = t^q; ``polynomial`` = every unit's own polynomial of degree q, all coefficients trained."""
 
-    def network(self, p: int, classes: int = 0) -> Network:
+    def network(self, p: int, classes: int = 0) -> NetworkShape:
         """The network on p inputs; it has one output, and takes no classes."""
         return (PowerNet if self.activation == "power" else PolynomialNet)(p, self.width, self.degree)
 
 
 @dataclass(frozen=True)
-class TwoLayerNet(Network):
+class TwoLayerNet(NetworkShape):
     """The first layer w_r.z + b_r of r units."""
 
     p: int

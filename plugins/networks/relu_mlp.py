@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from bfc_plugins.networks.base import Network, NetworkLearner, Params
+from bfc_plugins.networks.base import NetworkLearner, NetworkShape, Params
 from pydantic import Field
 
 from bfc_bench.learner import Capabilities
@@ -30,13 +30,13 @@ class ReluMlp(NetworkLearner):
     width: Annotated[int, Field(ge=1)] = 128
     """Of each hidden layer."""
 
-    def network(self, p: int, classes: int = 0) -> Network:
+    def network(self, p: int, classes: int = 0) -> NetworkShape:
         """The network on p inputs, with an output for each class where there are ``classes``."""
         return Mlp((p, *(self.width,) * self.depth, classes or 1))
 
 
 @dataclass(frozen=True)
-class Mlp(Network):
+class Mlp(NetworkShape):
     """h_0 = z, h_l = relu(h_{l-1} W_l + b_l), F = h_L W_{L+1} + b_{L+1}."""
 
     sizes: tuple[int, ...]

@@ -37,10 +37,10 @@ from bfc_bench.learner import (
     Context,
     Cost,
     Data,
+    DataSpec,
     Failure,
     Job,
     LabelKind,
-    Outline,
     Predictor,
     TaskFacts,
 )
@@ -316,7 +316,7 @@ class QuadraticLearner(BatchLearner):
         """The steps of a fit over those of one training, and how many networks are trained in one ensemble, at most."""
         return trainings(self.widths) if self.ranks == "selected" else (1.0, 1)
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""
         batch = self.minibatch(train.d)
         shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)

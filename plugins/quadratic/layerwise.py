@@ -12,7 +12,7 @@ from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
 
-from bfc_bench.learner import Outline
+from bfc_bench.learner import DataSpec
 
 if TYPE_CHECKING:
     from jax import Array
@@ -43,7 +43,7 @@ class Layerwise(StagewiseLearner):
         """
         return super().rate(d) * (0.2 if self.lr is None and self.optimizer == "adam" else 1.0)
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """Shapes, which depend on the read-out."""
         return (super().batch_key(train), self.readout)
 

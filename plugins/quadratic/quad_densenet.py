@@ -13,7 +13,7 @@ from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.statistics import QuadraticStatistics
 from pydantic import Field, model_validator
 
-from bfc_bench.learner import Cost, Failure, Outline
+from bfc_bench.learner import Cost, DataSpec, Failure
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Trained
@@ -40,7 +40,7 @@ class QuadDenseNet(QuadraticLearner):
             raise ValueError(f"checkpoints must be () for ranks = 'selected', many trainings. Got {self.checkpoints}.")
         return self
 
-    def statistics(self, train: Outline) -> QuadraticStatistics | None:
+    def statistics(self, train: DataSpec) -> QuadraticStatistics | None:
         """What stands for the points, where one layer is trained on all of them in every step and that costs less."""
         if self.minibatch(train.d) is not None or len(self.widths) > 1 or train.kind == "binary":
             return None
@@ -55,10 +55,10 @@ class QuadDenseNet(QuadraticLearner):
 
     def cost(self, n: int, d: int) -> Cost:
         """As for any network, less where statistics stand for the points."""
-        cost, statistics = super().cost(n, d), self.statistics(Outline("", n, d))
+        cost, statistics = super().cost(n, d), self.statistics(DataSpec("", n, d))
         return cost if statistics is None else replace(cost, flops=statistics.flops(n, self.length(d)))
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """Shapes, and the steps at which training pauses."""
         return (super().batch_key(train), self.checkpoints)
 
@@ -72,7 +72,7 @@ class QuadDenseNet(QuadraticLearner):
         first, net, kind = learners[0], setups[0].net, setups[0].kind
         recipe, steps = first.recipe(net, setups[0]), first.length(net.d, kind)
         samples = [(setup.x, setup.y) for setup in setups]
-        if statistics := first.statistics(Outline("", len(setups[0].y), net.d, kind)):
+        if statistics := first.statistics(DataSpec("", len(setups[0].y), net.d, kind)):
             recipe = replace(recipe, apply=statistics, loss=square_loss)
             samples = [
                 statistics.rows(s.params, s.x, s.y, a.weights(s.y)) for a, s in zip(learners, setups, strict=True)

@@ -18,8 +18,8 @@ from bfc_bench.learner import (
     Capabilities,
     Context,
     Cost,
+    DataSpec,
     LabelKind,
-    Outline,
     TaskFacts,
 )
 
@@ -80,7 +80,7 @@ class QuadraticTaylorOptions(BatchLearner):
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
         """h, for training inputs x (n, d) of typical norm 1 / ``scale``. Raises ``BenchError`` where it cannot be."""
 
-    def batch_key(self, train: Outline) -> Hashable:
+    def batch_key(self, train: DataSpec) -> Hashable:
         """All lambdas and sizes of one sample share a representation; an ensemble may have any samples."""
         shared = (self.name, *self.model_dump(exclude={"regularization"}).items(), train.d, train.kind)
         return (*shared, train.sample) if self.optimizer == "lbfgs" else shared

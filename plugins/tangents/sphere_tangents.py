@@ -25,7 +25,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.feature_maps import FeatureMap
 from bfc_bench.toolkit.kernels.arccos import k0, k1, k2, k3
-from bfc_bench.toolkit.kernels.base import Kernel, Points, ProductKernel
+from bfc_bench.toolkit.kernels.base import Kernel, PreparedPoints, ProductKernel
 
 DUALS = (k0, k1, k2, k3)
 """E[s(u) s(u')] of the activation of each order, at the correlation of standard normal u and u'."""
@@ -66,17 +66,17 @@ class SphereTangent(ProductKernel):
     inner: Gate | None = None
     depth: int = 1
 
-    def points(self, x: Tensor) -> Points:
+    def points(self, x: Tensor) -> PreparedPoints:
         """Unit vectors x (n, d). Raises ``UsageError`` for others."""
         check_unit_norm(self.who, x)
         # A few units of rounding longer, so that products of equal points are exactly 1 once they are clipped.
-        return Points(x * (1 + 4 * torch.finfo(x.dtype).eps), x.new_ones(len(x)))
+        return PreparedPoints(x * (1 + 4 * torch.finfo(x.dtype).eps), x.new_ones(len(x)))
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """See ``ProductKernel.finish``; scales are not used."""
         out.copy_(self.at(products))
 
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """Ones."""
         return torch.ones_like(points.scale)
 
@@ -155,23 +155,23 @@ class TangentProducts(Kernel):
 
     tangents: RandomTangents
 
-    def points(self, x: Tensor) -> Points:
+    def points(self, x: Tensor) -> PreparedPoints:
         """Gates and representation side by side, (n, m + D)."""
         gates, h = self.tangents.factors(x)
-        return Points(torch.cat([gates, h], dim=1), x.new_ones(len(x)))
+        return PreparedPoints(torch.cat([gates, h], dim=1), x.new_ones(len(x)))
 
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """|gates|^2 |h|^2."""
         gates, h = self._factors(points)
         square_norms: Tensor = torch.linalg.vecdot(gates, gates) * torch.linalg.vecdot(h, h)
         return square_norms
 
-    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+    def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
         """See ``Kernel.tile``."""
         (gates, h), (other_gates, other_h) = self._factors(x), self._factors(z)
         torch.mul(gates @ other_gates.T, h @ other_h.T, out=out)
 
-    def _factors(self, points: Points) -> tuple[Tensor, Tensor]:
+    def _factors(self, points: PreparedPoints) -> tuple[Tensor, Tensor]:
         width = len(self.tangents.units)
         return points.features[:, :width], points.features[:, width:]
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bfc_bench.analysis.alpha_spending import Looks
+from bfc_bench.analysis.alpha_spending import LookSchedule
 from bfc_bench.analysis.claims import Beats, Reaches
-from bfc_bench.analysis.interim_analyses import Look, courses, of_the_grid
+from bfc_bench.analysis.interim_analyses import Look, looks_by_claim, of_the_grid
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -27,7 +27,7 @@ def grid(*more):
 
 
 def course(claim=CLAIM, held=(), rows=None, digests=DIGESTS):
-    (found,) = courses([claim], grid() if rows is None else rows, held, digests, SUITE)
+    (found,) = looks_by_claim([claim], grid() if rows is None else rows, held, digests, SUITE)
     return found
 
 
@@ -42,7 +42,7 @@ def looked(claim=CLAIM, verdicts=("undecided",), **changes):
 
 
 def test_a_look_reads_its_points_in_its_replicates_whatever_else_there_is():
-    look = Look("c", "", "", 2, {("t", "a", 4): (20,)}, Looks())
+    look = Look("c", "", "", 2, {("t", "a", 4): (20,)}, LookSchedule())
     rows = grid(row(20, 3), row(40, 0), row(20, 0, d=5))
     assert [(r.label, r.d, r.n, r.replicate) for r in rows.at(look.sees(rows))] == [("a", 4, 20, 0), ("a", 4, 20, 1)]
 
@@ -103,7 +103,7 @@ def test_a_point_that_moves_with_the_grid_is_other_data_and_one_that_was_added_d
 
 
 def test_the_grid_is_what_the_suite_has_and_what_was_run_by_hand():
-    look = Look("c", "", "", 5, {("t", "a", 4): (20, 40)}, Looks())
+    look = Look("c", "", "", 5, {("t", "a", 4): (20, 40)}, LookSchedule())
     added = [row(20, 3), row(20, 4), row(40, 0)]
     by_hand = [row(10, 3), row(20, 5), row(40, 0, label="b")]
     kept = of_the_grid(grid(*added, *by_hand), [look], SUITE)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.claims.replicates_to_decide import outlook, outlook_of_share
+from bfc_bench.analysis.claims.replicates_to_decide import replicates_to_decide, trials_to_decide
 from bfc_bench.analysis.claims.verdict import Region, decide, evidence, nothing
 from bfc_bench.analysis.intervals import clopper_pearson
 from bfc_bench.seeds import stream
@@ -15,12 +15,12 @@ BELOW_0 = Region(hi=0.0)
 
 
 def with_mean_and_sd(count, mean, sd, **options):
-    x = stream("outlook", count).standard_normal(count)
+    x = stream("replicates_to_decide", count).standard_normal(count)
     return evidence(mean + sd * (x - x.mean()) / x.std(ddof=1), **options)
 
 
 def needed(region, *pieces, confidence=0.95):
-    return outlook(region, [(str(k), piece) for k, piece in enumerate(pieces)], confidence).needed
+    return replicates_to_decide(region, [(str(k), piece) for k, piece in enumerate(pieces)], confidence).needed
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.9925])
@@ -62,18 +62,18 @@ def test_of_several_all_must_be_inside_and_one_outside_is_enough_at_a_shared_lev
 
 def test_an_interval_that_failures_leave_open_is_decided_by_no_number_and_says_why():
     piece = with_mean_and_sd(5, -3.0, 1.0, open_above=True, notes=("1 of 5 cells of a have no value",))
-    found = outlook(BELOW_0, [("", piece)])
+    found = replicates_to_decide(BELOW_0, [("", piece)])
     assert found.needed == math.inf
     assert "open above, however many replicates there are (1 of 5 cells of a have no value)" in found.stuck
     other_way = with_mean_and_sd(5, 3.0, 1.0, open_above=True)
-    assert outlook(BELOW_0, [("", other_way)]).stuck == ""
+    assert replicates_to_decide(BELOW_0, [("", other_way)]).stuck == ""
     assert needed(BELOW_0, other_way) < 10
 
 
 def test_what_has_no_evidence_is_stuck_and_what_has_too_little_is_not_known():
-    assert outlook(BELOW_0, [("", nothing("a offers no theory"))]).stuck == "a offers no theory"
-    assert "zero variance" in outlook(BELOW_0, [("", evidence([1.0, 1.0, 1.0]))]).stuck
-    few = outlook(BELOW_0, [("", evidence([-1.0]))])
+    assert replicates_to_decide(BELOW_0, [("", nothing("a offers no theory"))]).stuck == "a offers no theory"
+    assert "zero variance" in replicates_to_decide(BELOW_0, [("", evidence([1.0, 1.0, 1.0]))]).stuck
+    few = replicates_to_decide(BELOW_0, [("", evidence([-1.0]))])
     assert (math.isnan(few.needed), few.stuck) == (True, "")
     assert needed(BELOW_0, evidence([-1.0, -1.1])) == 3, "two replicates show a spread"
 
@@ -81,7 +81,7 @@ def test_what_has_no_evidence_is_stuck_and_what_has_too_little_is_not_known():
 @pytest.mark.parametrize(("share", "count"), [(0.9, 36), (0.99, 368)])
 def test_without_a_failure_a_share_needs_what_the_binomial_law_says(share, count):
     assert count == math.ceil(math.log(0.025) / math.log(share) - 1e-9)
-    assert outlook_of_share(5, 5, share).needed == count
+    assert trials_to_decide(5, 5, share).needed == count
 
 
 @pytest.mark.parametrize(("reached", "trials", "share"), [(9, 10, 0.7), (5, 10, 0.8), (3, 4, 0.5), (0, 3, 0.5)])
@@ -91,12 +91,12 @@ def test_of_a_share_it_is_the_least_number_whose_interval_lies_on_one_side(reach
         low = clopper_pearson(math.floor(seen + 1e-9), count).lo
         return low >= share or clopper_pearson(math.ceil(seen - 1e-9), count).hi <= share
 
-    found = int(outlook_of_share(reached, trials, share).needed)
+    found = int(trials_to_decide(reached, trials, share).needed)
     assert decides(found)
     assert not any(map(decides, range(1, found)))
 
 
 def test_of_a_share_on_the_bound_or_next_to_it_no_number_would_do():
-    assert outlook_of_share(5, 10, 0.5).needed == math.inf
-    assert outlook_of_share(5001, 10000, 0.5).needed == math.inf
-    assert np.isnan(outlook_of_share(0, 0, 0.5).needed)
+    assert trials_to_decide(5, 10, 0.5).needed == math.inf
+    assert trials_to_decide(5001, 10000, 0.5).needed == math.inf
+    assert np.isnan(trials_to_decide(0, 0, 0.5).needed)

@@ -17,7 +17,7 @@ import pytest
 
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import pipes, worker_context
-from bfc_bench.executors.base import Fault, Needs
+from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 
@@ -187,10 +187,10 @@ def pool() -> Iterator[ProcessPool]:
     pool.close(now=True)
 
 
-def outcomes(pool: ProcessPool, *payloads: tuple[str, Any], seconds: float = 60.0) -> list[bytes | Fault]:
+def outcomes(pool: ProcessPool, *payloads: tuple[str, Any], seconds: float = 60.0) -> list[bytes | UnitFailure]:
     """What becomes of units, in their order."""
     for key, payload in enumerate(payloads):
-        pool.submit(key, payload, Needs(seconds))
+        pool.submit(key, payload, Resources(seconds))
     found = dict(pool.outcomes())
     return [found[key] for key in range(len(payloads))]
 
@@ -210,10 +210,10 @@ def test_messages_that_are_sent_at_once_come_one_by_one() -> None:
 def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool, how: str) -> None:
     assert outcomes(pool, ("say", "before")) == [b"before"]
     started = time.monotonic()
-    pool.submit(0, (how, 0), Needs(60.0))
+    pool.submit(0, (how, 0), Resources(60.0))
     ((_, fault),) = pool.outcomes()
     assert time.monotonic() - started < 2
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, UnitFailure)
     kind, reason = DEATHS[how]
     assert (fault.kind, reason in fault.reason) == (kind, True), fault
     assert outcomes(pool, ("say", "after")) == [b"after"]
@@ -225,7 +225,7 @@ def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPoo
     started = time.monotonic()
     (fault,) = outcomes(pool, ("lose_a_child", str(file)))
     assert time.monotonic() - started < 2
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, UnitFailure)
     assert "exit code 0" in fault.reason
     state = subprocess.run(["ps", "-o", "stat=", "-p", file.read_text()], capture_output=True, text=True, check=False)
     assert state.stdout.strip()[:1] in ("", "Z")  # "ZN" under nice
@@ -234,7 +234,7 @@ def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPoo
 def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPool) -> None:
     found = outcomes(pool, ("late", (1.0, 0.1)), ("late", (0.0, 1.2)), ("late", (0.0, 30.0)), seconds=0.8)
     assert found[0] == b"done"
-    assert [fault.kind for fault in found[1:] if isinstance(fault, Fault)] == ["timeout", "timeout"]
+    assert [fault.kind for fault in found[1:] if isinstance(fault, UnitFailure)] == ["timeout", "timeout"]
     assert "0.8 s" in found[2].reason  # type: ignore[union-attr]
 
 
@@ -244,7 +244,7 @@ def test_memory_is_refused_to_the_unit_that_has_a_limit_only(pool: ProcessPool) 
 
 def test_a_crash_at_the_limit_is_for_want_of_memory(pool: ProcessPool) -> None:
     (fault,) = outcomes(pool, ("crowded", None))
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, UnitFailure)
     assert (fault.kind, "nearly all of the 0.1 GB allowed" in fault.reason) == ("memory", True), fault
 
 
@@ -281,7 +281,7 @@ def placed(executor: ProcessExecutor, units: int = 6) -> dict[str, list[str]]:
     pool = executor.open(do, jobs=2)
     try:
         for key in range(2 * units):
-            pool.submit(key, ("nap", 0.2), Needs(60.0, device="cuda" if key % 2 else "cpu"))
+            pool.submit(key, ("nap", 0.2), Resources(60.0, device="cuda" if key % 2 else "cpu"))
         told = {outcome.decode() for _, outcome in pool.outcomes()}
     finally:
         pool.close()
@@ -317,7 +317,7 @@ def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(m
     for device in ("cpu", "cuda"):
         pool = ProcessExecutor(gpus=[0]).open(do, jobs=1)
         try:
-            pool.submit(0, ("variables", names), Needs(60.0, device=device))  # type: ignore[arg-type]
+            pool.submit(0, ("variables", names), Resources(60.0, device=device))  # type: ignore[arg-type]
             ((_, outcome),) = pool.outcomes()
             flags, cublas = outcome.decode().split("|")  # type: ignore[union-attr]
             told[device] = flags.split(), cublas
@@ -343,23 +343,23 @@ def test_without_units_for_a_gpu_workers_see_what_the_session_sees(monkeypatch: 
 def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> None:
     assert pool.slots("cuda") == 0
     with pytest.raises(BenchError, match=r"a unit needs a GPU, and none is visible here\. Use --device cpu"):
-        pool.submit(0, ("seen", None), Needs(60.0, device="cuda"))
+        pool.submit(0, ("seen", None), Resources(60.0, device="cuda"))
 
 
 def test_large_messages_and_more_units_meanwhile(pool: ProcessPool) -> None:
     text = "x" * 5_000_000
-    pool.submit(0, ("say", text), Needs(60.0))
+    pool.submit(0, ("say", text), Resources(60.0))
     seen = []
     for key, outcome in pool.outcomes():
         seen.append(outcome)
         if key < 3:
-            pool.submit(key + 1, ("say", text), Needs(60.0))
+            pool.submit(key + 1, ("say", text), Resources(60.0))
     assert seen == [text.encode()] * 4
 
 
 def test_workers_that_cannot_start_end_the_run_with_a_reason() -> None:
     pool = ProcessExecutor().open(do, ends, jobs=2)
-    pool.submit(0, ("say", "never"), Needs(60.0))
+    pool.submit(0, ("say", "never"), Resources(60.0))
     with pytest.raises(BenchError, match=r"worker processes in a row ended before they could work, .* exit code 3"):
         list(pool.outcomes())
     pool.close(now=True)

@@ -21,7 +21,7 @@ from ray_deeds import deed, fells_its_slot, meets, secrets_seen, slowly_where, w
 
 from bfc_bench import UsageError, hookimpl, read_results, run_suite
 from bfc_bench.cli.app import run
-from bfc_bench.executors.base import Fault, Needs
+from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.ray import RayExecutor
 from bfc_bench.executors.ray.cluster import import_ray
 from bfc_bench.testing import check_executor
@@ -103,7 +103,7 @@ def opened(cluster: Any, call: Callable[[Any], Any] = deed, jobs: int | None = N
 
 def outcomes(pool: Any, *payloads: Any, seconds: float = 60.0, **needs: Any) -> list[Any]:
     for key, payload in enumerate(payloads):
-        pool.submit(key, payload, Needs(seconds, **needs))
+        pool.submit(key, payload, Resources(seconds, **needs))
     found = dict(pool.outcomes())
     return [found[key] for key in range(len(payloads))]
 
@@ -155,7 +155,7 @@ def test_a_node_that_joins_is_used(cluster: Any) -> None:
     with opened(cluster) as pool:
         seen: Counter[str] = Counter()
         keys = iter(range(3000))
-        pool.submit(next(keys), (slowly_where, 0.1), Needs(60.0))
+        pool.submit(next(keys), (slowly_where, 0.1), Resources(60.0))
         added: Any = None
         for _, outcome in pool.outcomes():
             assert isinstance(outcome, bytes)
@@ -166,7 +166,7 @@ def test_a_node_that_joins_is_used(cluster: Any) -> None:
                 added = add(cluster, "late", num_cpus=1)
                 more = 8  # than the slots of both nodes have room for
             for key in islice(keys, more):
-                pool.submit(key, (slowly_where, 0.1), Needs(60.0))
+                pool.submit(key, (slowly_where, 0.1), Resources(60.0))
         cluster.remove_node(added, allow_graceful=False)
     assert set(seen) == {"a", "late"}
     wait_until(lambda: sum(n["Alive"] for n in states(cluster)) == 2)
@@ -205,12 +205,12 @@ def test_one_that_joins_later_is_left_out(
     cluster: Any, other_site: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(cluster) as pool, node(cluster, "old", num_cpus=1, env_vars=other_site):
-        pool.submit(0, (slowly_where, 0.2), Needs(60.0))
+        pool.submit(0, (slowly_where, 0.2), Resources(60.0))
         seen = set()
         for key, outcome in pool.outcomes():
             seen.add(outcome.decode().split()[0])
             if "is not used: it has torch 0.0.1" not in caplog.text and key < 1000:
-                pool.submit(key + 1, (slowly_where, 0.2), Needs(60.0))
+                pool.submit(key + 1, (slowly_where, 0.2), Resources(60.0))
     assert seen == {"a"}
     assert "is not used: it has torch 0.0.1" in caplog.text
 
@@ -224,7 +224,7 @@ def test_a_unit_whose_slots_die_is_given_to_others_twice(cluster: Any, tmp_path:
     assert other == b"other"
     assert len(file.read_text()) == 3
     if kind:
-        assert isinstance(outcome, Fault)
+        assert isinstance(outcome, UnitFailure)
         assert (outcome.kind, "3 workers were gone while they ran it" in outcome.reason) == (kind, True)
     else:
         assert outcome == b"done"
@@ -234,13 +234,13 @@ def test_a_unit_whose_slots_die_is_given_to_others_twice(cluster: Any, tmp_path:
 def test_a_slot_that_says_nothing_is_replaced(cluster: Any, tmp_path: Path) -> None:
     file = tmp_path / "lingers"
     with opened(cluster, do, jobs=1, grace_seconds=3.0) as pool:
-        pool.submit(0, ("linger", str(file)), Needs(5.0))
-        pool.submit(1, ("give", b"after"), Needs(60.0))
+        pool.submit(0, ("linger", str(file)), Resources(5.0))
+        pool.submit(1, ("give", b"after"), Resources(60.0))
         # Its actor is stopped as soon as the unit has begun, so that the pool in it cannot end the unit.
         with subprocess.Popen([sys.executable, "-c", STOP, str(file)]):
             found = dict(pool.outcomes())
     assert found[1] == b"after"
-    assert isinstance(found[0], Fault)
+    assert isinstance(found[0], UnitFailure)
     assert (found[0].kind, "said nothing for 5 s and 3 s of grace" in found[0].reason) == ("timeout", True)
 
 
@@ -262,7 +262,7 @@ def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> No
                 assert (pool.slots("cpu"), pool.slots("cuda")) == (5, 2 * share)
                 for key in range(16):
                     device = "cuda" if key % 2 else "cpu"
-                    pool.submit(key, (slowly_where, 0.5), Needs(60.0, device=device))  # type: ignore[arg-type]
+                    pool.submit(key, (slowly_where, 0.5), Resources(60.0, device=device))  # type: ignore[arg-type]
                 found = dict(pool.outcomes())
             on_gpus = {found[key].decode() for key in range(1, 16, 2)}
             assert on_gpus == {f"g {gpu} {told} -" for gpu in (0, 1)}
@@ -273,11 +273,11 @@ def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> No
 def test_units_go_where_there_is_memory_for_them(cluster: Any) -> None:
     with node(cluster, "large", num_cpus=1, memory=10**13), opened(cluster) as pool:
         for key in range(4):
-            pool.submit(key, (where, None), Needs(60.0, memory_bytes=9 * 10**12))
-        pool.submit(4, (where, None), Needs(60.0, memory_bytes=10**14))
+            pool.submit(key, (where, None), Resources(60.0, memory_bytes=9 * 10**12))
+        pool.submit(4, (where, None), Resources(60.0, memory_bytes=10**14))
         found = dict(pool.outcomes())
     assert {found[key].split()[0] for key in range(4)} == {b"large"}
-    assert found[4] == Fault("memory", "needs 1e+05 GB of memory; the largest node of the cluster has 1e+04 GB")
+    assert found[4] == UnitFailure("memory", "needs 1e+05 GB of memory; the largest node of the cluster has 1e+04 GB")
 
 
 @needs_ray

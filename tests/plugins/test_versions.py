@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.config import plain
+from bfc_bench.config import plain_option
 from bfc_bench.plugins import load_plugins
 
 FILE = Path(__file__).with_name("versions.json")
@@ -22,10 +22,10 @@ def present() -> dict[str, dict[str, Any]]:
         if plugins.learners.origin(name) == "bfc-bench:builtin":
             cls = plugins.learners.get(name)
             options = {
-                key: "required" if field.is_required() else plain(field.get_default(call_default_factory=True))
+                key: "required" if field.is_required() else plain_option(field.get_default(call_default_factory=True))
                 for key, field in sorted(cls.model_fields.items())
             }
-            found[name] = {"version": cls.version, "defaults": options, "search": plain(dict(cls.search))}
+            found[name] = {"version": cls.version, "defaults": options, "search": plain_option(dict(cls.search))}
     return found
 
 

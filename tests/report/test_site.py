@@ -19,7 +19,7 @@ from test_html import Page
 
 import bfc_bench
 from bfc_bench.errors import OutputError
-from bfc_bench.report.site import PAGES, Entry, write_site
+from bfc_bench.report.site import PAGES, SiteEntry, write_site
 from bfc_bench.report.tables import MISSING
 from bfc_bench.store.rows import Rows
 
@@ -29,7 +29,7 @@ HERE = {"id": "here", "started_at": 1.7e9, "provenance": {**PROVENANCE, "host": 
 def entry(store="", suite=SUITE, address="bfc@1", cells=None, verdicts=VERDICTS, sessions=SESSIONS):
     cells = rows(tasks=("teacher-L3",), replicates=3) if cells is None else cells
     made = Counter((cell.provenance, cell.device or "", cell.release or "") for cell in cells)
-    return Entry.of(store, address, suite, Rows.of(cells), verdicts, sessions, made)
+    return SiteEntry.of(store, address, suite, Rows.of(cells), verdicts, sessions, made)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from bfc_bench.run.wire_format import ROW_BYTES, attempt, pack, receive
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.row import Row
 from bfc_bench.utils.escape_control import TEXT, visible
-from bfc_bench.utils.plain_json import DEPTH, plain
+from bfc_bench.utils.plain_json import DEPTH, plain_json
 
 ENDING = ("SystemExit", "KeyboardInterrupt", "GeneratorExit")
 PLACES = ("fit", "predict", "batch_key", "info", "hidden", "stages")
@@ -139,7 +139,7 @@ def batch() -> Batch:
 def test_numbers_come_through_bit_for_bit():
     rng = np.random.default_rng(0)
     numbers = [*np.ldexp(rng.random(1000), rng.integers(-1070, 1020, 1000)).tolist(), 5e-324, -0.0, 0.1]
-    sent = row(nmse=0.1 + 0.2, chosen={"info": plain({"x": numbers, "s": {3, 1}, "n": np.float32(0.1)})})
+    sent = row(nmse=0.1 + 0.2, chosen={"info": plain_json({"x": numbers, "s": {3, 1}, "n": np.float32(0.1)})})
     ((got, trace, _),) = receive(batch(), b"{}\n" + pack(sent, "line\nline")).finished
     assert np.array(got.chosen["info"]["x"]).tobytes() == np.array(numbers, float).tobytes()
     assert (got.nmse, got.chosen["info"]["s"], trace) == (0.1 + 0.2, [1, 3], "line\nline")
@@ -178,11 +178,11 @@ def test_facts_are_plain():
     deep: object = 1
     for _ in range(DEPTH):
         deep = [deep]
-    assert plain(deep) == deep
+    assert plain_json(deep) == deep
     with pytest.raises(ValueError, match="nested"):
-        plain([deep])
-    assert plain({"x": np.array([1.0, np.nan])}, gaps=True) == {"x": [1.0, None]}
-    assert plain(np.dtype("float32")) == "float32"
+        plain_json([deep])
+    assert plain_json({"x": np.array([1.0, np.nan])}, gaps=True) == {"x": [1.0, None]}
+    assert plain_json(np.dtype("float32")) == "float32"
 
 
 @pytest.fixture

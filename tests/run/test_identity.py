@@ -135,6 +135,9 @@ def test_sets_inside_other_values_are_sorted():
 
 
 def test_sets_among_the_facts_of_a_fit_are_sorted_too():
-    from bfc_bench.utils.plain_json import plain
+    from bfc_bench.utils.plain_json import plain_json
 
-    assert plain({"used": {30, 1, 200}, "names": frozenset("cab")}) == {"used": [1, 30, 200], "names": ["a", "b", "c"]}
+    assert plain_json({"used": {30, 1, 200}, "names": frozenset("cab")}) == {
+        "used": [1, 30, 200],
+        "names": ["a", "b", "c"],
+    }

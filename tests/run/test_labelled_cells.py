@@ -6,7 +6,7 @@ import pytest
 
 from bfc_bench import read_results, run_suite
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.work_units import Batch, Common, Extra, LearnerSpec, Work
+from bfc_bench.run.work_units import Batch, CellWork, LearnerSpec, RunSettings, UninstalledPlugins
 
 INPUTS = {"kind": "gaussian"}
 TASK = {
@@ -91,13 +91,13 @@ def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, t
 def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     task = {"name": "t", "inputs": INPUTS, "target": TASK["target"], "labels": labels, "unlabeled": 30}
     batch = Batch(
-        Common("s", 1, 0, 200, "cpu", 60.0, 10**9, "0.1.0", ""),
+        RunSettings("s", 1, 0, 200, "cpu", 60.0, 10**9, "0.1.0", ""),
         {"t": json.dumps(task)},
         {"kernel-ridge": LearnerSpec("kernel-ridge", 1, "{}", (), ())},
         (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
     )
-    work = Work.prepare(batch, cell, Extra())
-    told = work.context(work.learner, work.loans())
+    work = CellWork.prepare(batch, cell, UninstalledPlugins())
+    told = work.context(work.learner, work.array_guard())
     assert told.margin_column == column
     d = work.train.d
     assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)

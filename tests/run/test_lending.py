@@ -8,7 +8,7 @@ import pytest
 from breaking_learners import reach
 
 from bfc_bench import read_results, run_suite
-from bfc_bench.run.array_guard import Loans
+from bfc_bench.run.array_guard import ArrayGuard
 
 KINDS = ["numpy", "torch", "jax"]
 CHANGED = {"x": "inputs", "y": "labels", "test": "test inputs", "test-in-hidden": "test inputs"}
@@ -97,7 +97,7 @@ def aligned(rows, columns):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loan_shows_its_own_points_only_and_is_shared_by_equals(kind):
     mine = aligned(1024, 3)
-    loans = Loans(kind, "cpu")
+    loans = ArrayGuard(kind, "cpu")
     with jax.enable_x64(True):  # of float32 JAX makes a copy anyway
         lent = loans.lend("inputs", "s", mine[:10])
     assert lent is loans.lend("inputs", "s", mine[:10])
@@ -115,7 +115,7 @@ def test_a_loan_shows_its_own_points_only_and_is_shared_by_equals(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_bit_of_a_loan_is_compared(kind, value):
     mine = np.zeros((4, 2))
-    loans = Loans(kind, "cpu")
+    loans = ArrayGuard(kind, "cpu")
     loans.lend("labels", "s", np.array([np.nan, 0.1]))  # no number of float32, which JAX takes here
     memory = np.asarray(loans.lend("inputs", "s", mine))
     assert loans.changed() == []

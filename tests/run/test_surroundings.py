@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bfc_bench import read_results, run_suite
-from bfc_bench.process_state import Surroundings
+from bfc_bench.process_state import ProcessState
 
 TOUCHED = {
     "numpy": "numpy.var",
@@ -55,33 +55,33 @@ def test_what_a_learner_changes_in_its_process_is_its_own_fault_only(
 
 def test_cells_that_travel_together_are_looked_after_together(faulty, suite_file, tmp_path, monkeypatch):
     looks = []
-    monkeypatch.setattr(Surroundings, "put_back", lambda surroundings: looks.append(surroundings) or [])
+    monkeypatch.setattr(ProcessState, "put_back", lambda surroundings: looks.append(surroundings) or [])
     learners = [{"name": "mean"}, {"name": "linear-ridge"}]  # two sizes each, in a batch
     assert run_suite(suite_file(learner=learners), store=tmp_path / "s", executor="serial").exit_code == 0
     assert len(looks) == len(learners)
 
 
 def test_what_is_as_it_was_is_nobodys_fault(monkeypatch):
-    surroundings = Surroundings()
+    surroundings = ProcessState()
     monkeypatch.setattr(np, "later", len, raising=False)
     sys.setrecursionlimit(sys.getrecursionlimit() + 1)
-    assert surroundings.put_back() == []
+    assert surroundings.restore() == []
     sys.setrecursionlimit(sys.getrecursionlimit() - 1)
 
 
 def test_what_the_user_has_changed_between_two_runs_is_remembered(monkeypatch):
-    surroundings = Surroundings()
+    surroundings = ProcessState()
     monkeypatch.setattr(np, "var", np.std)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    surroundings.remember()
-    assert surroundings.put_back() == []
+    surroundings.snapshot()
+    assert surroundings.restore() == []
     assert np.var is np.std
 
 
 def test_a_thread_that_is_about_to_end_may():
-    surroundings = Surroundings()
+    surroundings = ProcessState()
     threading.Thread(target=time.sleep, args=(0.05,)).start()
-    assert surroundings.put_back() == []
+    assert surroundings.restore() == []
 
 
 @pytest.mark.slow
@@ -91,13 +91,13 @@ def test_what_libraries_do_by_themselves_is_no_learners_fault():
 from bfc_bench.process_state import Surroundings
 surroundings = Surroundings()
 import jax, matplotlib.pyplot, pandas, scipy.special, sklearn.ensemble, torch
-assert (found := surroundings.put_back()) == [], found
+assert (found := surroundings.restore()) == [], found
 torch.optim.Adam([torch.ones(1, requires_grad=True)])
 import torch._dynamo
 from bfc_bench.toolkit.precision import prepare_jax, prepare_torch
 prepare_jax("cpu"), prepare_torch()
 jax.jit(lambda x: x @ x)(jax.numpy.ones((3, 3)))
-assert (found := surroundings.put_back()) == [], found
+assert (found := surroundings.restore()) == [], found
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
@@ -107,20 +107,20 @@ def test_what_is_set_for_a_gpu_is_no_learners_fault_and_what_a_learner_sets_is(m
 
     from bfc_bench.toolkit.precision import prepare_torch
 
-    surroundings = Surroundings()
-    surroundings.put_back()
+    surroundings = ProcessState()
+    surroundings.restore()
     modes = ["torch.get_deterministic_debug_mode()", "torch.backends.cudnn.deterministic"]
     try:
         prepare_torch("cuda")
-        assert sorted(surroundings.put_back()) == sorted(modes)  # nothing here computes on a GPU: a learner's doing
+        assert sorted(surroundings.restore()) == sorted(modes)  # nothing here computes on a GPU: a learner's doing
         assert (torch.get_deterministic_debug_mode(), torch.backends.cudnn.deterministic) == (0, False)
         monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
         prepare_torch("cuda")
-        assert surroundings.put_back() == []
-        surroundings.remember()
+        assert surroundings.restore() == []
+        surroundings.snapshot()
         torch.use_deterministic_algorithms(False)
         torch.backends.cudnn.deterministic = False
-        assert sorted(surroundings.put_back()) == sorted(modes)
+        assert sorted(surroundings.restore()) == sorted(modes)
         assert (torch.get_deterministic_debug_mode(), torch.backends.cudnn.deterministic) == (1, True)
     finally:
         torch.set_deterministic_debug_mode(0)

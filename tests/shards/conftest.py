@@ -9,8 +9,8 @@ import pytest
 from bfc_bench import load_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.shards.job import Job
-from bfc_bench.shards.submit import Submission, Wanted, prepare
+from bfc_bench.shards.job import ShardJob
+from bfc_bench.shards.submit import ShardRequest, Submission, prepare
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def submit(store: Path) -> Callable[..., Submission]:
 
     def write(path: Path, shards: int = 2, workers: int = 1, changes: Any = (), redo: Any = ()) -> Submission:
         grid = resolve(load_suite(path, changes), load_plugins(), str(path))
-        return prepare(grid, store, Wanted(shards, workers), device="cpu", redo=redo)
+        return prepare(grid, store, ShardRequest(shards, workers), device="cpu", redo=redo)
 
     return write
 
@@ -34,7 +34,7 @@ def start() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
     """Begins a shard as SLURM would, in a process of its own."""
     begun: list[subprocess.Popen[bytes]] = []
 
-    def begin(job: Job, number: int) -> "subprocess.Popen[bytes]":
+    def begin(job: ShardJob, number: int) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "bfc_bench", "shard", str(job.folder), str(number)]
         with job.file("logs", number).open("ab") as log:
             begun.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bfc_bench.shards.heartbeat import Heartbeat
-from bfc_bench.shards.job import Job
+from bfc_bench.shards.job import ShardJob
 
 
-def heartbeat(job: Job, number: int) -> Heartbeat:
+def heartbeat(job: ShardJob, number: int) -> Heartbeat:
     found = Heartbeat.read(job.file("heartbeats", number))
     assert found is not None
     return found

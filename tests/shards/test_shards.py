@@ -18,12 +18,12 @@ from bfc_bench.errors import StoreError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.shards.collect import collect
-from bfc_bench.shards.heartbeat import Heart
-from bfc_bench.shards.job import Job, jobs
+from bfc_bench.shards.heartbeat import HeartbeatWriter
+from bfc_bench.shards.job import ShardJob, jobs
 from bfc_bench.shards.journal import Journal, entries
 from bfc_bench.shards.shard import run_shard
 from bfc_bench.shards.states import states
-from bfc_bench.shards.submit import Wanted, prepare, run_here
+from bfc_bench.shards.submit import ShardRequest, prepare, run_here
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.backup import backup
 from bfc_bench.store.row import measured
@@ -269,7 +269,7 @@ def test_a_unit_has_ended_when_its_rows_are_on_the_disk_to_which_they_are_synced
 ):
     learners = [{"name": "mean"}, {"name": "linear-ridge"}]
     job = submit(suite_file(learner=learners, replicates=3), shards=1).job
-    journal, fsync, write = job.file("journals", 0), os.fsync, Heart._write
+    journal, fsync, write = job.file("journals", 0), os.fsync, HeartbeatWriter._write
     synced, begun, units, missing = [0], set(), set(), []
 
     def sync(file):
@@ -287,7 +287,7 @@ def test_a_unit_has_ended_when_its_rows_are_on_the_disk_to_which_they_are_synced
 
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "none")  # which a shard would set
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(Heart, "_write", say)
+    monkeypatch.setattr(HeartbeatWriter, "_write", say)
     assert run_shard(job.folder, 0) == 0
     assert not any(missing)
     assert len(begun) == 12
@@ -333,7 +333,7 @@ def json_rows(content):
 
 def test_a_full_disk_ends_the_shard_keeps_its_rows_and_blames_no_cell(suite_file, tmpfs, start):
     path, store = suite_file(learner=[{"name": "slow", "options": {"seconds": 0.01}}], replicates=300), tmpfs / "store"
-    job = prepare(resolve(load_suite(path), load_plugins(), "s"), store, Wanted(1, 1), device="cpu").job
+    job = prepare(resolve(load_suite(path), load_plugins(), "s"), store, ShardRequest(1, 1), device="cpu").job
     disk = os.statvfs(tmpfs)
     (tmpfs / "filler").write_bytes(b"x" * (disk.f_bavail * disk.f_frsize - 80_000))
     log = tmpfs.parent / "log"
@@ -385,7 +385,7 @@ def test_a_folder_that_holds_no_job_and_a_number_that_is_none_are_errors(store, 
     assert run(["shard", str(job.folder / "parts"), "0"]) == 2
     assert "is not the folder of a job of shards" in capsys.readouterr().err
     with pytest.raises(StoreError):
-        Job.read(store)
+        ShardJob.read(store)
 
 
 def test_local_shards_end_with_the_command_that_runs_them(suite_file, store, submit):

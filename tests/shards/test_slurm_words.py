@@ -10,7 +10,7 @@ from bfc_bench.cli.app import run
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.shards import slurm
-from bfc_bench.shards.job import Array, jobs
+from bfc_bench.shards.job import SlurmArray, jobs
 from bfc_bench.shards.partition import divide
 from bfc_bench.shards.states import states
 from bfc_bench.suite.model import Suite
@@ -125,7 +125,7 @@ def test_no_slurm_and_one_that_refuses_are_errors_and_leave_no_job(suite_file, s
 def test_the_queue_tells_what_waits_runs_and_is_lost(suite_file, submit, commands):
     job = submit(suite_file(learner=[{"name": "mean"}, {"name": "slow"}], replicates=3), shards=5).job
     assert job.shards == 5
-    job.note_arrays([Array("7", 0, 3), Array("9", 3, 2)])
+    job.note_arrays([SlurmArray("7", 0, 3), SlurmArray("9", 3, 2)])
     for said, where in {
         "": ["lost"] * 5,
         "7 0 RUNNING\n7 1 PENDING\n9 0 COMPLETING\n9 1 REQUEUED\n8 0 RUNNING": (

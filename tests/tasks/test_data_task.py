@@ -7,7 +7,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.data import Digits, Wine
 from bfc_bench.tasks.data_task import DataTask
@@ -24,7 +24,7 @@ class Held(DataSet):
     """Whatever the test says; each point knows its row, in column 0."""
 
     kind: ClassVar[str] = "held"
-    contents: ClassVar[Contents]
+    contents: ClassVar[DataSetContents]
     path: str = ""
 
     def load(self):
@@ -33,7 +33,7 @@ class Held(DataSet):
 
 def rows_as_points(n=N, **fields):
     x = np.column_stack([np.arange(n), RNG.standard_normal((n, D - 1))])
-    return Contents(Points(x, RNG.standard_normal(n)), **fields)
+    return DataSetContents(LabelledPoints(x, RNG.standard_normal(n)), **fields)
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_test_points_are_drawn_for_each_replicate_and_are_the_same_at_every_size
 def test_a_test_part_of_its_own_is_all_that_is_tested_on():
     x = np.column_stack([np.arange(1000, 1200), RNG.standard_normal((200, D - 1))])
     own = rows_as_points()
-    Held.contents = Contents(own.points, Points(x, RNG.standard_normal(200)))
+    Held.contents = DataSetContents(own.points, LabelledPoints(x, RNG.standard_normal(200)))
     made = problem(task(), test_size=20_000)
     assert made.test_size == 200
     assert rows(made.test_inputs(10)) == set(range(1000, 1200))
@@ -115,7 +115,7 @@ def test_points_beyond_n_change_nothing_where_the_sample_alone_scales():
     others = [row for row in range(N) if row not in taken | tested]
     x[others] += 1e3 * RNG.standard_normal((len(others), D))
     first = made.train(n).x, made.test_inputs(n)
-    Held.contents = Contents(Points(x, own.points.y))
+    Held.contents = DataSetContents(LabelledPoints(x, own.points.y))
     second = problem(task(standardize=True))
     np.testing.assert_array_equal(first[0], second.train(n).x)
     np.testing.assert_array_equal(first[1], second.test_inputs(n))
@@ -146,7 +146,7 @@ def test_scaled_by_the_sample_samples_of_two_sizes_are_no_prefixes_and_have_two_
 
 def test_images_are_scaled_by_channel():
     x = RNG.integers(0, 255, (N, 2 * 3 * 3)).astype(np.uint8)
-    Held.contents = Contents(Points(x, RNG.standard_normal(N)), shape=(2, 3, 3), divisor=255.0)
+    Held.contents = DataSetContents(LabelledPoints(x, RNG.standard_normal(N)), shape=(2, 3, 3), divisor=255.0)
     made = problem(task(standardize=True)).train(50)
     by_channel = made.x.reshape(50, 2, 9)
     np.testing.assert_allclose(by_channel.mean(axis=(0, 2)), 0, atol=1e-12)
@@ -158,7 +158,7 @@ def test_images_are_scaled_by_channel():
 def test_a_column_that_is_constant_in_the_sample_is_not_blown_up_by_rounding():
     x = RNG.standard_normal((N, D))
     x[:, 1] = 0.1
-    Held.contents = Contents(Points(x, RNG.standard_normal(N)))
+    Held.contents = DataSetContents(LabelledPoints(x, RNG.standard_normal(N)))
     assert np.full(30, 0.1).std() > 0  # what a deviation of 0 is, rounded
     taken = problem(task())._order[:30]
     x[np.setdiff1d(np.arange(N), taken), 1] = 0.3
@@ -176,7 +176,7 @@ def mixed(d, scales, divisor=1.0):
     """Points whose columns are correlated, with these standard deviations along random directions."""
     directions, _ = np.linalg.qr(RNG.standard_normal((d, d)))
     x = 5 + RNG.standard_normal((N, d)) * scales @ directions.T
-    Held.contents = Contents(Points(x * divisor, RNG.standard_normal(N)), divisor=divisor)
+    Held.contents = DataSetContents(LabelledPoints(x * divisor, RNG.standard_normal(N)), divisor=divisor)
 
 
 @pytest.mark.parametrize("options", [{}, {"standardize": True}], ids=["raw", "standardized"])
@@ -228,7 +228,7 @@ def test_points_beyond_n_change_nothing_where_the_sample_is_whitened():
         row for row in range(N) if row not in rows(problem(task()).train(60).x) | rows(problem(task()).test_inputs(60))
     ]
     x[others] += 1e3
-    Held.contents = Contents(Points(x, own.points.y))
+    Held.contents = DataSetContents(LabelledPoints(x, own.points.y))
     second = problem(task(whiten="zca"))
     np.testing.assert_array_equal(first[0], second.train(60).x)
     np.testing.assert_array_equal(first[1], second.test_inputs(60))
@@ -298,7 +298,9 @@ def test_flipped_labels_of_smaller_samples_are_prefixes():
 
 
 def test_two_classes_are_minus_1_and_1():
-    Held.contents = Contents(Points(RNG.standard_normal((N, D)), np.arange(N) % 2), classes=("no", "yes"))
+    Held.contents = DataSetContents(
+        LabelledPoints(RNG.standard_normal((N, D)), np.arange(N) % 2), classes=("no", "yes")
+    )
     made = task()
     assert (made.kind, made.classes) == ("binary", 0)
     assert set(problem(made).train(100).y.tolist()) == {-1.0, 1.0}
@@ -313,7 +315,7 @@ def test_other_contents_are_another_task_and_another_path_is_not():
     np.testing.assert_array_equal(problem(task(path="/a/x.npz")).train(50).x, problem(moved).train(50).x)
     x = Held.contents.points.x.copy()
     x[-1, -1] += 1e-9
-    Held.contents = Contents(Points(x, Held.contents.points.y))
+    Held.contents = DataSetContents(LabelledPoints(x, Held.contents.points.y))
     assert task(path="/a/x.npz").identity() != here
 
 
@@ -329,10 +331,13 @@ def test_whatever_learners_see_is_in_the_name_of_the_contents(change):
         elif changed and change == "dtype":
             values = x.astype(np.uint16)
         elif changed:
-            mine[change] = {"test": Points(x, y), "classes": ("a", "b", "d"), "shape": (4, 1, 1), "divisor": 2.0}[
-                change
-            ]
-        Held.contents = Contents(Points(values, labels), **mine)
+            mine[change] = {
+                "test": LabelledPoints(x, y),
+                "classes": ("a", "b", "d"),
+                "shape": (4, 1, 1),
+                "divisor": 2.0,
+            }[change]
+        Held.contents = DataSetContents(LabelledPoints(values, labels), **mine)
         names.add(task().contents_digest)
     assert len(names) == 2
 
@@ -359,8 +364,9 @@ def test_data_that_change_after_planning_are_one_clear_error_and_those_planned_n
 
 
 def wrong(x=None, y=None, **fields):
-    return lambda: Contents(
-        Points(RNG.standard_normal((N, D)) if x is None else x, RNG.standard_normal(N) if y is None else y), **fields
+    return lambda: DataSetContents(
+        LabelledPoints(RNG.standard_normal((N, D)) if x is None else x, RNG.standard_normal(N) if y is None else y),
+        **fields,
     )
 
 
@@ -390,8 +396,8 @@ BAD = {
     "half": (wrong(y=np.arange(N) % 2 / 2, classes=("a", "b")), "y must hold numbers of classes"),
     "one": (wrong(y=np.zeros(N), classes=("a",)), "there must be 2 classes or more"),
     "image": (wrong(shape=(1, 2, 2)), "shape must be (channels, height, width) of the 3 columns. Got (1, 2, 2)"),
-    "test": (wrong(test=Points(np.ones((9, 2)), np.arange(9.0))), "x has 3 columns and test x has 2"),
-    "test-nan": (wrong(test=Points(with_nan((9, D), 3), np.arange(9.0))), "test x must be finite"),
+    "test": (wrong(test=LabelledPoints(np.ones((9, 2)), np.arange(9.0))), "x has 3 columns and test x has 2"),
+    "test-nan": (wrong(test=LabelledPoints(with_nan((9, D), 3), np.arange(9.0))), "test x must be finite"),
     "nothing": (lambda: None, "load must return Contents. Got NoneType"),
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Rule
+from bfc_bench.tasks.base import Labelling
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Noise
@@ -20,7 +20,7 @@ ADVERSARIAL = Agnostic(opt=0.04, noise="adversarial")
 
 def label(labels, x=X, values=VALUES, deviation=3.0, seed=1):
     drawn = labels.draw(np.random.default_rng(7), LAW, QuadraticDensenet(widths=(2,), alphas=(1.0,)))
-    rule = Rule(labels, LAW, 0.0, deviation, drawn)
+    rule = Labelling(labels, LAW, 0.0, deviation, drawn)
     rng = np.random.default_rng(seed)
     return rule.label(rng, rule.show(rng, x), values)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from bfc_bench.tasks.metrics import Truth, calibration_error, error_rate, log_loss, nmse, trimmed_nmse
+from bfc_bench.tasks.metrics import TargetValues, calibration_error, error_rate, log_loss, nmse, trimmed_nmse
 
 RNG = np.random.default_rng(0)
 TARGET = RNG.standard_normal(1000) ** 3 + 2
@@ -48,7 +48,7 @@ def test_trimming_ignores_where_the_prediction_is_worst():
 
 
 def test_a_truth_measures_every_prediction_as_the_functions_do():
-    truth = Truth(TARGET)
+    truth = TargetValues(TARGET)
     for prediction in (PREDICTION, -TARGET, np.zeros(1000)):
         assert truth.nmse(prediction) == nmse(prediction, TARGET)
         assert truth.trimmed_nmse(prediction) == trimmed_nmse(prediction, TARGET)

@@ -11,7 +11,7 @@ from bfc_bench.learner import Capabilities
 from bfc_bench.plugins import load_plugins
 from bfc_bench.reference import find
 from bfc_bench.run.theories import SuiteTheories
-from bfc_bench.run.work_units import Extra, warm_up
+from bfc_bench.run.work_units import UninstalledPlugins, warm_up
 from bfc_bench.testing import check_learner
 from bfc_bench.testing.global_state import generators
 from bfc_bench.toolkit import libraries
@@ -91,7 +91,7 @@ def test_no_worker_loads_what_is_not_there(without, monkeypatch):
     loaded = []
     monkeypatch.setattr("bfc_bench.run.work_units._load_libraries", lambda learner, device: loaded.append(learner.name))
     for learner in ("kernel-ridge", "sklearn"):
-        warm_up("cpu", Extra(), learner)
+        warm_up("cpu", UninstalledPlugins(), learner)
     assert loaded == ["sklearn"]
 
 

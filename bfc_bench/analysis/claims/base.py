@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
-from bfc_bench.analysis.claims.replicates_to_decide import outlook
-from bfc_bench.analysis.claims.verdict import Evidence, LookAt, Region, Verdict, decide, exp, short
+from bfc_bench.analysis.claims.replicates_to_decide import replicates_to_decide
+from bfc_bench.analysis.claims.verdict import Evidence, LookLevel, Region, Verdict, decide, exp, short
 from bfc_bench.analysis.curves import current_metric, metric_of, scale_of
 from bfc_bench.analysis.intervals import CONFIDENCE
 from bfc_bench.analysis.theory import Theories
@@ -67,7 +67,7 @@ class Claim(Settings):
     """The theorem, figure or section that it is about."""
     sanity: bool = False
     """Whether the claim could fail only if the program were wrong, so that it says nothing about the theory."""
-    _look: LookAt | None = PrivateAttr(None)
+    _look: LookLevel | None = PrivateAttr(None)
 
     @property
     @abstractmethod
@@ -110,11 +110,11 @@ class Claim(Settings):
         return self.model_copy(update={"metric": found.pop()}) if len(found) == 1 else self
 
     @property
-    def look(self) -> LookAt | None:
+    def look(self) -> LookLevel | None:
         """The look that it is judged at, where looks are planned."""
         return self._look
 
-    def at_look(self, look: LookAt) -> Self:
+    def at_look(self, look: LookLevel) -> Self:
         """The same claim, judged at a look: with its confidence."""
         claim = self.model_copy()
         claim._look = look
@@ -134,7 +134,10 @@ class Claim(Settings):
         """
         pieces = [("", found)] if isinstance(found, Evidence) else list(found.items())
         allowed = region.log() if log else region
-        finding, ahead = decide(allowed, pieces, self.confidence), outlook(allowed, pieces, self.confidence)
+        finding, ahead = (
+            decide(allowed, pieces, self.confidence),
+            replicates_to_decide(allowed, pieces, self.confidence),
+        )
         numbers = (finding.estimate, finding.lo, finding.hi, finding.worst)
         estimate, lo, hi, worst = map(exp, numbers) if log else numbers
         beyond = max(worst / region.hi, region.lo / worst if worst else 0.0) if log else 0.0

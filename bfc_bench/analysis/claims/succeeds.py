@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bfc_bench.analysis.claims.base import PointClaim, Positive
 from bfc_bench.analysis.claims.measures import Measured, measure
-from bfc_bench.analysis.claims.replicates_to_decide import outlook_of_share
+from bfc_bench.analysis.claims.replicates_to_decide import trials_to_decide
 from bfc_bench.analysis.claims.verdict import Region, Verdict, Word, short
 from bfc_bench.analysis.intervals import clopper_pearson
 from bfc_bench.store.row import Row
@@ -68,7 +68,7 @@ class Succeeds(PointClaim):
             min(1.0, above, below) if trials else math.nan,
             note="; ".join(self._notes(found, reached, trials)),
             worst=max(values, default=math.nan),
-            needed=outlook_of_share(reached, trials, self.share, self.confidence).needed,
+            needed=trials_to_decide(reached, trials, self.share, self.confidence).needed,
         )
 
     def _notes(self, found: Measured, reached: int, trials: int) -> list[str]:

@@ -216,7 +216,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAt:
+class LookLevel:
     """Which look a claim is judged at, of those that are planned for it."""
 
     number: int

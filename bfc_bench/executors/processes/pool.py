@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors.base import Fault, Needs, pickled
-from bfc_bench.executors.environment import Changed, worker_variables
-from bfc_bench.executors.processes.worker_handle import PATIENCE, Unit, Worker, death
-from bfc_bench.executors.reaper import Guard
+from bfc_bench.executors.base import Resources, UnitFailure, pickled
+from bfc_bench.executors.environment import ChangedVariables, worker_variables
+from bfc_bench.executors.processes.worker_handle import PATIENCE, PoolUnit, WorkerHandle, death
+from bfc_bench.executors.reaper import Reaper
 from bfc_bench.toolkit.gpu import gpu_variables, share_of_gpu, visible_gpus
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import is_credential, variables
@@ -38,13 +38,13 @@ class ProcessPool:
     ) -> None:
         self._call, self._jobs, self._prepare = call, jobs, prepare
         self._named_gpus, self._jobs_per_gpu = gpus, jobs_per_gpu
-        self._environment = Changed()
+        self._environment = ChangedVariables()
         self._environment.set(worker_variables())
-        self._guard = Guard({name: value for name, value in variables().items() if not is_credential(name, value)})
-        self._queues: dict[Device, deque[Unit]] = {"cpu": deque()}
-        self._unsent: list[tuple[int, Fault]] = []
+        self._guard = Reaper({name: value for name, value in variables().items() if not is_credential(name, value)})
+        self._queues: dict[Device, deque[PoolUnit]] = {"cpu": deque()}
+        self._unsent: list[tuple[int, UnitFailure]] = []
         """Of units whose payload cannot be sent."""
-        self._workers: list[Worker] = []
+        self._workers: list[WorkerHandle] = []
         self._news = select.poll()
         """Of the workers' messages."""
         self._failed_starts, self._last_death = 0, ""
@@ -63,16 +63,16 @@ class ProcessPool:
         """Start a worker on the CPU before there are units."""
         self._add("cpu")
 
-    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
         """Queue one unit; its worker is killed when ``needs.seconds`` have passed on its clock.
 
         Raises ``BenchError`` for one that needs a GPU where there is none.
         """
         if not self.slots(needs.device):
             raise BenchError("executor 'processes': a unit needs a GPU, and none is visible here. Use --device cpu.")
-        self._queues.setdefault(needs.device, deque()).append(Unit(key, payload, needs))
+        self._queues.setdefault(needs.device, deque()).append(PoolUnit(key, payload, needs))
 
-    def outcomes(self) -> Iterator[tuple[int, bytes | Fault]]:
+    def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """(key, result or Fault) in the order in which units end. Raises ``BenchError`` when workers cannot start."""
         self._hand_out()
         while any(self._queues.values()) or self._unsent or any(worker.unit for worker in self._workers):
@@ -105,7 +105,7 @@ class ProcessPool:
         finally:
             self._workers = []
             self._guard.close()
-            self._environment.put_back()
+            self._environment.restore()
 
     def _hand_out(self) -> None:
         """Give units to those who are ready, and start workers where there are units for more."""
@@ -123,11 +123,11 @@ class ProcessPool:
         self._news.register(worker.messages, select.POLLIN)
         self._guard.watch(worker.group)
 
-    def _give(self, worker: Worker, queue: deque[Unit]) -> None:
+    def _give(self, worker: WorkerHandle, queue: deque[PoolUnit]) -> None:
         """Hand a worker the next unit that can be sent, if there is one."""
         while queue:
             unit = queue.popleft()
-            if isinstance(message := pickled(unit.payload), Fault):
+            if isinstance(message := pickled(unit.payload), UnitFailure):
                 self._unsent.append((unit.key, message))
                 continue
             try:
@@ -139,11 +139,11 @@ class ProcessPool:
                 self._end(worker)
             return
 
-    def _start(self, device: Device) -> Worker:
+    def _start(self, device: Device) -> WorkerHandle:
         """A new worker, on the GPU that has the fewest. Beside workers on GPUs those on the CPU see none."""
         if device == "cpu":
             hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if "cuda" in self._queues else {}
-            return Worker(self._call, self._prepare, hidden)
+            return WorkerHandle(self._call, self._prepare, hidden)
         taken = Counter(worker.gpu for worker in self._workers)
         gpu = min(self._gpus, key=lambda name: taken[name])
         environment = {
@@ -151,16 +151,16 @@ class ProcessPool:
             **share_of_gpu(self._jobs_per_gpu),
             **gpu_variables(os.environ["XLA_FLAGS"]),
         }
-        return Worker(self._call, self._prepare, environment, gpu)
+        return WorkerHandle(self._call, self._prepare, environment, gpu)
 
-    def _end(self, worker: Worker) -> int | None:
+    def _end(self, worker: WorkerHandle) -> int | None:
         """End a worker and what it started; its exit code, where it had one of its own."""
         self._news.unregister(worker.messages)
         code = worker.end()
         self._guard.forget(worker.group)
         return code
 
-    def _with_news(self) -> tuple[list[Worker], bool]:
+    def _with_news(self) -> tuple[list[WorkerHandle], bool]:
         """Those who have sent something, or everybody at each tick, and whether this is one.
 
         A process may end without a word, or hold more than it may.
@@ -171,7 +171,7 @@ class ProcessPool:
         self._looked = now
         return list(self._workers), True
 
-    def _hear(self, worker: Worker, look: bool) -> Iterator[tuple[int, bytes | Fault]]:
+    def _hear(self, worker: WorkerHandle, look: bool) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """What has become of a worker's unit, if anything has; a worker that has ended, or must, is gone after it."""
         alive = worker.process.is_alive()  # before the last look at what it sent
         try:

@@ -14,7 +14,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from bfc_bench.executors import pipes
-from bfc_bench.executors.base import Fault, Needs
+from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.environment import inherited
 from bfc_bench.executors.main_script import not_imported_again
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
@@ -33,15 +33,15 @@ PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
-class Unit:
+class PoolUnit:
     """Something to do."""
 
     key: int
     payload: Any
-    needs: Needs
+    needs: Resources
 
 
-class Worker:
+class WorkerHandle:
     """A worker process as the session sees it.
 
     ``environment`` is what it has beside the session's own. ``gpu`` is the one that it computes on, empty on the CPU.
@@ -71,7 +71,7 @@ class Worker:
         os.set_blocking(self._units.fileno(), False)
         self.inbox = pipes.Inbox(self.messages.fileno())
         self.started = self.ready = False
-        self.unit: Unit | None = None
+        self.unit: PoolUnit | None = None
         self.since = time.monotonic()
         """When it was started, or handed its unit."""
         self.clock: float | None = None
@@ -87,13 +87,13 @@ class Worker:
         """What its units compute on."""
         return "cuda" if self.gpu else "cpu"
 
-    def take(self, unit: Unit, message: bytes) -> None:
+    def take(self, unit: PoolUnit, message: bytes) -> None:
         """Hand it a unit, its payload pickled. Raises ``OSError`` when it does not take it."""
         self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
         self.allowed = self.asked = 0
         pipes.send(self._units.fileno(), message, patience=PATIENCE)
 
-    def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | Fault]]:
+    def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """Take note of a message; its unit's outcome, where it is one. Raises ``ValueError`` for what is no message."""
         now = time.monotonic()
         if kind == READY and self.unit is None:
@@ -106,7 +106,7 @@ class Worker:
                 if granted:
                     self.allowed, self.before = int(granted[0]), Memory(*map(int, granted[1:]))
         elif kind in (RESULT, RAISED) and self.unit is not None:
-            yield self.unit.key, content if kind == RESULT else Fault("raised", *json.loads(content))
+            yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *json.loads(content))
             self.unit, self.since = None, now
         else:
             raise ValueError(f"a worker that has {self.unit} must not say {kind!r}")
@@ -139,13 +139,15 @@ class Worker:
         """Whether it had asked for nearly all the memory that it may when it was looked at last."""
         return bool(self.allowed) and self.asked > NEARLY * self.allowed
 
-    def fault(self, code: int | None, late: str, excess: str) -> Fault:
+    def fault(self, code: int | None, late: str, excess: str) -> UnitFailure:
         """What has ended its unit together with it: why it was stopped, or its own exit code, if any."""
         if late or excess:
-            return Fault("timeout", late) if late else Fault("memory", excess)
+            return UnitFailure("timeout", late) if late else UnitFailure("memory", excess)
         if code is not None and code < 0 and self._met_its_limit:
-            return Fault("memory", f"{death(code)} when it had taken nearly all of the {_gb(self.allowed)} allowed")
-        return Fault("lost" if code is not None and -code in OUTSIDE else "killed", death(code))
+            return UnitFailure(
+                "memory", f"{death(code)} when it had taken nearly all of the {_gb(self.allowed)} allowed"
+            )
+        return UnitFailure("lost" if code is not None and -code in OUTSIDE else "killed", death(code))
 
     def finish(self) -> None:
         """Tell it that nothing more comes."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from bfc_bench.errors import UsageError, message
 from bfc_bench.executors.base import usable_cores
-from bfc_bench.executors.environment import Changed
+from bfc_bench.executors.environment import ChangedVariables
 
 LOCAL = "none"
 QUIET = {
@@ -62,7 +62,7 @@ class Cluster:
     """
 
     def __init__(self, address: str, gpus: int | None = None) -> None:
-        self._environment = Changed()
+        self._environment = ChangedVariables()
         self._environment.set(QUIET)
         self._folder: Path | None = None
         self.ray = import_ray()
@@ -90,7 +90,7 @@ class Cluster:
         """Disconnect, and end what was started here."""
         if self._mine:
             self.ray.shutdown()
-        self._environment.put_back()
+        self._environment.restore()
         if self._folder is not None:
             self._read_settings()
             shutil.rmtree(self._folder, ignore_errors=True)

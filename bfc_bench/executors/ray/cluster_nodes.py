@@ -14,7 +14,7 @@ from bfc_bench.executors.ray.node import distributions, greeting
 log = logging.getLogger(__name__)
 
 
-class Members:
+class ClusterNodes:
     """The nodes that are used, each asked for its versions first."""
 
     def __init__(self, cluster: Cluster) -> None:

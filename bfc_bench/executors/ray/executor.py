@@ -11,7 +11,7 @@ from bfc_bench.executors.base import Executor, Place, Promise
 from bfc_bench.executors.processes.worker_handle import START_SECONDS
 from bfc_bench.executors.ray.cluster import LOCAL, Cluster, import_ray
 from bfc_bench.executors.ray.pool import RayPool
-from bfc_bench.executors.ray.slots import Shape
+from bfc_bench.executors.ray.slots import SlotShape
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device, resolve_device
 
@@ -80,7 +80,7 @@ class RayExecutor(Executor):
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> RayPool:
         """A pool on the cluster with at most ``jobs`` workers on cores. Raises ``UsageError`` for nodes that differ."""
-        shape = Shape(self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment)
+        shape = SlotShape(self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment)
         cluster = Cluster(self.address, self.gpus)
         try:
             return RayPool(cluster, shape, call, prepare, self.grace_seconds)

@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any
 
-from bfc_bench.executors.base import Fault, Needs
+from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.processes import ProcessPool
 from bfc_bench.utils.hook_markers import PROJECT
 
@@ -33,7 +33,7 @@ class SlotActor:
         """The process that it runs in."""
         return os.getpid()
 
-    def run(self, payload: bytes, needs: Needs) -> bytes | Fault:
+    def run(self, payload: bytes, needs: Resources) -> bytes | UnitFailure:
         """What becomes of a unit. Raises ``BenchError`` where no worker starts."""
         self._pool.submit(0, payload, needs)
         ((_, outcome),) = self._pool.outcomes()

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 from bfc_bench.errors import BenchError, words
-from bfc_bench.executors.base import Fault, Needs
+from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.processes.pool import FAILED_STARTS
 from bfc_bench.executors.ray.cluster import Cluster, first_line
-from bfc_bench.executors.ray.cluster_nodes import Members
+from bfc_bench.executors.ray.cluster_nodes import ClusterNodes
 from bfc_bench.executors.ray.queues import NodeMemory, Queues
-from bfc_bench.executors.ray.slots import Shape, Slot, Slots, Unit
+from bfc_bench.executors.ray.slots import RayUnit, Slot, Slots, SlotShape
 from bfc_bench.toolkit.precision import Device
 
 log = logging.getLogger(__name__)
@@ -34,14 +34,14 @@ class RayPool:
     def __init__(
         self,
         cluster: Cluster,
-        shape: Shape,
+        shape: SlotShape,
         call: Callable[[Any], bytes],
         prepare: Callable[[], object] | None,
         grace_seconds: float,
     ) -> None:
         """Greet the nodes that are there. Raises ``UsageError`` for one that has other versions than this process."""
         self._cluster, self._ray, self._shape, self._grace = cluster, cluster.ray, shape, grace_seconds
-        self._members = Members(cluster)
+        self._members = ClusterNodes(cluster)
         self._slots = Slots(cluster, self._members, shape, call, prepare)
         self._queues = Queues()
         self._offered: set[Device] = set()
@@ -56,16 +56,16 @@ class RayPool:
         """Of the nodes that are there now."""
         return self._slots.most(device)
 
-    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
         """Queue one unit. Raises ``BenchError`` for one that no node has cores or a GPU for."""
         if needs.device not in self._offered:
             what = "GPU" if needs.device == "cuda" else "core"
             raise BenchError(f"executor 'ray': a unit needs a {what}, and the nodes of the cluster have none.")
         if needs.cores > self._shape.cpus_per_slot:
             raise BenchError(f"executor 'ray': a unit needs {needs.cores} cores; set cpus_per_slot to as many.")
-        self._queues.waiting[needs.device].append(Unit(key, payload, needs))
+        self._queues.waiting[needs.device].append(RayUnit(key, payload, needs))
 
-    def outcomes(self) -> Iterator[tuple[int, bytes | Fault]]:
+    def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """(key, result or Fault) as units end. Raises ``BenchError`` when no slot can start."""
         while self._queues or any(slot.calls for slot in self._slots.all):
             self._look()
@@ -79,7 +79,7 @@ class RayPool:
                 continue
             self._ray.wait(answers, num_returns=1, timeout=TICK)
             come, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
-            ended: list[tuple[int, bytes | Fault]] = []
+            ended: list[tuple[int, bytes | UnitFailure]] = []
             for answer in come:
                 if answer in self._members.greeted:
                     self._members.welcome(answer)
@@ -133,7 +133,7 @@ class RayPool:
                 if len(slot.calls) == 1 and len(queue) > len(ready) + starting:
                     self._queues.feed(slot, memory)
 
-    def _hear(self, slot: Slot, answer: Any) -> Iterator[tuple[int, bytes | Fault]]:
+    def _hear(self, slot: Slot, answer: Any) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """Take note of a slot's answer, a unit's outcome where it is one. Raises ``BenchError`` when none can start."""
         try:
             outcome = self._ray.get(answer)
@@ -149,7 +149,7 @@ class RayPool:
         slot.since = time.monotonic()
         yield unit.key, outcome
 
-    def _missed(self, slot: Slot, error: Exception) -> Iterator[tuple[int, Fault]]:
+    def _missed(self, slot: Slot, error: Exception) -> Iterator[tuple[int, UnitFailure]]:
         """A slot is gone: what it ran is another's, not too often, and what waited behind that is anyway."""
         said = first_line(error)
         if slot.starting and slot.node.id in self._cluster.nodes():
@@ -165,10 +165,10 @@ class RayPool:
             if unit.lost > RESUBMITTED:
                 slot.calls.popleft()
                 reason = f"{unit.lost} workers were gone while they ran it, the last one on {slot.node.host}: {said}"
-                yield unit.key, Fault("lost", reason)
+                yield unit.key, UnitFailure("lost", reason)
         self._give_up(slot)
 
-    def _overdue(self) -> Iterator[tuple[int, Fault]]:
+    def _overdue(self) -> Iterator[tuple[int, UnitFailure]]:
         """End slots that say nothing long after their unit's time; the pool inside should have."""
         now = time.monotonic()
         for slot in [slot for slot in self._slots.all if slot.calls]:
@@ -177,9 +177,9 @@ class RayPool:
                 slot.calls.popleft()
                 self._give_up(slot)
                 limit = f"{unit.needs.seconds:g} s and {self._grace:g} s of grace"
-                yield unit.key, Fault("timeout", f"its worker on {slot.node.host} said nothing for {limit}")
+                yield unit.key, UnitFailure("timeout", f"its worker on {slot.node.host} said nothing for {limit}")
 
     def _give_up(self, slot: Slot) -> None:
         """Forget a slot, its units first in the queue again."""
-        self._queues.put_back(slot)
+        self._queues.release(slot)
         self._slots.drop(slot)

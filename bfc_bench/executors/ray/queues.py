@@ -6,9 +6,9 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from itertools import islice
 
-from bfc_bench.executors.base import Fault, pickled
+from bfc_bench.executors.base import UnitFailure, pickled
 from bfc_bench.executors.ray.cluster import Node
-from bfc_bench.executors.ray.slots import Slot, Unit
+from bfc_bench.executors.ray.slots import RayUnit, Slot
 from bfc_bench.toolkit.precision import Device
 
 LOOKED_THROUGH = 100
@@ -24,19 +24,21 @@ class NodeMemory:
         for slot in slots:
             self._held[slot.node.id] += slot.bytes
 
-    def lacking(self, unit: Unit) -> Fault | None:
+    def lacking(self, unit: RayUnit) -> UnitFailure | None:
         """What becomes of a unit that no node has memory for; None for any other."""
         if not unit.needs.memory_bytes > self._largest > 0:
             return None
         need, most = unit.needs.memory_bytes / 1e9, self._largest / 1e9
-        return Fault("memory", f"needs {need:.3g} GB of memory; the largest node of the cluster has {most:.3g} GB")
+        return UnitFailure(
+            "memory", f"needs {need:.3g} GB of memory; the largest node of the cluster has {most:.3g} GB"
+        )
 
     def free(self, slot: Slot) -> float:
         """What a unit in this slot may take beside all other slots of the node; any number where Ray does not say."""
         beside = self._held[slot.node.id] - slot.bytes
         return slot.node.memory_bytes - beside if slot.node.memory_bytes else float("inf")
 
-    def give(self, slot: Slot, unit: Unit, payload: bytes) -> None:
+    def give(self, slot: Slot, unit: RayUnit, payload: bytes) -> None:
         """Send a slot a unit and set its memory aside; of the units of one slot one runs at a time."""
         before = slot.bytes
         slot.give(unit, payload)
@@ -47,8 +49,8 @@ class Queues:
     """Units by the device that they compute on."""
 
     def __init__(self) -> None:
-        self.waiting: dict[Device, deque[Unit]] = {"cpu": deque(), "cuda": deque()}
-        self.refused: list[tuple[int, Fault]] = []
+        self.waiting: dict[Device, deque[RayUnit]] = {"cpu": deque(), "cuda": deque()}
+        self.refused: list[tuple[int, UnitFailure]] = []
         """Those that cannot be sent, or that no node has memory for."""
 
     def __bool__(self) -> bool:
@@ -63,12 +65,12 @@ class Queues:
                 continue
             queue.remove(unit)
             payload = fault or pickled(unit.payload)
-            if isinstance(payload, Fault):
+            if isinstance(payload, UnitFailure):
                 self.refused.append((unit.key, payload))
             else:
                 memory.give(slot, unit, payload)
                 return
 
-    def put_back(self, slot: Slot) -> None:
+    def release(self, slot: Slot) -> None:
         """What a slot has comes first again."""
         self.waiting[slot.device].extendleft(unit for _, unit in reversed(slot.calls))

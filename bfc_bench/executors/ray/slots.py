@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfc_bench.executors.base import Needs
+from bfc_bench.executors.base import Resources
 from bfc_bench.executors.ray.cluster import Cluster, Node
-from bfc_bench.executors.ray.cluster_nodes import Members
+from bfc_bench.executors.ray.cluster_nodes import ClusterNodes
 from bfc_bench.executors.ray.node import SlotActor
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import is_credential, variables
@@ -20,12 +20,12 @@ PASSED_ON = "BFC_"
 
 
 @dataclass(eq=False)
-class Unit:
+class RayUnit:
     """Something to do."""
 
     key: int
     payload: Any
-    needs: Needs
+    needs: Resources
     lost: int = 0
     """Slots that were gone while they ran it."""
 
@@ -40,12 +40,12 @@ class Slot:
     cores: int
     starting: Any
     """The answer that it is there; None once it has come."""
-    calls: deque[tuple[Any, Unit]] = field(default_factory=deque)
+    calls: deque[tuple[Any, RayUnit]] = field(default_factory=deque)
     """The unit that it runs and those that wait behind it, with their answers to come."""
     since: float = 0.0
     """When the first of these began, as far as is known here."""
 
-    def give(self, unit: Unit, payload: bytes) -> None:
+    def give(self, unit: RayUnit, payload: bytes) -> None:
         """Send it a unit, for when it has done what it has."""
         if not self.calls:
             self.since = time.monotonic()
@@ -63,7 +63,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Shape:
+class SlotShape:
     """What slots are made of: options of the executor."""
 
     cpus_per_slot: int = 1
@@ -87,8 +87,8 @@ class Slots:
     def __init__(
         self,
         cluster: Cluster,
-        members: Members,
-        shape: Shape,
+        members: ClusterNodes,
+        shape: SlotShape,
         call: Callable[[Any], bytes],
         prepare: Callable[[], object] | None,
     ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.data.classes import are_classes, names, numbered
-from bfc_bench.tasks.data.table import Place, labels, numbers
+from bfc_bench.tasks.data.table import RowLocator, labels, numbers
 from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
 
@@ -27,7 +27,7 @@ def save_arrays(
     if (x_test is None) != (y_test is None):
         raise UsageError("x_test and y_test go together; one is missing.")
     held: dict[str, np.ndarray] = {"x": _inputs(x, "x")}
-    values, known = labels(_series(y, "y"), "y", Place("y"), classes)
+    values, known = labels(_series(y, "y"), "y", RowLocator("y"), classes)
     is_class = len(values) > 0 and are_classes(values, classes, "y")
     if is_class:
         values, known = numbered(values, "y", known)
@@ -37,7 +37,7 @@ def save_arrays(
         held["columns"] = np.array([str(name) for name in x.columns])
     if x_test is not None:
         held["x_test"] = _inputs(x_test, "x_test", getattr(x, "columns", None))
-        tested, _ = labels(_series(y_test, "y_test"), "y_test", Place("y_test"), classes)
+        tested, _ = labels(_series(y_test, "y_test"), "y_test", RowLocator("y_test"), classes)
         held["y_test"] = numbered(tested, "y_test", known)[0] if is_class else tested
     stream = io.BytesIO()
     np.savez(stream, **held)  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ def _inputs(x: Any, name: str, columns: Any = None) -> np.ndarray:
     wanted = list(x.columns if columns is None else columns)
     if missing := [item for item in wanted if item not in x.columns]:
         raise UsageError(f"{name} must have the columns of x; there is no {missing[0]!r}.")
-    return np.column_stack([numbers(x[item], str(item), Place(name)) for item in wanted])
+    return np.column_stack([numbers(x[item], str(item), RowLocator(name)) for item in wanted])
 
 
 def _series(y: Any, name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bfc_bench.errors import UsageError, message
-from bfc_bench.tasks.base import Contents, Points
+from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
 from bfc_bench.tasks.data.plain_pickle import loads
 from bfc_bench.tasks.data.public import Missing, fetch, find
@@ -43,13 +43,13 @@ class Cifar10(ImageSet):
         *("dog", "frog", "horse", "ship", "truck"),
     )
 
-    def images(self) -> Contents:
+    def images(self) -> DataSetContents:
         """x (50000, 3072), y (50000,), and 10,000 to test on."""
         place = self._find()
         files = _read(place)
         parse = self._binary if place.name in self.binary else self._pickled
         points, test = (self._part(files, place, parse, names) for names in (self.train, self.test))
-        return Contents(points, test, self._names(files, place), SHAPE)
+        return DataSetContents(points, test, self._names(files, place), SHAPE)
 
     def _find(self) -> Path:
         return find(self.home, *self.binary, *self.pickled)
@@ -67,7 +67,7 @@ class Cifar10(ImageSet):
         name = self.binary[1]
         return str(fetch(self.home, {name: (SOURCE + name, self.checksum)}) / name)
 
-    def _part(self, files: Mapping[str, bytes], place: Path, parse: Any, names: Sequence[str]) -> Points:
+    def _part(self, files: Mapping[str, bytes], place: Path, parse: Any, names: Sequence[str]) -> LabelledPoints:
         """The images of some files."""
         suffix = ".bin" if parse == self._binary else ""
         parts = []
@@ -78,7 +78,7 @@ class Cifar10(ImageSet):
             if y.shape != x.shape[:1] or y.dtype.kind not in "iu" or not np.all((y >= 0) & (y < self._count)):
                 raise UsageError(f"{place}: {name + suffix} must hold {len(x)} labels in 0 ... {self._count - 1}.")
             parts.append((x, y))
-        return Points(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        return LabelledPoints(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def _binary(self, content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
         """Images (N, 3072) and labels (N,) of a file of records."""
@@ -142,12 +142,12 @@ class Cifar2(Cifar10):
     kind: ClassVar[str] = "cifar-2"
     animals: ClassVar[tuple[str, ...]] = ("bird", "cat", "deer", "dog", "horse")
 
-    def images(self) -> Contents:
+    def images(self) -> DataSetContents:
         """x (50000, 3072), y (50000,), 1 for the five animals, and 10,000 to test on."""
         found = super().images()
         chosen = np.isin(self.names, self.animals).astype(np.int64)
-        points, test = (Points(part.x, chosen[part.y]) for part in (found.points, found.test) if part)
-        return Contents(points, test, ("others", "-".join(self.animals)), found.shape)
+        points, test = (LabelledPoints(part.x, chosen[part.y]) for part in (found.points, found.test) if part)
+        return DataSetContents(points, test, ("others", "-".join(self.animals)), found.shape)
 
 
 def _read(place: Path) -> dict[str, bytes]:

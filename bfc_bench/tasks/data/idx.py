@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Contents, Points
+from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import names, numbered
 from bfc_bench.tasks.data.images import ImageSet
 
@@ -57,7 +57,7 @@ def read_images(images: Path, labels: Path) -> Part:
     return x, y
 
 
-def contents(train: Part, test: Part | None, where: str) -> Contents:
+def contents(train: Part, test: Part | None, where: str) -> DataSetContents:
     """What images and their labels come to. Raises ``UsageError`` that starts with ``where``."""
     (x, y), tested = train, None
     numbers, found = numbered(y, where)
@@ -66,8 +66,8 @@ def contents(train: Part, test: Part | None, where: str) -> Contents:
         x_test, y_test = test
         if x_test.shape[1:] != x.shape[1:]:
             raise UsageError(f"{where}: images are {x.shape[1:]}, test images {x_test.shape[1:]}; both need the same.")
-        tested = Points(x_test.reshape(len(x_test), -1), numbered(y_test, where, found)[0])
-    return Contents(Points(x.reshape(len(x), -1), numbers), tested, names(found), shape)
+        tested = LabelledPoints(x_test.reshape(len(x_test), -1), numbered(y_test, where, found)[0])
+    return DataSetContents(LabelledPoints(x.reshape(len(x), -1), numbers), tested, names(found), shape)
 
 
 class Idx(ImageSet):
@@ -83,7 +83,7 @@ class Idx(ImageSet):
     test_labels_path: str = ""
     """Their labels."""
 
-    def images(self) -> Contents:
+    def images(self) -> DataSetContents:
         """What the files hold."""
         train = read_images(Path(self.path), Path(self.labels_path))
         if bool(self.test_path) != bool(self.test_labels_path):

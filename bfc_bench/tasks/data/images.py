@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 
 WHITE = 255
 """The largest value of a byte, which is 1 when points are drawn."""
@@ -22,10 +22,10 @@ class ImageSet(DataSet):
     """Every pool x pool pixels are replaced by their mean."""
 
     @abstractmethod
-    def images(self) -> Contents:
+    def images(self) -> DataSetContents:
         """x of bytes, as in the files; ``shape`` (channels, height, width)."""
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """All images, x in [0, 1] when they are drawn: sums of bytes are kept, with what they are divided by."""
         found = self.images()
         channels, height, width = found.shape
@@ -33,10 +33,10 @@ class ImageSet(DataSet):
             raise UsageError(f"pool must divide height and width, {height} x {width}. Got {self.pool}.")
         shape = (channels, height // self.pool, width // self.pool)
         points, test = self._pooled(found.points, found.shape), found.test and self._pooled(found.test, found.shape)
-        return Contents(points, test, found.classes, shape, divisor=float(WHITE * self.pool**2))
+        return DataSetContents(points, test, found.classes, shape, divisor=float(WHITE * self.pool**2))
 
-    def _pooled(self, part: Points, shape: tuple[int, ...]) -> Points:
-        return Points(pooled(part.x, shape, self.pool), part.y)
+    def _pooled(self, part: LabelledPoints, shape: tuple[int, ...]) -> LabelledPoints:
+        return LabelledPoints(pooled(part.x, shape, self.pool), part.y)
 
 
 def pooled(x: np.ndarray, shape: tuple[int, ...], pool: int) -> np.ndarray:

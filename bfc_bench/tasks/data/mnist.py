@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Contents
+from bfc_bench.tasks.base import DataSetContents
 from bfc_bench.tasks.data.idx import contents, read_images
 from bfc_bench.tasks.data.images import ImageSet
 from bfc_bench.tasks.data.public import Missing, fetch, find
@@ -33,13 +33,13 @@ class Mnist(ImageSet):
     """Debian's package of the files."""
     names: ClassVar[tuple[str, ...]] = DIGITS
 
-    def images(self) -> Contents:
+    def images(self) -> DataSetContents:
         """x (60000, 784), y (60000,), and 10,000 to test on."""
         train, test = (read_images(*self._files(part)) for part in PARTS)
         found = contents(train, test, self.kind)
         if found.classes != DIGITS:
             raise UsageError(f"{self.kind}: labels must be 0 ... 9. Got {', '.join(found.classes[:20])}.")
-        return Contents(found.points, found.test, self.names, found.shape)
+        return DataSetContents(found.points, found.test, self.names, found.shape)
 
     def _files(self, part: str) -> list[Path]:
         return [find(self.kind, *_spelt(name.format(part)), package=self.package) for name in (IMAGES, LABELS)]

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError, message, suggest
-from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import are_classes, names, numbered
 
 REQUIRED, PARTS = ("x", "y"), (("x", "y"), ("x_test", "y_test"))
@@ -34,7 +34,7 @@ class Npz(DataSet):
     divisor: Annotated[float, Field(gt=0)] = 1.0
     """By which x is divided: 255 for images of bytes."""
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """What the file holds."""
         held = read_npz(Path(self.path))
         if missing := [name for name in REQUIRED if name not in held]:
@@ -53,12 +53,12 @@ class Npz(DataSet):
             if "y_test" in held:
                 held["y_test"] = numbered(held["y_test"], f"{self.path}: y_test", known)[0]
         points, test = (
-            Points(_rows(held[x]), held[y]) if x in held else None  # checked by the task
+            LabelledPoints(_rows(held[x]), held[y]) if x in held else None  # checked by the task
             for x, y in PARTS
         )
         assert points is not None
         columns = tuple(map(str, held["columns"].tolist())) if "columns" in held else ()
-        return Contents(points, test, names(known), _shape(held["x"]), columns, self.divisor)
+        return DataSetContents(points, test, names(known), _shape(held["x"]), columns, self.divisor)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 
 
 class Diabetes(DataSet):
@@ -14,12 +14,12 @@ class Diabetes(DataSet):
 
     kind: ClassVar[str] = "diabetes"
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """x (442, 10) in the units in which it was measured, y (442,)."""
         from sklearn.datasets import load_diabetes
 
         found: Any = load_diabetes(scaled=False)
-        return Contents(Points(found.data, found.target), columns=tuple(found.feature_names))
+        return DataSetContents(LabelledPoints(found.data, found.target), columns=tuple(found.feature_names))
 
 
 class Wine(DataSet):
@@ -27,7 +27,7 @@ class Wine(DataSet):
 
     kind: ClassVar[str] = "wine"
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """x (178, 13), y (178,)."""
         from sklearn.datasets import load_wine
 
@@ -39,7 +39,7 @@ class BreastCancer(DataSet):
 
     kind: ClassVar[str] = "breast-cancer"
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """x (569, 30), y (569,)."""
         from sklearn.datasets import load_breast_cancer
 
@@ -51,15 +51,17 @@ class Digits(DataSet):
 
     kind: ClassVar[str] = "digits"
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """x (1797, 64) in [0, 1], y (1797,)."""
         from sklearn.datasets import load_digits
 
         found: Any = load_digits()
         names = tuple(str(name) for name in found.target_names)
-        return Contents(Points(found.data.astype(np.uint8), found.target), classes=names, shape=(1, 8, 8), divisor=16.0)
+        return DataSetContents(
+            LabelledPoints(found.data.astype(np.uint8), found.target), classes=names, shape=(1, 8, 8), divisor=16.0
+        )
 
 
-def _classes(found: Any) -> Contents:
+def _classes(found: Any) -> DataSetContents:
     names = tuple(str(name) for name in found.target_names)
-    return Contents(Points(found.data, found.target), classes=names, columns=tuple(found.feature_names))
+    return DataSetContents(LabelledPoints(found.data, found.target), classes=names, columns=tuple(found.feature_names))

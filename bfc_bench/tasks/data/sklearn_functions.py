@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, create_model, model_validator
 
 from bfc_bench.errors import UsageError, message, suggest
-from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import names, numbered
 
 OURS = frozenset({"return_X_y", "as_frame", "return_centers", "coef", "return_distributions"})
@@ -38,7 +38,7 @@ class SklearnData(DataSet):
             raise ValueError("name a function of sklearn.datasets: sklearn:make_moons, for example")
         return self
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """What the function returns."""
         call = f"sklearn.datasets.{self.function}"
         # Not those that have their defaults: a tuple that has travelled as JSON is a list, which scikit-learn refuses.
@@ -54,8 +54,8 @@ class SklearnData(DataSet):
             numbers, classes = numbered(y, call)
             given = getattr(found, "target_names", ())
             called = tuple(map(str, given)) if len(given) == len(classes) else names(classes)
-            return Contents(Points(x, numbers), classes=called, columns=_columns(found))
-        return Contents(Points(x, y), columns=_columns(found))
+            return DataSetContents(LabelledPoints(x, numbers), classes=called, columns=_columns(found))
+        return DataSetContents(LabelledPoints(x, y), columns=_columns(found))
 
 
 def _columns(found: Any) -> tuple[str, ...]:

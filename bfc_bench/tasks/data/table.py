@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError, message, suggest
-from bfc_bench.tasks.base import Contents, DataSet, Points
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import are_classes, names, numbered
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
@@ -37,7 +37,7 @@ class Table(DataSet):
     separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     """Of a text file; None: a tabulator in .tsv, a comma else."""
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         """What the files hold."""
         frame = _read(Path(self.path), self.separator)
         columns = self.columns or [name for name in map(str, frame.columns) if name != self.target]
@@ -49,27 +49,27 @@ class Table(DataSet):
         classes = are_classes(y, self.classes, target) if len(y) else False
         if classes:
             y, known = numbered(y, target, order)
-        points, test = Points(x, y), None
+        points, test = LabelledPoints(x, y), None
         if self.test_path:
             x, y, _ = self._part(_read(Path(self.test_path), self.separator), self.test_path, columns)
             target = f"{self.test_path}: column {self.target!r}"
             if len(y) and are_classes(y, self.classes, target) != classes:
                 raise UsageError(f"{target}: classes in one of the two files and numbers in the other.")
-            test = Points(x, numbered(y, target, known)[0] if classes else y)
-        return Contents(points, test, names(known), columns=tuple(columns))
+            test = LabelledPoints(x, numbered(y, target, known)[0] if classes else y)
+        return DataSetContents(points, test, names(known), columns=tuple(columns))
 
     def _part(self, frame: Any, path: str, columns: list[str]) -> tuple[np.ndarray, np.ndarray, list[Any]]:
         """x (N, d), y (N,), and the classes in order where the file has an order of them."""
         for name in (self.target, *columns):
             if name not in frame.columns:
                 raise UsageError(f"{path}: there is no column {name!r}.{suggest(name, map(str, frame.columns))}")
-        place = Place(path, self.separator)
+        place = RowLocator(path, self.separator)
         x = [numbers(frame[name], name, place) for name in columns]
         y, order = labels(frame[self.target], self.target, place, self.classes)
         return np.column_stack(x) if x else np.empty((len(y), 0)), y, order
 
 
-class Place:
+class RowLocator:
     """Says where a row of a table is."""
 
     def __init__(self, path: str, separator: str | None = None) -> None:
@@ -86,7 +86,7 @@ class Place:
             return f"{self.path}: line {next(islice(lines, row + 1, None))}, column {column!r}"
 
 
-def numbers(series: Any, name: str, place: Place) -> np.ndarray:
+def numbers(series: Any, name: str, place: RowLocator) -> np.ndarray:
     """A column as float64, (N,). Raises ``UsageError`` that names file, column and line of the first that is none."""
     import pandas as pd
 
@@ -106,7 +106,7 @@ def numbers(series: Any, name: str, place: Place) -> np.ndarray:
     return numeric
 
 
-def labels(series: Any, name: str, place: Place, classes: bool | None) -> tuple[np.ndarray, list[Any]]:
+def labels(series: Any, name: str, place: RowLocator, classes: bool | None) -> tuple[np.ndarray, list[Any]]:
     """The target's values, (N,), and its classes in order where it is of categories. Raises ``UsageError``.
 
     Text among numbers is taken for a slip, unless ``classes`` says that they are classes.
@@ -134,7 +134,7 @@ def labels(series: Any, name: str, place: Place, classes: bool | None) -> tuple[
     return numbers(series, name, place), []
 
 
-def _complete(series: Any, name: str, place: Place) -> None:
+def _complete(series: Any, name: str, place: RowLocator) -> None:
     if (gaps := np.flatnonzero(series.isna())).size:
         others = f", as are {gaps.size - 1:,} more of {len(series):,}" if gaps.size > 1 else ""
         raise UsageError(

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.base import Float, InputLaw, Inputs
 
 
 class GaussianDropped(Inputs):
@@ -21,12 +21,12 @@ class GaussianDropped(Inputs):
         """Something must be left."""
         return "gaussian-dropped inputs need d >= 2" if d < 2 else None
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d), each with one zero."""
         x = rng.standard_normal((m, law.d))
         x[np.arange(m), rng.integers(law.d, size=m)] = 0
         return x
 
-    def square_mean(self, law: Law) -> Float:
+    def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2] = 1 - 1/d, (d,)."""
         return np.full(law.d, 1 - 1 / law.d)

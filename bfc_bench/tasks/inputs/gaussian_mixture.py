@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import PositiveInt
 
-from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.base import Float, InputLaw, Inputs
 from bfc_bench.tasks.inputs.gaussian_nonspherical import Condition, equal_row_factor
 
 
@@ -23,11 +23,13 @@ class GaussianMixture(Inputs):
     condition: Condition = 2.0
     """Largest over smallest singular value of each Sigma_c."""
 
-    def law(self, rng: np.random.Generator, d: int) -> Law:
+    def law(self, rng: np.random.Generator, d: int) -> InputLaw:
         """One Sigma per component, (components, d, d), under the name ``sigmas``."""
-        return Law(self, d, sigmas=np.stack([equal_row_factor(rng, d, self.condition) for _ in range(self.components)]))
+        return InputLaw(
+            self, d, sigmas=np.stack([equal_row_factor(rng, d, self.condition) for _ in range(self.components)])
+        )
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
         component = rng.integers(self.components, size=m)
         x = rng.standard_normal((m, law.d))

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.base import Float, InputLaw, Inputs
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 
 Condition: TypeAlias = Annotated[float, Field(ge=1, le=1e6)]
@@ -25,11 +25,11 @@ class GaussianNonspherical(Inputs):
     condition: Condition = 2.0
     """Largest over smallest singular value of Sigma."""
 
-    def law(self, rng: np.random.Generator, d: int) -> Law:
+    def law(self, rng: np.random.Generator, d: int) -> InputLaw:
         """One Sigma, (d, d), under the name ``sigma``."""
-        return Law(self, d, sigma=equal_row_factor(rng, d, self.condition))
+        return InputLaw(self, d, sigma=equal_row_factor(rng, d, self.condition))
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
         x: Float = rng.standard_normal((m, law.d)) @ law.drawn["sigma"].T
         return x

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.base import Float, InputLaw, Inputs
 
 
 class Hypercube(Inputs):
@@ -14,7 +14,7 @@ class Hypercube(Inputs):
 
     kind: ClassVar[str] = "hypercube"
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d), with entries -1.0 and +1.0."""
         return 2.0 * rng.integers(0, 2, (m, law.d)) - 1.0
 

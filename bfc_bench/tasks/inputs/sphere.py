@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.base import Float, InputLaw, Inputs
 
 
 class Sphere(Inputs):
@@ -18,12 +18,12 @@ class Sphere(Inputs):
         """The sphere of one dimension is two points, where every x_i^2 is constant."""
         return "sphere inputs need d >= 2" if d < 2 else None
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d), each of norm 1."""
         x = rng.standard_normal((m, law.d))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         return x
 
-    def square_mean(self, law: Law) -> Float:
+    def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2] = 1/d, (d,)."""
         return np.full(law.d, 1 / law.d)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, Inputs, Law
+from bfc_bench.tasks.base import Float, InputLaw, Inputs
 
 
 class Uniform(Inputs):
@@ -15,7 +15,7 @@ class Uniform(Inputs):
 
     kind: ClassVar[str] = "uniform"
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> Float:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
         return rng.uniform(-sqrt(3), sqrt(3), (m, law.d))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Float, Labels, Law, Rule, Target
+from bfc_bench.tasks.base import Float, InputLaw, Labelling, Labels, Target
 
 PROBES = 16384
 """Points on which the adversary's median is found when it is drawn."""
@@ -46,14 +46,14 @@ class Agnostic(Labels):
         """The adversary is drawn from the target's family."""
         return "noise = 'adversarial' needs a target; take 'gaussian'" if self.noise == "adversarial" else None
 
-    def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
+    def draw(self, rng: np.random.Generator, law: InputLaw, target: Target) -> Mapping[str, Any]:
         """The ``adversary`` and its ``median``, where there is one."""
         if self.noise == "gaussian":
             return {}
         adversary = target.draw(rng, law)
         return {"adversary": adversary, "median": float(np.median(adversary(law.sample(rng, PROBES))))}
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """The target values with their perturbation, (m,)."""
         size = sqrt(self.opt) * rule.deviation
         if self.noise == "gaussian":

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bfc_bench.learner import LabelKind
-from bfc_bench.tasks.base import Float, Labels, Rule
+from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Clean(Labels):
@@ -21,6 +21,6 @@ class Clean(Labels):
         """None of it."""
         return 0.0
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """The target values, (m,)."""
         return values

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.learner import LabelKind
-from bfc_bench.tasks.base import Float, Labels, Rule
+from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Flip(Labels):
@@ -22,7 +22,7 @@ class Flip(Labels):
     rate: Annotated[float, Field(ge=0, lt=1)]
     """Probability that a training label is another class."""
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """-1.0 or +1.0, or numbers of classes, (m,)."""
         wrong, step = rng.random(len(values)) < self.rate, rng.random(len(values))
         if not rule.classes:

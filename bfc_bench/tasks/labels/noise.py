@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Float, Labels, Rule
+from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Noise(Labels):
@@ -28,6 +28,6 @@ class Noise(Labels):
         """sd^2."""
         return self.sd**2
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """The noisy target values, (m,)."""
         return values + self.sd * rule.deviation * rng.standard_normal(len(values))

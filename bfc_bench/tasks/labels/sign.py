@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bfc_bench.learner import LabelKind
-from bfc_bench.tasks.base import Float, Labels, Rule
+from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Sign(Labels):
@@ -20,6 +20,6 @@ class Sign(Labels):
     kind: ClassVar[str] = "sign"
     label_kind: ClassVar[LabelKind] = "binary"
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """-1.0 or +1.0, (m,)."""
         return np.where(values >= rule.mean, 1.0, -1.0)

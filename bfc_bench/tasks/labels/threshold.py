@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bfc_bench.learner import LabelKind
-from bfc_bench.tasks.base import Float, Inputs, Labels, Law, Rule, Target
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, Target
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 
@@ -43,11 +43,11 @@ class BeyondThreshold(Labels):
             return "form = 'direction' needs gaussian inputs of mean 0; take them or form = 'coordinate'"
         return None
 
-    def draw(self, rng: np.random.Generator, law: Law, target: Target) -> Mapping[str, Any]:
+    def draw(self, rng: np.random.Generator, law: InputLaw, target: Target) -> Mapping[str, Any]:
         """A random ``basis``, (d + 1, d + 1), whose first row is w; none for ``coordinate``."""
         return {"basis": orthonormal_rows(rng, law.d + 1, law.d + 1)} if self.form == "direction" else {}
 
-    def show(self, rng: np.random.Generator, x: Float, rule: Rule) -> Float:
+    def show(self, rng: np.random.Generator, x: Float, rule: Labelling) -> Float:
         """(x_0, x), or z, (m, d + 1)."""
         extra = rng.standard_normal((len(x), 1))
         if self.form == "coordinate":
@@ -55,12 +55,12 @@ class BeyondThreshold(Labels):
         seen: Float = np.hstack([extra, x]) @ rule.drawn["basis"]
         return seen
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Rule) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
         """-1.0 or +1.0, (m,)."""
         offset = seen[:, 0] if self.form == "coordinate" else seen @ rule.drawn["basis"][0] - rule.mean
         return np.where(offset + values >= 0, 1.0, -1.0)
 
-    def square_mean(self, rule: Rule) -> Float | None:
+    def square_mean(self, rule: Labelling) -> Float | None:
         """E[x_i^2] of the columns seen, (d + 1,)."""
         first = 1 + rule.mean**2 if self.form == "coordinate" else 1.0
         return None if rule.law is None else np.concatenate([[first], rule.law.square_mean])

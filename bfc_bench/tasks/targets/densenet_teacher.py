@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Float, Law, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Teacher
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 
 CHUNK = 8192
@@ -63,7 +63,7 @@ class DensenetTeacher(Teacher):
 
 def draw_weights(
     rng: np.random.Generator,
-    law: Law,
+    law: InputLaw,
     widths: Sequence[int],
     skips: Sequence[Sequence[int]],
     kind: str,

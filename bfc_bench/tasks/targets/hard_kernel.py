@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, Inputs, Law, Target
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, constant_squares
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
 
@@ -41,7 +41,7 @@ class HardKernel(Target):
         """G_1 = x^2 - E[x^2] must not vanish."""
         return constant_squares(inputs)
 
-    def draw(self, rng: np.random.Generator, law: Law) -> HardKernelTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> HardKernelTeacher:
         """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""
         p = self.sparsity
         _, *above = widest_skips(len(self.alphas) + 1)
@@ -65,7 +65,7 @@ class HardKernelTeacher(DensenetTeacher):
         self,
         weights: list[dict[int, Float]],
         alphas: tuple[float, ...],
-        law: Law,
+        law: InputLaw,
         support: list[int],
         top_coefficient: float,
     ) -> None:

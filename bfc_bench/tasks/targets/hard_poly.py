@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bfc_bench.tasks.base import Inputs, Law, Target
+from bfc_bench.tasks.base import InputLaw, Inputs, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, constant_squares
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
 
@@ -31,7 +31,7 @@ class HardPoly(Target):
         """G_1 = x^2 - E[x^2] must not vanish."""
         return constant_squares(inputs)
 
-    def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """The teacher in d dimensions."""
         dense, one = np.full((1, law.d), law.d**-0.5), np.ones((1, 1))
         first, below = (np.eye(law.d), 3) if self.theorem == "I.6" else (dense, 2)

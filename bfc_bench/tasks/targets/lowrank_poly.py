@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 from bfc_bench.tasks.targets.harmonics import zonal
@@ -80,7 +80,7 @@ class LowrankPoly(Target):
             )
         return None
 
-    def draw(self, rng: np.random.Generator, law: Law) -> LowrankTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> LowrankTeacher:
         """One teacher."""
         directions = orthonormal_rows(rng, self.rank, law.d)
         coefficients = np.full(self.rank, 1 / sqrt(self.rank))

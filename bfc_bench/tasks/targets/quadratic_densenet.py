@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
-from bfc_bench.tasks.base import Inputs, Law, Target
+from bfc_bench.tasks.base import InputLaw, Inputs, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, constant_squares, one_per_width, too_wide
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
 
@@ -74,7 +74,7 @@ class QuadraticDensenet(Target):
             return "both need the same widths and skips in the layers that both have"
         return None
 
-    def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """One teacher. Raises ``UsageError`` when a contribution is constant under the law."""
         weights = draw_weights(rng, law, self.widths, self.skips, self.kind, self.condition)
         return DensenetTeacher(weights, self.alphas, law.square_mean)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import ValidationInfo, field_validator
 
-from bfc_bench.tasks.base import Law, Target
+from bfc_bench.tasks.base import InputLaw, Target
 from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, one_per_width, too_wide
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
 
@@ -39,7 +39,7 @@ class SlideDensenet(Target):
         """Orthonormal rows need k_1 <= d."""
         return too_wide(self.widths, d)
 
-    def draw(self, rng: np.random.Generator, law: Law) -> DensenetTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """One teacher; its facts also have the ``readouts`` w_l."""
         skips = [[0, *range(2, layer)] for layer in range(2, len(self.widths) + 2)]
         weights = draw_weights(rng, law, self.widths, skips, self.kind)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Law
+from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher
 from bfc_bench.tasks.targets.toy import Toy
 
@@ -24,6 +24,6 @@ class SlideQuartic(Toy):
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.3
     """Weight of the higher layer."""
 
-    def network(self, law: Law) -> DensenetTeacher:
+    def network(self, law: InputLaw) -> DensenetTeacher:
         """The network on (x_1, x_2)."""
         return DensenetTeacher([{0: np.eye(2)}, {2: np.eye(2)}], (1.0, self.alpha), np.zeros(2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import ValidationInfo, field_validator
 
-from bfc_bench.tasks.base import Float, Law
+from bfc_bench.tasks.base import Float, InputLaw
 from bfc_bench.tasks.targets.toy import Toy
 
 
@@ -22,6 +22,6 @@ class SquaresToy(Toy):
             raise ValueError("must be false where rotate = true, since G_1 is made of the squared inputs")
         return centred
 
-    def offset(self, law: Law) -> Float:
+    def offset(self, law: InputLaw) -> Float:
         """What the squares are taken less of, (coordinates,)."""
         return law.square_mean[: self.coordinates] if self.centred else np.zeros(self.coordinates)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 
-from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.targets.harmonics import degree_errors, part_name, zonal
 
@@ -55,7 +55,7 @@ class Staircase(Target):
         """Spherical harmonics belong to the sphere."""
         return None if isinstance(inputs, Sphere) else f"a staircase needs sphere inputs, not {inputs.kind!r}"
 
-    def draw(self, rng: np.random.Generator, law: Law) -> StaircaseTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> StaircaseTeacher:
         """One teacher."""
         directions = rng.standard_normal((self.degree, law.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)

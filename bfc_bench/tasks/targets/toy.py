@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, Inputs, Law, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 from bfc_bench.tasks.targets.densenet_options import constant_squares
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher
@@ -22,7 +22,7 @@ class Toy(Target):
     """Whether x_1, x_2, ... are random orthonormal directions, whose squares are not linear in the squared inputs."""
 
     @abstractmethod
-    def network(self, law: Law) -> DensenetTeacher:
+    def network(self, law: InputLaw) -> DensenetTeacher:
         """The network on the coordinates alone, whatever they are."""
 
     def check(self, d: int) -> str | None:
@@ -33,7 +33,7 @@ class Toy(Target):
         """The squares of the inputs must not be constant."""
         return None if self.rotate else constant_squares(inputs)
 
-    def draw(self, rng: np.random.Generator, law: Law) -> ToyTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> ToyTeacher:
         """The network in d dimensions."""
         basis = orthonormal_rows(rng, self.coordinates, law.d) if self.rotate else np.eye(self.coordinates, law.d)
         return ToyTeacher(self.network(law), basis)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Law
+from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher
 from bfc_bench.tasks.targets.squares_toy import SquaresToy
 
@@ -26,7 +26,7 @@ class ToyOverfit(SquaresToy):
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.1
     """Weight of the higher layer."""
 
-    def network(self, law: Law) -> DensenetTeacher:
+    def network(self, law: InputLaw) -> DensenetTeacher:
         """The network on (x_1, x_2, x_3)."""
         weights = [
             {1: np.array([[1.0, 0.0, 0.0], [0.0, sqrt(2), 0.0]])},

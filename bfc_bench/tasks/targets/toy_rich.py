@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Law
+from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher
 from bfc_bench.tasks.targets.squares_toy import SquaresToy
 
@@ -25,7 +25,7 @@ class ToyRich(SquaresToy):
     alpha: Annotated[FiniteFloat, Field(gt=0)] = 0.3
     """Weight of the higher layer."""
 
-    def network(self, law: Law) -> DensenetTeacher:
+    def network(self, law: InputLaw) -> DensenetTeacher:
         """The network on (x_1, ..., x_4)."""
         weights = [{1: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
         return DensenetTeacher(weights, (1.0, self.alpha), self.offset(law))

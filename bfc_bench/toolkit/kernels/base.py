@@ -25,7 +25,7 @@ GPU_TILE = 2048
 
 
 @dataclass(frozen=True)
-class Points:
+class PreparedPoints:
     """Points in the form that a kernel works on."""
 
     features: Tensor
@@ -36,26 +36,26 @@ class Points:
     def __len__(self) -> int:
         return len(self.features)
 
-    def __getitem__(self, rows: slice) -> Points:
-        return Points(self.features[rows], self.scale[rows])
+    def __getitem__(self, rows: slice) -> PreparedPoints:
+        return PreparedPoints(self.features[rows], self.scale[rows])
 
 
 class Kernel(ABC):
     """A function of two points, evaluated a tile of pairs at a time."""
 
-    def points(self, x: Tensor) -> Points:
+    def points(self, x: Tensor) -> PreparedPoints:
         """Prepare x (n, p)."""
-        return Points(x, torch.linalg.vecdot(x, x))
+        return PreparedPoints(x, torch.linalg.vecdot(x, x))
 
     @abstractmethod
-    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+    def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
         """Write k(x, z) into ``out`` (m, n); ``scratch`` (4, m n or more) may be overwritten."""
 
     @abstractmethod
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """k(x, x) of each point, (n,), in closed form."""
 
-    def matrix(self, x: Points, z: Points) -> Tensor:
+    def matrix(self, x: PreparedPoints, z: PreparedPoints) -> Tensor:
         """k(x, z), (m, n)."""
         out = empty_matrix(len(x), len(z), x.features)
         scratch = _scratch(x, z)
@@ -63,7 +63,7 @@ class Kernel(ABC):
             self.tile(x[rows], z[columns], scratch, out[rows, columns])
         return out
 
-    def gram(self, x: Points, mirror: bool = True) -> Tensor:
+    def gram(self, x: PreparedPoints, mirror: bool = True) -> Tensor:
         """k(x, x), (n, n), with an exact diagonal; without ``mirror`` the upper triangle is left undefined."""
         out = empty_matrix(len(x), len(x), x.features)
         scratch = _scratch(x, x)
@@ -75,7 +75,7 @@ class Kernel(ABC):
         out.diagonal().copy_(self.diagonal(x))
         return out
 
-    def matmul(self, x: Points, z: Points, weights: Tensor) -> Tensor:
+    def matmul(self, x: PreparedPoints, z: PreparedPoints, weights: Tensor) -> Tensor:
         """k(x, z) @ weights, (m, r) for weights (n, r), without storing k(x, z)."""
         out = weights.new_zeros(len(x), weights.shape[1])
         scratch = _scratch(x, z)
@@ -99,19 +99,19 @@ class ProductKernel(Kernel):
         slow.
         """
 
-    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+    def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
         """See ``Kernel.tile``."""
         products, *spare = scratch[:, : len(x) * len(z)].unflatten(1, (len(x), len(z)))
         self.finish(torch.mm(x.features, z.features.T, out=products), x.scale, z.scale, spare, out)
 
 
-def _scratch(x: Points, z: Points) -> Tensor:
+def _scratch(x: PreparedPoints, z: PreparedPoints) -> Tensor:
     """Memory for one tile of k(x, z) at a time, (4, entries)."""
     side = _side(x)
     return x.features.new_empty(4, min(side, len(x)) * min(side, len(z)))
 
 
-def _tiles(x: Points, z: Points) -> list[tuple[slice, slice]]:
+def _tiles(x: PreparedPoints, z: PreparedPoints) -> list[tuple[slice, slice]]:
     """Blocks of k(x, z), (m, n)."""
     m, n, side = len(x), len(z), _side(x)
     return [
@@ -119,5 +119,5 @@ def _tiles(x: Points, z: Points) -> list[tuple[slice, slice]]:
     ]
 
 
-def _side(x: Points) -> int:
+def _side(x: PreparedPoints) -> int:
     return GPU_TILE if x.features.is_cuda else TILE

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bfc_bench.toolkit.kernels.arccos import first_layer, relu_network, relu_network_diagonal
-from bfc_bench.toolkit.kernels.base import Points, ProductKernel
+from bfc_bench.toolkit.kernels.base import PreparedPoints, ProductKernel
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Rbf(ProductKernel):
         """See ``ProductKernel.finish``; scales are squared norms."""
         torch.exp(products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma), out=out)
 
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """Ones."""
         return torch.ones_like(points.scale)
 
@@ -44,7 +44,7 @@ class Polynomial(ProductKernel):
         products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1))
         torch.pow(products, self.degree, out=out)
 
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """The formula with <x, x> = |x|^2."""
         return ((self.coef0 + self.gamma * points.scale) / (self.coef0 + 1)) ** self.degree
 
@@ -62,9 +62,9 @@ class ReluNetwork(ProductKernel):
     bias_variance: float = 0.0
     tangent: bool = True
 
-    def points(self, x: Tensor) -> Points:
+    def points(self, x: Tensor) -> PreparedPoints:
         """Directions and standard deviations of the first pre-activation."""
-        return Points(*first_layer(x, self.gamma, self.bias_variance))
+        return PreparedPoints(*first_layer(x, self.gamma, self.bias_variance))
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """See ``ProductKernel.finish``; scales are standard deviations."""
@@ -80,7 +80,7 @@ class ReluNetwork(ProductKernel):
             unit=self._unit(),
         )
 
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """In closed form: every cosine is 1."""
         return relu_network_diagonal(points.scale, self.depth, self.bias_variance, self.tangent) / self._unit()
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bfc_bench.toolkit.kernels.base import TILE, Kernel, Points
+from bfc_bench.toolkit.kernels.base import TILE, Kernel, PreparedPoints
 from bfc_bench.toolkit.neural_tangents import neural_tangents
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
@@ -35,12 +35,12 @@ class Compositional(Kernel):
     activation: Activation = "relu"
     depth: int = 1
 
-    def diagonal(self, points: Points) -> Tensor:
+    def diagonal(self, points: PreparedPoints) -> Tensor:
         """The variance carried along the network, free of the rounding in products of equal points."""
         lengths = points.scale.sqrt().unsqueeze(1)
         return torch.cat([self._evaluate(part, part, "cov1")[: len(part)] for part in lengths.split(TILE)])
 
-    def tile(self, x: Points, z: Points, scratch: Tensor, out: Tensor) -> None:
+    def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
         """See ``Kernel.tile``."""
         rows = [
             torch.cat([self._evaluate(a, b, "nngp")[: len(a), : len(b)] for b in z.features.split(TILE)], dim=1)

@@ -12,26 +12,26 @@ import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from bfc_bench import (
-    Contents,
     Context,
     Data,
     DataSet,
+    DataSetContents,
     Executor,
-    Fault,
+    InputLaw,
     Inputs,
+    LabelledPoints,
+    Labelling,
     Labels,
-    Law,
     Learner,
     Metric,
-    Needs,
     PointClaim,
-    Points,
     Predictor,
+    Resources,
     Row,
-    Rule,
     Target,
+    TargetValues,
     Teacher,
-    Truth,
+    UnitFailure,
     Verdict,
     hookimpl,
 )
@@ -64,10 +64,10 @@ class Cube(Inputs):
 
     kind: ClassVar[str] = "outside-cube"
 
-    def sample(self, rng: np.random.Generator, m: int, law: Law) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> np.ndarray:
         return rng.random((m, law.d))
 
-    def square_mean(self, law: Law) -> np.ndarray:
+    def square_mean(self, law: InputLaw) -> np.ndarray:
         return np.full(law.d, 1 / 3)
 
 
@@ -77,7 +77,7 @@ class Bump(Target):
     kind: ClassVar[str] = "outside-bump"
     centre: float = 0.0
 
-    def draw(self, rng: np.random.Generator, law: Law) -> Teacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> Teacher:
         return OneBump(self.centre)
 
 
@@ -95,7 +95,7 @@ class Shifted(Labels):
     kind: ClassVar[str] = "outside-shifted"
     by: float = 0.01
 
-    def label(self, rng: np.random.Generator, seen: np.ndarray, values: np.ndarray, rule: Rule) -> np.ndarray:
+    def label(self, rng: np.random.Generator, seen: np.ndarray, values: np.ndarray, rule: Labelling) -> np.ndarray:
         return values + self.by * rule.deviation
 
 
@@ -105,12 +105,12 @@ class Parabola(DataSet):
     kind: ClassVar[str] = "outside-points"
     count: int = 40
 
-    def load(self) -> Contents:
+    def load(self) -> DataSetContents:
         x = np.linspace(-1, 2, self.count)
-        return Contents(Points(x[:, None], x**2))
+        return DataSetContents(LabelledPoints(x[:, None], x**2))
 
 
-def largest(prediction: np.ndarray, truth: Truth) -> float:
+def largest(prediction: np.ndarray, truth: TargetValues) -> float:
     """The largest error over the target's standard deviation."""
     return float(np.max(np.abs(prediction - truth.target)) / np.std(truth.target))
 
@@ -159,7 +159,7 @@ class FuturesPool:
     def slots(self, device: str) -> int:
         return self.count
 
-    def submit(self, key: int, payload: Any, needs: Needs) -> None:
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
         self.keys[self.pool.submit(self.call, payload)] = key
 
     def outcomes(self) -> Iterator[tuple[int, Any]]:
@@ -175,8 +175,8 @@ class FuturesPool:
         self.pool.shutdown(cancel_futures=now)
 
 
-def fault(error: BaseException) -> Fault:
-    return Fault("raised", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
+def fault(error: BaseException) -> UnitFailure:
+    return UnitFailure("raised", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
 def sizes(rows: Sequence[Row]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.controller import Course
+from bfc_plugins.algorithm_1.controller import FitController
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 
 from bfc_bench.errors import Diverged, UsageError
@@ -92,7 +92,7 @@ def test_oracle_thresholds_are_an_option_that_shows():
 def test_target_error_is_halved_and_weight_decay_quartered_with_it():
     p = problem()
     learner = WkrDenseNet(**SMALL, ranks="threshold")
-    run = Course(learner, p.train(100), Context(square_mean=p.square_mean))
+    run = FitController(learner, p.train(100), Context(square_mean=p.square_mean))
     seen = []
     for step, objective in enumerate([3.0, 1.1, 0.3, 0.5, 1e-3], start=1):
         run.training.loss = objective
@@ -111,7 +111,7 @@ def test_target_error_is_halved_and_weight_decay_quartered_with_it():
 def test_target_error_is_to_be_reached_once_more_after_the_ranks_are_cut():
     p = problem()
     learner = WkrDenseNet(**SMALL)
-    run = Course(learner, p.train(100), Context(square_mean=p.square_mean))
+    run = FitController(learner, p.train(100), Context(square_mean=p.square_mean))
     run.training.loss = 0.0
     run.check(1)
     assert (run.cut, run.ended) == (1, False)
@@ -121,10 +121,12 @@ def test_target_error_is_to_be_reached_once_more_after_the_ranks_are_cut():
     assert (run.cut, run.ended) == (1, True)
 
 
-def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[Course, TeacherProblem]:
+def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[FitController, TeacherProblem]:
     """A course in which these parts have joined, with random weights in them."""
     p = problem()
-    run = Course(WkrDenseNet(**{**SMALL, "max_rank": 4, **options}), p.train(300), Context(square_mean=p.square_mean))
+    run = FitController(
+        WkrDenseNet(**{**SMALL, "max_rank": 4, **options}), p.train(300), Context(square_mean=p.square_mean)
+    )
     for part in layers:
         if part != "W2":
             run._join(part)
@@ -274,7 +276,7 @@ def test_an_expansion_has_one_size_however_little_its_layer_has_learned(column):
     p, ctx = binary_problem()
     sizes, moments = [], []
     for size in (0.1, 1e-4, 1e-6):
-        run = Course(WkrDenseNet(**SMALL), p.train(300), replace(ctx, margin_column=column))
+        run = FitController(WkrDenseNet(**SMALL), p.train(300), replace(ctx, margin_column=column))
         weights, live = run.training.params["W2"], run.net.live(run.training.fixed, 2)
         run.training.params["W2"] = size * stream("early").standard_normal(weights.shape) * live
         run.training.loss = 1e-4
@@ -305,7 +307,7 @@ def test_what_a_feature_is_worth_does_not_depend_on_the_scale_of_margins_that_no
     found = []
     for scale in (1.0, 2.0):
         learner = WkrDenseNet(**SMALL, v=100.0 / scale)
-        run = Course(learner, p.train(300), replace(ctx, margin_column=None))
+        run = FitController(learner, p.train(300), replace(ctx, margin_column=None))
         for name in ("W2", "W3"):
             shape = run.training.params[name].shape
             run.training.params[name] = 0.1 * np.sqrt(scale) * stream("scale", name).standard_normal(shape)

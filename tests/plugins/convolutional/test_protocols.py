@@ -7,7 +7,7 @@ import pytest
 import torch
 from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise
 from bfc_plugins.convolutional.correlation import correlations
-from bfc_plugins.convolutional.fit import Fit
+from bfc_plugins.convolutional.fit import ImageFit
 from bfc_plugins.convolutional.layout import layout
 from striped_images import error, stripes
 
@@ -128,7 +128,7 @@ def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
     alone, final = (fitted.stages[name].network for name in ("alone", "all"))
     assert list(fitted.stages) == ["alone", "all"]
     assert list(final.taps) == ["1", "2", "3", "4"]
-    drawn = Fit.of(untrained, stripes(100), Context()).network(4, "fixed-head")
+    drawn = ImageFit.of(untrained, stripes(100), Context()).network(4, "fixed-head")
     for network in (alone, final):
         for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
             assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
