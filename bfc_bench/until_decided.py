@@ -80,8 +80,8 @@ def run_until_decided(
 
     Looks are made at growing numbers of replicates up to ``last``, at levels that hold for all of them together
     (``analysis.alpha_spending``); the store keeps them, so that the same call goes on where it was, whatever ended it.
-    Added are replicates of the cells that an undecided claim reads and, where it is judged by N* and N* lies beyond the tested
-    sizes, sizes that continue them. It ends when all claims are decided or have had all their looks, when nothing
+    Added are replicates of the cells that an undecided claim reads and, where it is judged by N* and N* lies beyond the
+    tested sizes, sizes that continue them. It ends when all claims are decided or have had all their looks, when nothing
     helps, when it is interrupted, or after ``hours``: no batch of cells begins later. ``tell`` is given a line per
     look. Claims about learners or tasks that the grid lacks are left alone.
 
