@@ -79,11 +79,11 @@ def run_until_decided(
     """Run a grid, look at its claims, and add to those that are undecided what they need, until the next look.
 
     Looks are made at growing numbers of replicates up to ``last``, at levels that hold for all of them together
-    (``analysis.alpha_spending``); the store keeps them, so that the same call goes on where it was, whatever ended it.
-    Added are replicates of the cells that an undecided claim reads and, where it is judged by N* and N* lies beyond the
-    tested sizes, sizes that continue them. It ends when all claims are decided or have had all their looks, when nothing
-    helps, when it is interrupted, or after ``hours``: no batch of cells begins later. ``tell`` is given a line per
-    look. Claims about learners or tasks that the grid lacks are left alone.
+    (``analysis.alpha_spending``). The store keeps the looks, so that the same call continues where it stopped. An
+    undecided claim gets more replicates of the cells that it reads and, if it is judged by N* and N* lies beyond the
+    tested sizes, sizes that continue them. The run ends when all claims are decided or have had all their looks, when
+    nothing helps, when it is interrupted, or after ``hours``, after which no batch of cells begins. ``tell`` is given
+    a line per look. Claims about learners or tasks that the grid lacks are ignored.
 
     Raises ``UsageError`` for hours that are not positive or a ``last`` below 3, and what ``run`` raises.
     """

@@ -8,7 +8,7 @@ import pytest
 
 from bfc_bench.seeds import stream
 
-sys.path.append(str(Path(__file__).parents[1]))  # last, so that the installed bfc_bench stays the one that is tested
+sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks import machines
 from benchmarks.cluster import Costs, Mode, Shape, Unit, leaves, simulate

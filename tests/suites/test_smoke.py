@@ -11,7 +11,7 @@ import pytest
 
 from bfc_bench.store.row import COLUMNS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KERNELS = ("kernel-rbf", "kernel-poly2", "kernel-ntk", "kernel-nngp")
 LEARNERS = ("quad-densenet", "layerwise-sum", "layerwise-signed", *KERNELS)
 

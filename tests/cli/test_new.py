@@ -15,7 +15,7 @@ import pytest
 from bfc_bench.cli.new import KINDS, write_distribution
 from bfc_bench.errors import UsageError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks.faults.__main__ import BAR, FAMILIES, main  # noqa: E402

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMMAND = ConfigParser(interpolation=None)
 COMMAND.read(ROOT / "tox.ini")
 WORDS = COMMAND["testenv:tests"]["commands"].replace("{posargs}", "").split()

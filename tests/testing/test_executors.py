@@ -81,7 +81,7 @@ def test_what_takes_too_long_breaks_a_law_and_leaves_the_handlers() -> None:
 
 
 def test_the_command_checks_an_executor_in_a_process_of_its_own(bench, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     environment = {**os.environ, "PYTHONPATH": path}
     broken = bench("check", "breaking_executors:Slotless", env=environment, cwd=tmp_path)
     assert (broken.returncode, "failed  says how many units run at once: slots('cpu')" in broken.stdout) == (1, True)

@@ -15,7 +15,7 @@ import pytest
 from package_index import Wheel, served, taken
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONSTRAINTS = "constraints-cpu.txt"
 TORCHS_INDEX = "https://download.pytorch.org/whl/cpu"

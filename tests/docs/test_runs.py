@@ -12,7 +12,7 @@ from pages import blocks
 from bfc_bench import open_store
 from bfc_bench.store.store import Store
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks import claims as claims_page  # noqa: E402

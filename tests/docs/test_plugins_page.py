@@ -19,7 +19,7 @@ from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import read_suite
 from bfc_bench.testing import check_learner
 
-TEXT = (Path(__file__).parent.parent / "docs" / "plugins.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("bfc_")}
 
@@ -27,7 +27,7 @@ HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
     """The names that the code of the guide defines, read from top to bottom."""
-    folder = Path(__file__).parent.parent / "plugins" / "example"  # where a first.toml is
+    folder = Path(__file__).parents[2] / "plugins" / "example"  # where a first.toml is
     names: dict[str, Any] = {"__name__": "the_guide", "__file__": str(folder / "the_guide.py")}
     for block in BLOCKS:
         exec(block, names)
@@ -186,7 +186,7 @@ def test_the_data_set_is_one_that_a_suite_can_name(
 
 def test_the_page_on_data_makes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    text = (Path(__file__).parent.parent / "docs" / "data.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)

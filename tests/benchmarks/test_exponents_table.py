@@ -9,7 +9,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import read_suite
 
-sys.path.append(str(Path(__file__).parents[1]))  # last, so that the installed bfc_bench stays the one that is tested
+sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks import exponents
 

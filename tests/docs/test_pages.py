@@ -25,7 +25,7 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 SLOW = {"docs/tutorials/learner.md", "docs/tutorials/data.md", "docs/how-to/index.md", "docs/how-to/extend.md"}
 """Pages with many commands."""
 QUICKLY = 'if [ "$1" = run ]; then set -- "$@" --no-mlflow --jobs 1; fi'
-"""What runs here leave away; tests/test_smoke.py has it."""
+"""What runs here leave away; tests/suites/test_smoke.py has it."""
 DIRECTIVES = ("{toctree}", "{include}", "{literalinclude}", "{eval-rst}")
 """Of the site: nothing to run."""
 RUN = [

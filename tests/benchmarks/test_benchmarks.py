@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks import BENCHMARKS, GPU_BENCHMARKS  # noqa: E402

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TEXT = (Path(__file__).parent.parent / "README.md").read_text()
+TEXT = (Path(__file__).parents[2] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
@@ -53,7 +53,7 @@ def test_the_first_command_works_with_the_pythons_of_debian_and_ubuntu(tmp_path)
     system = Path("/usr/bin/python3")
     if not system.exists() or not list(Path("/usr/lib").glob("python3*/EXTERNALLY-MANAGED")):
         pytest.skip("no python3 that the system manages")
-    subprocess.run(["git", "clone", "--quiet", Path(__file__).parent.parent, tmp_path / "clone"], check=True)
+    subprocess.run(["git", "clone", "--quiet", Path(__file__).parents[2], tmp_path / "clone"], check=True)
     [command] = re.findall(r"^    (python3 .* -e bench -- )run smoke$", TEXT, flags=re.MULTILINE)
     outside = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
     done = subprocess.run(
