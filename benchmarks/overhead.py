@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.busy import FIT_SECONDS, busy_suite, installed
 from benchmarks.measurement import Measurement, Spread, all_cpu, timed
-from bfc_bench.api import run_suite
+from bfc_bench.api import RunOptions, run_suite
 from bfc_bench.suite.model import Suite
 
 DEFAULT_TEST_SIZE = 20_000
@@ -41,11 +41,13 @@ def measure(quick: bool) -> Iterator[Measurement]:
 def _cpu(suite: Suite, executor: str) -> float:
     """CPU seconds of a run with one worker, workers included."""
     with TemporaryDirectory() as store:
-        return timed(lambda: run_suite(suite, store=store, executor=executor, jobs=1, device="cpu"), all_cpu)
+        return timed(
+            lambda: run_suite(suite, RunOptions(store=store, executor=executor, jobs=1, device="cpu")), all_cpu
+        )
 
 
 def _megabytes(suite: Suite) -> float:
     """10^6 bytes of the store after a run has ended."""
     with TemporaryDirectory() as store:
-        run_suite(suite, store=store, executor="serial", jobs=1, device="cpu")
+        run_suite(suite, RunOptions(store=store, executor="serial", jobs=1, device="cpu"))
         return sum(file.stat().st_size for file in Path(store).rglob("*")) / 1e6

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import geometric_mean
 
-from bfc_bench import read_results
+from bfc_bench import open_store
 from bfc_bench.store.row import Row
 
 HOLDS = 1e-4
@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--store", type=Path, default=Path("results"))
     parser.add_argument("--suite", default="bfc-recipes")
     options = parser.parse_args(arguments)
-    rows = read_results(options.suite, store=options.store)
+    with open_store(options.store) as results:
+        rows = results[options.suite].rows()
     print(recipe_map(row for row in rows if row.task != BASE))
     print()
     print(sensitivities(row for row in rows if row.task == BASE))

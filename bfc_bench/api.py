@@ -1,9 +1,10 @@
-"""What Python users call; ``import bfc_bench`` offers it all."""
+"""The functions for Python users; ``import bfc_bench`` offers them all."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,24 +13,71 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
-from bfc_bench.store.row import Row
-from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Suite, read_suite
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from bfc_bench.analysis.claims import Verdict
+    from bfc_bench.executors.base import Executor
     from bfc_bench.run.grid import Grid
     from bfc_bench.run.session import Session
     from bfc_bench.until_decided import Decided
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a suite is run: which part of it, where its cells run and where its rows go.
+
+    Raises ``UsageError`` for a text where a list of texts is expected.
+    """
+
+    store: str | Path = DEFAULT_STORE
+    """The directory of the results."""
+    learners: Sequence[str] = ()
+    """Names or labels of the learners to run; all of them by default."""
+    tasks: Sequence[str] = ()
+    """Names of the tasks to run; all of them by default."""
+    changes: Sequence[str] = ()
+    """Changes to the suite, such as ``"replicates=2"``, in the grammar of ``--set``."""
+    device: str = "auto"
+    """Where learners compute: ``auto``, ``cpu`` or ``cuda``."""
+    executor: str | None = None
+    """Where cells run; by default what the suite says, else ``processes``."""
+    executor_options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """The executor's options, before those of the suite."""
+    jobs: int | None = None
+    """Number of workers on the CPU; one per core by default."""
+    redo: Collection[Redo] = ()
+    """Which cells that have a row are run again: ``failed``, ``killed`` (their worker was ended), ``stale`` (made by
+    another release or on another device), ``all``."""
+    plugins: Plugins | None = None
+    """What is installed, by default; ``load_plugins(extra)`` adds plugin objects."""
+    listeners: Sequence[object] = ()
+    """Plugin objects that hear the events of this run only."""
+
+    def __post_init__(self) -> None:
+        for name in ("learners", "tasks", "changes"):
+            if isinstance(given := getattr(self, name), str):
+                raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
+
+    @cached_property
+    def _plugins(self) -> Plugins:
+        return self.plugins or load_plugins()
+
+    def _resolved(self, suite: str | Path | Suite) -> tuple[Grid, Executor]:
+        """The part of the suite that is run, and the executor that runs it."""
+        from bfc_bench.run.executor_selection import executor_of
+
+        grid = grid_of(suite, self.changes, self._plugins, self.learners, self.tasks)
+        return grid, executor_of(grid.suite, self._plugins, self.executor, self.executor_options)
+
+
 def load_learner(name: str, **options: Any) -> Learner:
     """A learner by its name, for example ``load_learner("kernel-ridge", kernel="rbf")``.
 
-    Raises ``UsageError`` for an unknown name or option and for a value out of range.
+    Raises:
+        UsageError: The name or an option is unknown, or a value is out of range.
     """
     return load_plugins().learner(name).parse(options, f"learner {name!r}")
 
@@ -43,11 +91,18 @@ def as_sklearn(
     search: bool = False,
     **options: Any,
 ) -> BaseEstimator:
-    """Any learner as a scikit-learn estimator: a ``classifier``, or by default a regressor where it can be one.
+    """Any learner as a scikit-learn estimator.
 
-    Inputs and values are standardized by the training points unless ``standardize=False``. ``shape`` is (channels,
-    height, width) where a row is an image. With ``search`` it is a
-    ``GridSearchCV`` over the learner's own search space.
+    Args:
+        learner: A learner, or a learner's name with its ``options``.
+        classifier: Whether it is a classifier; by default a regressor if the learner can be one.
+        standardize: Whether inputs and values are standardized by the training points.
+        shape: (channels, height, width) if a row is an image.
+        search: Whether to return a ``GridSearchCV`` over the learner's own search space.
+        options: Options of the learner that is named.
+
+    Raises:
+        UsageError: The name or an option is unknown, or a value is out of range.
     """
     from bfc_bench.estimator import as_sklearn
 
@@ -62,109 +117,84 @@ def as_sklearn(
     return as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape, search=search)
 
 
-def load_suite(suite: str | Path, changes: Sequence[str] = ()) -> Suite:
-    """A suite by name or path, with changes such as ``"replicates=2"``. Raises ``UsageError`` naming file and key."""
-    return read_suite(suite_path(suite, load_plugins().suites), changes)
+def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> Session:
+    """Run what is missing of a suite and return the finished session.
 
+    Rows that shards have written are collected first. MLflow is not touched: ``sync`` of the stored suite brings it up
+    to date. ``open_store`` reads the results.
 
-def run_suite(
-    suite: str | Path | Suite,
-    *,
-    store: str | Path = DEFAULT_STORE,
-    learners: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    changes: Sequence[str] = (),
-    device: str = "auto",
-    executor: str | None = None,
-    executor_options: Mapping[str, Any] = MappingProxyType({}),
-    jobs: int | None = None,
-    redo: Collection[Redo] = (),
-    retry_failed: bool = False,
-    plugins: Plugins | None = None,
-    listeners: Sequence[object] = (),
-) -> Session:
-    """Run what is missing of a suite and return the ended session; ``open_store`` reads what it found. Rows that shards
-    have made are collected before.
+    Args:
+        suite: Name or path of a suite, or a ``Suite``.
+        options: How it is run.
 
-    ``executor`` says where cells run, with its options: by default what the suite says, else ``processes``. ``jobs`` is
-    the number of workers on the CPU, by default one per core. ``redo`` names cells that have a row and are made again:
-    ``failed``, ``killed`` (their worker was ended), ``stale`` (made by another release, or on another device), ``all``.
-    ``listeners`` are plugin objects that take part in this run only. MLflow is not touched; ``sync`` of the stored
-    suite brings it up to date.
-    ``retry_failed`` is the former spelling of ``redo=["failed"]`` and goes with the next release.
+    Raises:
+        UsageError: The suite, or an option, names what does not exist or is out of range.
+        StoreError: The store cannot be written.
     """
-    from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.grid import resolve
     from bfc_bench.run.prestart import begun
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
-    if retry_failed:
-        warnings.warn("run_suite: retry_failed=True is now redo=['failed'].", FutureWarning, stacklevel=2)
-        redo = {*redo, "failed"}
-    plugins = plugins or load_plugins()
-    collect(Path(store))
-    read, where = _read(suite, changes, plugins, learners, tasks)
-    opens = executor_of(read, plugins, executor, executor_options)
-    on = opens.resolve_device(device)
-    with begun(opens, plugins, read, Path(store), learners=learners, device=on, jobs=jobs) as pool:
+    plugins, store = options._plugins, Path(options.store)
+    collect(store)
+    grid, executor = options._resolved(suite)
+    device = executor.resolve_device(options.device)
+    begin = begun(executor, plugins, grid.suite, store, learners=options.learners, device=device, jobs=options.jobs)
+    with begin as pool:
         return run(
-            resolve(read, plugins, where, learners, tasks),
+            grid,
             plugins,
-            Path(store),
-            device=on,
-            executor=opens,
+            store,
+            device=device,
+            executor=executor,
             pool=pool,
-            jobs=jobs,
-            redo=redo,
-            listeners=listeners,
+            jobs=options.jobs,
+            redo=options.redo,
+            listeners=options.listeners,
         )
 
 
 def run_until_decided(
     suite: str | Path | Suite,
+    options: RunOptions = RunOptions(),
     *,
     hours: float | None = None,
     last: int = 20,
-    store: str | Path = DEFAULT_STORE,
-    learners: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    changes: Sequence[str] = (),
-    device: str = "auto",
-    executor: str | None = None,
-    executor_options: Mapping[str, Any] = MappingProxyType({}),
-    jobs: int | None = None,
-    redo: Collection[Redo] = (),
-    plugins: Plugins | None = None,
-    listeners: Sequence[object] = (),
     tell: Callable[[str], None] = lambda text: None,
 ) -> Decided:
-    """Run a suite, then add to its undecided claims replicates, and sizes where N* lies beyond those tested.
+    """Run a suite, then add replicates, and sizes where N* lies beyond those tested, to its undecided claims.
 
-    Verdicts are taken at growing numbers of replicates up to ``last``, at levels that hold for all of these looks
-    together; the store keeps the looks, so that the same call goes on where it was. No cells begin after ``hours``.
-    ``Decided.ended`` says of each claim where it stands and why; ``tell`` is given a line per look. The other arguments
-    are those of ``run_suite``.
+    Verdicts are taken at growing numbers of replicates, at levels that hold for all of these looks together. The store
+    keeps the looks, so that the same call continues where it stopped. ``Decided.ended`` says of each claim where it
+    stands and why.
+
+    Args:
+        suite: Name or path of a suite, or a ``Suite``.
+        options: How it is run.
+        hours: No cell begins after this time.
+        last: Number of replicates at the last look.
+        tell: Called with a line of text at each look.
+
+    Raises:
+        UsageError: As ``run_suite``, and for hours that are not positive or a ``last`` below 3.
+        StoreError: The store cannot be written.
     """
-    from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.shards.collect import collect
     from bfc_bench.until_decided import run_until_decided
 
-    plugins = plugins or load_plugins()
-    collect(Path(store))
-    grid = grid_of(suite, changes, plugins, learners, tasks)
-    opens = executor_of(grid.suite, plugins, executor, executor_options)
+    collect(Path(options.store))
+    grid, executor = options._resolved(suite)
     return run_until_decided(
         grid,
-        plugins,
-        Path(store),
-        device=opens.resolve_device(device),
-        executor=opens,
-        jobs=jobs,
+        options._plugins,
+        Path(options.store),
+        device=executor.resolve_device(options.device),
+        executor=executor,
+        jobs=options.jobs,
         hours=hours,
         last=last,
-        redo=redo,
-        listeners=listeners,
+        redo=options.redo,
+        listeners=options.listeners,
         tell=tell,
     )
 
@@ -172,39 +202,21 @@ def run_until_decided(
 def grid_of(
     suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
 ) -> Grid:
-    """What a suite plans, of some of its learners and tasks."""
+    """The cells of a suite, or of some of its learners and tasks.
+
+    Args:
+        suite: Name or path of a suite, or a ``Suite``, to which ``changes`` do not apply.
+        changes: Changes such as ``"replicates=2"``.
+        plugins: What is installed.
+        learners: Names or labels; all of them if empty.
+        tasks: Names; all of them if empty.
+
+    Raises:
+        UsageError: Something is named that does not exist.
+    """
     from bfc_bench.run.grid import resolve
 
-    read, where = _read(suite, changes, plugins, learners, tasks)
-    return resolve(read, plugins, where, learners, tasks)
-
-
-def _read(
-    suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
-) -> tuple[Suite, str]:
-    """A suite as it is written, and what messages call it."""
-    for name, given in (("learners", learners), ("tasks", tasks), ("changes", changes)):
-        if isinstance(given, str):
-            raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
     if isinstance(suite, Suite):
-        return suite, "suite"
+        return resolve(suite, plugins, "suite", learners, tasks)
     path = suite_path(suite, plugins.suites)
-    return read_suite(path, changes), str(path)
-
-
-def read_results(suite: str | Path, *, store: str | Path = DEFAULT_STORE, every: bool = False) -> list[Row]:
-    """The rows of a suite; with ``every`` also those made under older definitions of its tasks and learners.
-
-    Raises ``StoreError`` when the store holds no run of the suite.
-    """
-    with open_store(store) as results:
-        return results[str(suite)].rows(every=every)
-
-
-def judge_claims(suite: str | Path, *, store: str | Path = DEFAULT_STORE) -> list[Verdict]:
-    """A verdict per claim of a suite, from the rows in the store.
-
-    Raises ``UsageError`` for a claim that does not fit the suite, and ``StoreError`` when the store holds no run of it.
-    """
-    with open_store(store) as results:
-        return results[str(suite)].claims()
+    return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)

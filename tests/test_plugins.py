@@ -1,12 +1,12 @@
 """What plugins register, what is said of a broken one, and that its code harms nothing else."""
 
 import sys
-from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import ClassVar
 
 import pytest
+from stored_rows import read_results
 
 from bfc_bench import (
     BenchError,
@@ -18,11 +18,11 @@ from bfc_bench import (
     PluginError,
     PointClaim,
     Predictor,
+    RunOptions,
     Target,
     UsageError,
     hookimpl,
     load_plugins,
-    read_results,
     run_suite,
 )
 from bfc_bench.analysis.claims import judge, parse_claims
@@ -324,7 +324,11 @@ class Odd(Executor):
 
 def test_an_executor_that_cannot_be_opened_names_its_plugin(suite_file, tmp_path):
     plugins = load_plugins([registers("executors", Raises), registers("executors", Odd), registers("learners", Mean)])
-    run = partial(run_suite, suite_file(learner=[{"name": "mean-of-labels"}]), store=tmp_path, plugins=plugins)
+    path = suite_file(learner=[{"name": "mean-of-labels"}])
+
+    def run(**options):
+        run_suite(path, RunOptions(store=tmp_path, plugins=plugins, **options))
+
     with pytest.raises(PluginError, match=r"executor 'broken' of plugin 'faulty': open raised IndexError"):
         run(executor="broken")
     with pytest.raises(PluginError, match=r"executor 'odd' of plugin 'faulty .*: open must give .* without slots"):
@@ -406,7 +410,7 @@ def test_a_claim_that_cannot_be_read_names_its_plugin(suite_file):
 def metrics_of(suite_file, tmp_path, *metrics, **suite):
     module = plugin(bfc_register_metrics=lambda register: [register(metric) for metric in metrics])
     path = suite_file(learner=[{"name": "kernel-ridge", "tune": {}}], **suite)
-    run_suite(path, store=tmp_path / "store", executor="serial", plugins=load_plugins([module]))
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", plugins=load_plugins([module])))
     return read_results(path, store=tmp_path / "store")
 
 
@@ -461,7 +465,9 @@ class Brings:
 def test_a_plugin_that_is_not_installed_reaches_the_workers(executor, how, suite_file, tmp_path):
     extra = Brings() if how == "object" else sys.modules[__name__]
     path = suite_file(learner=[{"name": "mean-of-labels"}])
-    session = run_suite(path, store=tmp_path / "store", executor=executor, jobs=1, plugins=load_plugins([extra]))
+    session = run_suite(
+        path, RunOptions(store=tmp_path / "store", executor=executor, jobs=1, plugins=load_plugins([extra]))
+    )
     assert session.statuses == {"ok": 2}
 
 
@@ -489,14 +495,14 @@ def made_module():
 def test_a_plugin_that_cannot_be_sent_stops_before_anything_runs_except_in_serial(make, words, suite_file, tmp_path):
     path, plugins = suite_file(learner=[{"name": "mean-of-labels"}]), load_plugins([make()])
     with pytest.raises(UsageError, match="cannot be sent to a worker process") as caught:
-        run_suite(path, store=tmp_path / "store", jobs=1, plugins=plugins)
+        run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=plugins))
     assert words in str(caught.value)
-    session = run_suite(path, store=tmp_path / "store", executor="serial", plugins=plugins)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", plugins=plugins))
     assert session.statuses == {"ok": 2}
 
 
 def test_a_plugin_that_only_listens_stays_with_the_session(suite_file, tmp_path):
     rows = []
     path = suite_file(learner=[{"name": "mean-of-labels"}])
-    run_suite(path, store=tmp_path / "store", jobs=1, plugins=load_plugins([Brings(), listener(rows)]))
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=load_plugins([Brings(), listener(rows)])))
     assert [row.status for row in rows] == ["ok", "ok"]

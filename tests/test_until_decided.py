@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import open_store, read_results, run_suite, run_until_decided
+from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.cli.app import run
 from bfc_bench.errors import BenchError, UsageError
@@ -39,7 +40,7 @@ VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finishe
 def suite(faulty, suite_file, tmp_path):
     """A suite whose claim ``open`` has its bound at the estimate of three replicates, so that they cannot decide it."""
     path = suite_file(learner=LEARNERS, replicates=3, task=[TASK])
-    run_suite(path, store=tmp_path / "bound", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "bound", executor="serial"))
     seen = [
         row.nmse for row in read_results(path, store=tmp_path / "bound") if (row.label, row.d, row.n) == ("r", 4, 20)
     ]
@@ -54,8 +55,9 @@ def suite(faulty, suite_file, tmp_path):
     return write
 
 
-def decide(path, store, **options):
-    return run_until_decided(path, store=store, executor="serial", **{"last": 8, **options})
+def decide(path, store, last=8, hours=None, tell=lambda text: None, **options):
+    options = RunOptions(store=store, executor="serial", **options)
+    return run_until_decided(path, options, last=last, hours=hours, tell=tell)
 
 
 def points(store, beyond=3):
@@ -97,9 +99,9 @@ def test_what_was_added_is_what_more_replicates_of_the_suite_would_be(suite, tmp
     path, store = suite(), tmp_path / "s"
     decide(path, store)
     added = len(points(store))
-    more = run_suite(path, store=store, executor="serial", changes=["replicates=8"])
+    more = run_suite(path, RunOptions(store=store, executor="serial", changes=["replicates=8"]))
     assert more.statuses == {"ok": GRID // 3 * 8 - GRID - added}
-    run_suite(path, store=tmp_path / "at once", executor="serial", changes=["replicates=8"])
+    run_suite(path, RunOptions(store=tmp_path / "at once", executor="serial", changes=["replicates=8"]))
     assert numbers(read_results(path, store=store)) == numbers(read_results(path, store=tmp_path / "at once"))
 
 
@@ -107,7 +109,7 @@ def test_a_verdict_that_was_reached_at_a_look_is_not_reopened_by_more_replicates
     path, store = suite(), tmp_path / "s"
     decide(path, store)
     before = verdicts(path, store)
-    run_suite(path, store=store, executor="serial", changes=["replicates=12"])
+    run_suite(path, RunOptions(store=store, executor="serial", changes=["replicates=12"]))
     assert repr(verdicts(path, store)) == repr(before)  # nan is none of its own equals
     decide(path, store)
     assert verdicts(path, store)["clear"] == before["clear"]
@@ -159,7 +161,7 @@ def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_re
             verdict = replace(found.claims()[1], holm_p=0.0)
             return verdict, [str(one.threshold.interval) for one in found.thresholds([0.55]) if one.d == 3]
 
-    run_suite(suite(near, learner=learners), store=store, executor="serial")
+    run_suite(suite(near, learner=learners), RunOptions(store=store, executor="serial"))
     before = seen()
     assert before[0].replicates == 3
     assert "[" in before[1][0], "N* has an interval"
@@ -188,7 +190,7 @@ def test_sizes_are_added_until_n_star_is_seen_and_other_claims_stay_at_their_poi
     assert any("N*(0.1) of p at d = 5 lies above n = 8" in line and "n = 16 is added" in line for line in told)
     assert "(t, d = 5, n = 8)" in found["end"].statement
     before = found
-    run_suite(path, store=store, executor="serial")
+    run_suite(path, RunOptions(store=store, executor="serial"))
     assert repr(verdicts(path, store)) == repr(before)  # nan is none of its own equals
 
 
@@ -312,7 +314,7 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
 
     assert planned() == []
     assert "2 claims: no results yet." in shown()
-    run_suite(path, store=store, executor="serial")
+    run_suite(path, RunOptions(store=store, executor="serial"))
     clear, near = planned()
     assert (clear["verdict"], clear["replicates"], clear["needed"], clear["says"]) == ("supported", 3, 3.0, "decided")
     assert (near["verdict"], near["replicates"], near["needed"]) == ("undecided", 3, None)

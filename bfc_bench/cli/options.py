@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
@@ -115,18 +114,15 @@ RedoOption: TypeAlias = Annotated[
         "Repeatable.",
     ),
 ]
-RetryOption: TypeAlias = Annotated[bool, typer.Option("--retry-failed", hidden=True)]
 
 
-def redo_of(redo: Sequence[str] | None, retry_failed: bool) -> set[Redo]:
-    """What ``--redo`` and its former spelling ask for. Raises ``UsageError`` for another word."""
+def redo_of(redo: Sequence[str] | None) -> set[Redo]:
+    """What ``--redo`` asks for. Raises ``UsageError`` for another word."""
     known = get_args(Redo)
     for word in redo or ():
         if word not in known:
             raise UsageError(f"--redo must be {', '.join(known[:-1])} or {known[-1]}. Got {word!r}.")
-    if retry_failed:
-        warnings.warn("--retry-failed is now --redo failed; the old spelling goes with the next release.", stacklevel=2)
-    return {word for word in known if word in (redo or ()) or (retry_failed and word == "failed")}
+    return {word for word in known if word in (redo or ())}
 
 
 def console(width: int = 200) -> Console:

@@ -19,7 +19,6 @@ from bfc_bench.cli.options import (
     ExecutorOptionsOption,
     LearnerOption,
     RedoOption,
-    RetryOption,
     SetOption,
     StoreOption,
     SuiteArgument,
@@ -55,7 +54,6 @@ def plan(
     data: DataOption = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers.")] = None,
     redo: RedoOption = None,
-    retry_failed: RetryOption = False,
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
 ) -> None:
     """Show cells to do, done, failed and skipped, with estimated time and memory. Writes nothing."""
@@ -81,7 +79,7 @@ def plan(
     path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
     opens = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
-    wanted = redo_of(redo, retry_failed)
+    wanted = redo_of(redo)
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
         made = plan_for(grid, held, _device(opens, device), redo=wanted, executor=opens)
         suite_held = StoredSuite(held, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if held else None

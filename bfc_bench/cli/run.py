@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,6 @@ from bfc_bench.cli.options import (
     ExecutorOptionsOption,
     LearnerOption,
     RedoOption,
-    RetryOption,
     SetOption,
     StoreOption,
     SuiteArgument,
@@ -55,7 +54,6 @@ def run(
     store: StoreOption = STORE,
     data: DataOption = None,
     redo: RedoOption = None,
-    retry_failed: RetryOption = False,
     until_decided: Annotated[
         bool,
         typer.Option(
@@ -77,7 +75,7 @@ def run(
 ) -> None:
     """Run what is missing of a suite. The same command again continues; more learners, sizes or replicates extend."""
     from bfc_bench.analysis.alpha_spending import LAST
-    from bfc_bench.api import run_suite, run_until_decided
+    from bfc_bench.api import RunOptions, run_suite, run_until_decided
     from bfc_bench.cli.display import Display
     from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
@@ -93,28 +91,28 @@ def run(
     for found in collect(store):
         out.print(str(found), markup=False, highlight=False, soft_wrap=True)
     with Display(out) as display:
-        options: dict[str, Any] = {
-            "store": store,
-            "learners": learner or (),
-            "tasks": task or (),
-            "changes": set_ or (),
-            "device": device,
-            "executor": executor,
-            "executor_options": executor_options(executor_option),
-            "jobs": jobs,
-            "redo": redo_of(redo, retry_failed),
-            "plugins": plugins,
-            "listeners": [
+        options = RunOptions(
+            store=store,
+            learners=learner or (),
+            tasks=task or (),
+            changes=set_ or (),
+            device=device,
+            executor=executor,
+            executor_options=executor_options(executor_option),
+            jobs=jobs,
+            redo=redo_of(redo),
+            plugins=plugins,
+            listeners=[
                 display,
                 *([tracker] if tracker else []),
                 *([BackgroundImports()] if executor != "serial" else []),
             ],
-        }
+        )
         if not until_decided:
-            done = Decided([run_suite(suite, **options)])
+            done = Decided([run_suite(suite, options)])
         else:
             last = LAST if up_to is None else up_to
-            done = run_until_decided(suite, hours=hours, last=last, tell=display.say, **options)
+            done = run_until_decided(suite, options, hours=hours, last=last, tell=display.say)
     if done.sessions:
         _conclude(done.sessions, plugins, tracker, tracking_uri, out)
     if until_decided and not done.ended:

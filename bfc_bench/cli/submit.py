@@ -75,7 +75,7 @@ def submit(
     workers = workers_for(cpus, memory_gb, grid.suite.budget.memory_gb)
     wanted = ShardRequest(shards, workers, partition, time, memory_gb, account, tuple(_options(sbatch)))
     on: Device = "cuda" if device == "cuda" else "cpu"
-    made = prepare(grid, store, wanted, device=on, redo=redo_of(redo, False), dry=dry_run)
+    made = prepare(grid, store, wanted, device=on, redo=redo_of(redo), dry=dry_run)
     for line in made.lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if workers < cpus:

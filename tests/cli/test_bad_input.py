@@ -229,7 +229,7 @@ def test_learners_and_tasks_without_a_common_cell_are_named(capsys, tmp_path):
 
 def test_a_text_in_the_place_of_a_list_of_names_is_told_from_python():
     with pytest.raises(UsageError, match=r"learners must be a list of texts. Got 'kernel-rbf'; write \['kernel-rbf'\]"):
-        bfc_bench.run_suite("smoke", learners="kernel-rbf")
+        bfc_bench.run_suite("smoke", bfc_bench.RunOptions(learners="kernel-rbf"))
     with pytest.raises(UsageError, match=r"takes a learner, not its class; write as_sklearn\(KernelRidge\(\)\)"):
         bfc_bench.as_sklearn(type(bfc_bench.load_learner("kernel-ridge")))
 

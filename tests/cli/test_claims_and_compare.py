@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from stored_rows import judge_claims
 
-import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
@@ -98,7 +98,7 @@ def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, ca
 
 def test_python_gives_the_same_verdicts(held):
     path, store = held()
-    assert [v.verdict for v in bfc_bench.judge_claims(path, store=store)] == ["supported", "contradicted", "undecided"]
+    assert [v.verdict for v in judge_claims(path, store=store)] == ["supported", "contradicted", "undecided"]
 
 
 def test_the_report_shows_verdicts_with_their_numbers(held, capsys, tmp_path):

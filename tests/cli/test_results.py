@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench import run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli.app import run
 
 
@@ -16,7 +16,7 @@ from bfc_bench.cli.app import run
 def stored(suite_file: Callable[..., Path], tmp_path: Path) -> list[str]:
     learners = [{"name": "kernel-ridge", "label": "a"}, {"name": "kernel-ridge", "label": "b"}]
     path = suite_file(learner=[*learners, {"name": "poly-net", "label": "c"}])
-    run_suite(path, store=tmp_path / "store", executor="serial", learners=["a", "b"])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", learners=["a", "b"]))
     return [str(path), "--store", str(tmp_path / "store")]
 
 

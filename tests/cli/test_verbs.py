@@ -29,7 +29,7 @@ def test_plan_counts_what_is_to_do_done_failed_and_skipped(ran, bench, tmp_path)
     assert planned("--store", tmp_path / "none") == [6, 5, 0, 0, 1]
     assert not (tmp_path / "none").exists()
     assert planned("--store", store) == [6, 0, 4, 1, 1]
-    assert planned("--store", store, "--retry-failed") == [6, 1, 4, 0, 1]
+    assert planned("--store", store, "--redo", "failed") == [6, 1, 4, 0, 1]
     assert planned("--store", store, "--set", "replicates=2") == [12, 5, 4, 1, 2]
     assert planned("--store", store, "--learner", "mean", "--set", "task.t.n=[10, 20, 30]") == [3, 1, 2, 0, 0]
     text = bench("plan", path, "--store", store).stdout

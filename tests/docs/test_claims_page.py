@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench.api import run_until_decided
+from bfc_bench.api import RunOptions, run_until_decided
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -148,7 +148,7 @@ def test_every_suite_about_the_papers_is_on_the_page_or_said_not_to_be_run():
 def test_looks_are_said_where_there_are_any(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(SUITE.format(seed=0))
-    run_until_decided(path, last=4, store=tmp_path / "store", executor="serial")
+    run_until_decided(path, RunOptions(store=tmp_path / "store", executor="serial"), last=4)
     with open_store(tmp_path / "store") as store:
         (small, _) = store["tiny"].claims()
         text = claims_page.page(KNOWN, [store])

@@ -147,7 +147,7 @@ def test_a_suite_of_the_guides_parts_runs_and_is_judged(
     from bfc_bench.suite.model import Suite
 
     suite = Suite.parse(SUITE, "guide")
-    session = bfc_bench.run_suite(suite, store=tmp_path, executor="serial", plugins=plugins)
+    session = bfc_bench.run_suite(suite, bfc_bench.RunOptions(store=tmp_path, executor="serial", plugins=plugins))
     assert session.statuses == {"ok": 8}
     assert capsys.readouterr().out == "guide: {'ok': 8}\n"
     with bfc_bench.open_store(tmp_path, plugins=plugins) as store:

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 from installed_faulty import install_faulty
 from ray_deeds import deed, fells_its_slot, meets, secrets_seen, slowly_where, where
+from stored_rows import read_results
 
-from bfc_bench import UsageError, hookimpl, read_results, run_suite
+from bfc_bench import RunOptions, UsageError, hookimpl, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.ray import RayExecutor
@@ -126,7 +127,7 @@ def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
     from benchmarks.same import main as same
 
     path = suite_file(learner=SLOW, replicates=10)
-    run_suite(path, store=tmp_path / "here", executor="processes", jobs=1, device="cpu")
+    run_suite(path, RunOptions(store=tmp_path / "here", executor="processes", jobs=1, device="cpu"))
     with node(cluster, "b", num_cpus=2) as doomed:
         raylet = doomed.all_processes["raylet"][0].process.pid
 
@@ -141,7 +142,10 @@ def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
 
         listener, options = Kills(), {"address": cluster.address}
         session = run_suite(
-            path, store=tmp_path / "there", executor="ray", executor_options=options, device="cpu", listeners=[listener]
+            path,
+            RunOptions(
+                store=tmp_path / "there", executor="ray", executor_options=options, device="cpu", listeners=[listener]
+            ),
         )
     assert session.statuses == {"ok": 40}
     assert listener.rows == 40

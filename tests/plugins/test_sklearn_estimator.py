@@ -206,9 +206,9 @@ def test_a_suite_can_tune_options_of_parts(tmp_path):
     path = tmp_path / "pipelines.toml"
     path.write_text(textwrap.dedent(text))
     with pytest.raises(UsageError, match=r"tune: .*unknown option 'svc__WRONG'"):
-        bfc_bench.run_suite(path, store=tmp_path / "store", executor="serial")
+        bfc_bench.run_suite(path, bfc_bench.RunOptions(store=tmp_path / "store", executor="serial"))
     path.write_text(textwrap.dedent(text).replace(", svc__WRONG = [1.0]", ""))
-    bfc_bench.run_suite(path, store=tmp_path / "store", executor="serial")
+    bfc_bench.run_suite(path, bfc_bench.RunOptions(store=tmp_path / "store", executor="serial"))
     with bfc_bench.open_store(tmp_path / "store") as store:
         (row,) = store["pipelines"].rows()
     assert row.status == "ok"

@@ -8,8 +8,9 @@ import time
 
 import numpy as np
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.process_state import ProcessState
 
 TOUCHED = {
@@ -41,10 +42,10 @@ def test_what_a_learner_changes_in_its_process_is_its_own_fault_only(
 ):
     honest = [{"name": "mean"}, {"name": "linear-ridge"}, {"name": "slow", "options": {"seconds": 0.01}}]
     meddlers = [{"name": "meddler", "label": what, "options": {"what": what, "at": at}} for what in touched]
-    run_suite(suite_file(name="s", learner=honest), store=tmp_path / "a", executor="serial")
+    run_suite(suite_file(name="s", learner=honest), RunOptions(store=tmp_path / "a", executor="serial"))
     expected = {(r.label, r.n): (r.status, r.nmse) for r in read_results(tmp_path / "s.toml", store=tmp_path / "a")}
     path = suite_file(name="s", learner=[*meddlers, *honest])
-    assert run_suite(path, store=tmp_path / "b", executor=executor, jobs=1).exit_code == 1
+    assert run_suite(path, RunOptions(store=tmp_path / "b", executor=executor, jobs=1)).exit_code == 1
     rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "b")}
     assert {key: (rows[key].status, rows[key].nmse) for key in expected} == expected
     for what in touched:
@@ -57,7 +58,7 @@ def test_cells_that_travel_together_are_looked_after_together(faulty, suite_file
     looks = []
     monkeypatch.setattr(ProcessState, "put_back", lambda surroundings: looks.append(surroundings) or [])
     learners = [{"name": "mean"}, {"name": "linear-ridge"}]  # two sizes each, in a batch
-    assert run_suite(suite_file(learner=learners), store=tmp_path / "s", executor="serial").exit_code == 0
+    assert run_suite(suite_file(learner=learners), RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
     assert len(looks) == len(learners)
 
 

@@ -156,8 +156,10 @@ def stores(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}, {"name": "linear-ridge", "label": "r"}], replicates=3, claim=[claim])
     found = [tmp_path / name / "results" for name in ("a", "b")]
     for store in found:
-        bfc_bench.run_suite(path, store=store, executor="serial")
-    bfc_bench.run_suite(suite_file("second", learner=[{"name": "mean"}]), store=found[1], executor="serial")
+        bfc_bench.run_suite(path, bfc_bench.RunOptions(store=store, executor="serial"))
+    bfc_bench.run_suite(
+        suite_file("second", learner=[{"name": "mean"}]), bfc_bench.RunOptions(store=found[1], executor="serial")
+    )
     return found
 
 

@@ -6,8 +6,9 @@ import jax
 import numpy as np
 import pytest
 from breaking_learners import reach
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.array_guard import ArrayGuard
 
 KINDS = ["numpy", "torch", "jax"]
@@ -36,10 +37,10 @@ def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(name, faulty, 
         for together in (True, False)
     ]
     alone = suite_file(name="alone", learner=honest)
-    run_suite(alone, store=tmp_path / "a", executor="serial")
+    run_suite(alone, RunOptions(store=tmp_path / "a", executor="serial"))
     expected = numbers(read_results(alone, store=tmp_path / "a"))
     beside = suite_file(name="alone", learner=[*vandals, *honest])
-    session = run_suite(beside, store=tmp_path / "b", executor="serial")
+    session = run_suite(beside, RunOptions(store=tmp_path / "b", executor="serial"))
     rows = read_results(beside, store=tmp_path / "b")
     found = numbers(rows)
     assert {key: found[key] for key in expected} == expected
@@ -57,13 +58,13 @@ def test_facts_of_the_context_are_each_fits_own(faulty, suite_file, tmp_path):
         {"name": "vandal", "options": {"what": "square_mean"}},
         {"name": "spy", "options": {"path": str(tmp_path)}},
     ]
-    assert run_suite(suite_file(learner=learners), store=tmp_path / "s", executor="serial").exit_code == 0
+    assert run_suite(suite_file(learner=learners), RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
     assert all((np.load(file)["square_mean"] == 1).all() for file in tmp_path.glob("*.npz"))
 
 
 def test_a_prediction_is_kept_though_its_memory_is_written_again(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "forgetful"}, {"name": "mean"}])
-    run_suite(path, store=tmp_path / "s", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "s", executor="serial"))
     errors = {(row.label, row.n): row.nmse for row in read_results(path, store=tmp_path / "s")}
     assert all(errors["forgetful", n] == errors["mean", n] for n in (10, 20))
 
@@ -75,7 +76,7 @@ def test_no_learner_is_lent_a_number_beyond_its_own_points(executor, faulty, sui
         {"name": name, "options": {"path": str(tmp_path / name)}, "tune": {"shift": [0.0, 1.0]}} for name in names
     ]
     suite = suite_file(learner=learners, task=[TASK])
-    assert run_suite(suite, store=tmp_path / "s", executor=executor).exit_code == 0
+    assert run_suite(suite, RunOptions(store=tmp_path / "s", executor=executor)).exit_code == 0
     points = {"inputs": (8, 10, 16, 20), "unlabeled": (30,), "predicted": (2, 4, 10, 20, 200)}
     own = {(what, 4 * m) for what in points for m in points[what]}
     own |= {("labels", m) for m in points["inputs"]} | {("square_mean", 4)}

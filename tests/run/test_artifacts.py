@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import open_store, read_results, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.wire_format import pack, receive
 from bfc_bench.run.work_units import Batch
@@ -45,7 +46,7 @@ def written(store: Path) -> dict[str, bytes]:
 def test_files_are_kept_by_cell_and_a_fault_costs_no_error(executor, faulty, suite_file, tmp_path):
     hows = ["well", *REFUSED]
     path = suite_file(learner=[{"name": "artist", "label": how, "options": {"how": how}} for how in hows])
-    session = run_suite(path, store=tmp_path / "store", jobs=1, executor=executor)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, executor=executor))
     assert dict(session.statuses) == {"ok": 2 * len(hows)}
     with open_store(tmp_path / "store") as results:
         suite = results["tiny@1"]
@@ -71,13 +72,13 @@ def test_files_are_kept_by_cell_and_a_fault_costs_no_error(executor, faulty, sui
 def test_a_redone_cell_has_the_new_files_only(faulty, suite_file, tmp_path):
     marker, store = tmp_path / "marker", tmp_path / "store"
     path = suite_file(learner=[{"name": "artist", "options": {"marker": str(marker)}}])
-    run_suite(path, store=store, executor="serial")
+    run_suite(path, RunOptions(store=store, executor="serial"))
     first = written(store)
     assert {name.rpartition("/")[2] for name in first} == {"features.png", "more.csv"}
     marker.touch()
     for left in (store / "artifacts").rglob("more.csv"):
         left.with_name(".features.png.00ab.new").write_bytes(PNG)  # half of one, by a killed run
-    run_suite(path, store=store, executor="serial", redo=["all"])
+    run_suite(path, RunOptions(store=store, executor="serial", redo=["all"]))
     second = written(store)
     assert {name.rpartition("/")[2] for name in second} == {"features.png", "facts.json"}
     rows = read_results(path, store=store)
@@ -86,7 +87,7 @@ def test_a_redone_cell_has_the_new_files_only(faulty, suite_file, tmp_path):
 
 def test_a_file_that_is_not_what_the_row_says_is_not_shown(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "artist"}])
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     with open_store(tmp_path / "store") as results:
         row = results["tiny@1"].rows()[0]
         held = results["tiny@1"].artifacts(row)
@@ -99,7 +100,7 @@ def test_a_file_that_is_not_what_the_row_says_is_not_shown(faulty, suite_file, t
 
 KILLED = """
 import os, signal, sys
-from bfc_bench import run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.store import store
 
 class Killed(store.Store):
@@ -122,7 +123,7 @@ def test_what_a_run_wrote_that_was_killed_before_its_row_is_nobodys(faulty, suit
     assert cells
     with Store(store) as opened:
         assert (opened.rows("tiny", 1), [opened.artifacts(cell) for cell in cells]) == ([], [{}] * len(cells))
-    assert run_suite(path, store=store, executor="serial").exit_code == 0
+    assert run_suite(path, RunOptions(store=store, executor="serial")).exit_code == 0
     with open_store(store) as results:
         assert all(len(results["tiny@1"].artifacts(row)) == 2 for row in results["tiny@1"].rows())
 
@@ -132,7 +133,7 @@ def test_a_store_without_room_for_them_keeps_no_row_of_them(faulty, suite_file, 
     (store / "artifacts").mkdir(parents=True)
     (store / "artifacts" / "tiny@1").write_text("a file where a folder should be")
     with pytest.raises(Exception, match=r"store in .* cannot be written: The folder .*tiny@1.* run the same command"):
-        run_suite(path, store=store, executor="serial")
+        run_suite(path, RunOptions(store=store, executor="serial"))
     with Store(store) as opened:
         assert opened.rows("tiny", 1) == []
 
@@ -161,7 +162,7 @@ def test_the_session_takes_the_files_that_the_row_names_and_no_others():
 
 def test_rows_without_files_are_as_before(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}])
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     assert not (tmp_path / "store" / "artifacts").exists()
     with Store(tmp_path / "store", write=True) as store:  # as an earlier release has it
         store._db.execute("UPDATE rows SET row = json_remove(row, '$.artifacts')")
@@ -173,7 +174,7 @@ def test_rows_without_files_are_as_before(faulty, suite_file, tmp_path):
 
 def test_results_name_them(faulty, suite_file, tmp_path, bench):
     path = suite_file(learner=[{"name": "artist"}])
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     shown = json.loads(bench("results", path, "--store", tmp_path / "store", "--format", "json").stdout)
     assert [sorted(row["artifacts"]) for row in shown] == [["facts.json", "features.png"]] * 2
     with open_store(tmp_path / "store") as results:

@@ -4,8 +4,9 @@ import json
 
 import pytest
 from bfc_plugins.tangents.ntk_raw import NtkRaw
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.labels.clean import Clean
@@ -35,7 +36,7 @@ def path(suite_file):
 
 
 def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
-    assert run_suite(path, store=tmp_path / "s", jobs=1).exit_code == 0
+    assert run_suite(path, RunOptions(store=tmp_path / "s", jobs=1)).exit_code == 0
     rows = read_results(path, store=tmp_path / "s")
     assert {row.status for row in rows} == {"ok"}
     for row in rows:
@@ -59,7 +60,7 @@ def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(suite_file, tmp
     """Bias is tuned here; without it degree 4 cannot be learned at all, so that it is chosen at n = 300."""
     learner = {"name": "ntk-raw", "options": {"ridge": 1e-6}, "tune": {"bias": [False, True]}}
     path = suite_file(task=[{**task("even", 4), "n": [300]}], learner=[learner])
-    run_suite(path, store=tmp_path / "s", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "s", jobs=1))
     (row,) = read_results(path, store=tmp_path / "s")
     assert row.chosen["tuned"] == {"bias": True}
     assert row.reason == ""

@@ -9,9 +9,9 @@ import sys
 import time
 
 import pytest
-from stored_rows import stored_rows
+from stored_rows import read_results, stored_rows
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
 
 VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together"}
@@ -100,7 +100,7 @@ def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, star
     assert all(by_cell[cell] == row for cell, row in kept.items())
 
     undisturbed = tmp_path / "undisturbed"
-    run_suite(slow_suite, store=undisturbed, jobs=1, executor="serial")
+    run_suite(slow_suite, RunOptions(store=undisturbed, jobs=1, executor="serial"))
     assert numbers(rows) == numbers(read_results(slow_suite, store=undisturbed))
 
 
@@ -160,29 +160,33 @@ def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_
 
 def test_running_again_does_nothing_and_more_replicates_extend(faulty, suite_file, tmp_path):
     path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
-    run_suite(path, store=store, executor="serial")
+    run_suite(path, RunOptions(store=store, executor="serial"))
     before = read_results(path, store=store)
-    assert run_suite(path, store=store, executor="serial").statuses == {}
+    assert run_suite(path, RunOptions(store=store, executor="serial")).statuses == {}
     assert read_results(path, store=store) == before
-    extended = run_suite(path, store=store, executor="serial", changes=["replicates=3", "task.t.n=[10, 20, 40]"])
+    extended = run_suite(
+        path, RunOptions(store=store, executor="serial", changes=["replicates=3", "task.t.n=[10, 20, 40]"])
+    )
     assert extended.statuses == {"ok": 7}
     assert [row for row in read_results(path, store=store) if row.replicate == 0 and row.n <= 20] == before
 
 
 def test_results_show_the_options_of_the_last_run_and_keep_the_rest(faulty, suite_file, tmp_path):
     path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
-    run_suite(path, store=store, executor="serial")
-    run_suite(path, store=store, executor="serial", changes=["learner.mean.options.shift=1.0"])
+    run_suite(path, RunOptions(store=store, executor="serial"))
+    run_suite(path, RunOptions(store=store, executor="serial", changes=["learner.mean.options.shift=1.0"]))
     assert {row.options["shift"] for row in read_results(path, store=store)} == {1.0}
     assert len(read_results(path, store=store, every=True)) == 4
-    assert run_suite(path, store=store, executor="serial").statuses == {}
+    assert run_suite(path, RunOptions(store=store, executor="serial")).statuses == {}
     assert {row.options["shift"] for row in read_results(path, store=store)} == {0.0}
 
 
 def test_executors_jobs_and_company_do_not_change_numbers(slow_suite, tmp_path):
-    run_suite(slow_suite, store=tmp_path / "a", executor="serial", changes=["learner.slow.options.seconds=0.0"])
-    run_suite(slow_suite, store=tmp_path / "b", jobs=2, learners=["r"])
-    run_suite(slow_suite, store=tmp_path / "b", jobs=1, changes=["learner.slow.options.seconds=0.0"])
+    run_suite(
+        slow_suite, RunOptions(store=tmp_path / "a", executor="serial", changes=["learner.slow.options.seconds=0.0"])
+    )
+    run_suite(slow_suite, RunOptions(store=tmp_path / "b", jobs=2, learners=["r"]))
+    run_suite(slow_suite, RunOptions(store=tmp_path / "b", jobs=1, changes=["learner.slow.options.seconds=0.0"]))
     assert numbers(read_results(slow_suite, store=tmp_path / "a")) == numbers(
         read_results(slow_suite, store=tmp_path / "b")
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bfc_bench import Cost, run_suite
+from bfc_bench import Cost, RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run import plan
 from bfc_bench.run.grid import resolve
@@ -123,7 +123,7 @@ def test_a_run_factorises_once_for_each_ridge_and_once_for_each_choice(tmp_path,
     orders, factor = [], RidgeCurve._factor
     monkeypatch.setattr(RidgeCurve, "_factor", lambda self, *args: orders.append(args[0]) or factor(self, *args))
     short = suite(task=[{**TASK, "n": [1000, 1250]}], test_size=100)
-    assert run_suite(short, store=tmp_path, executor="serial").exit_code == 0
+    assert run_suite(short, RunOptions(store=tmp_path, executor="serial")).exit_code == 0
     assert orders.count(1000) in (len(RIDGES), len(RIDGES) + 1)  # the candidates' part of 1250 points, and a choice
     assert len(orders) <= len(RIDGES) + 2
 

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from stored_rows import judge_claims, read_results
 
 import bfc_bench as bb
 from bfc_bench.errors import UsageError
@@ -45,7 +46,7 @@ def values(store, suite, **options):
 
 
 def run(suite, store, **options):
-    return bb.run_suite(suite, store=store, executor="serial", **options)
+    return bb.run_suite(suite, bb.RunOptions(store=store, executor="serial", **options))
 
 
 def test_a_path_is_relative_to_the_suite_and_a_suite_that_has_moved_has_its_results(suite, tmp_path):
@@ -97,7 +98,9 @@ class Changes:
 @pytest.mark.parametrize("executor", ["serial", "processes"])
 def test_data_that_change_under_a_run_fail_its_cells_with_one_clear_reason(suite, tmp_path, executor):
     changes = Changes(suite.parent / "house.csv")
-    session = bb.run_suite(suite, store=tmp_path / "store", executor=executor, jobs=1, listeners=[changes])
+    session = bb.run_suite(
+        suite, bb.RunOptions(store=tmp_path / "store", executor=executor, jobs=1, listeners=[changes])
+    )
     assert session.statuses == {"failed": 12}
     with bb.open_store(tmp_path / "store") as held:
         reasons = {row.reason.strip().splitlines()[-1] for row in held["mine"].rows()}
@@ -132,8 +135,8 @@ def test_a_claim_adds_no_size_beyond_the_points_that_there_are(suite, tmp_path):
         text + '[[claim]]\nid = "never"\nkind = "beats"\nlabel = "kernel-ridge"\n'
         'against = ["sklearn:neighbors.KNeighborsRegressor"]\ntask = "mine"\nlevel = 1e-6\nfactor = 2\n'
     )
-    decided = bb.run_until_decided(suite, store=tmp_path / "store", executor="serial", last=4)
-    assert {row.n for row in bb.read_results(suite, store=tmp_path / "store")} == {20, 60}
+    decided = bb.run_until_decided(suite, bb.RunOptions(store=tmp_path / "store", executor="serial"), last=4)
+    assert {row.n for row in read_results(suite, store=tmp_path / "store")} == {20, 60}
     assert decided.ended
 
 
@@ -161,13 +164,15 @@ def own(name, *arrays, **options):
 def test_a_frame_of_a_notebook_gets_rows_from_workers(tmp_path):
     frame = write_table(tmp_path / "t" / "house.csv")
     made = own("mine", frame[["area", "rooms"]], frame.price, standardize=True)
-    session = bb.run_suite(made, store=tmp_path / "store", jobs=1)
+    session = bb.run_suite(made, bb.RunOptions(store=tmp_path / "store", jobs=1))
     assert session.statuses == {"ok": 8, "skipped": 4}
     with bb.open_store(tmp_path / "store") as held:
         rows = [row for row in held["own"].rows() if row.status == "ok"]
         assert all(row.nmse < 1 and row.d == 2 for row in rows)
         held["own"].report()
-    again = bb.run_suite(own("mine", frame[["area", "rooms"]], frame.price, standardize=True), store=tmp_path / "store")
+    again = bb.run_suite(
+        own("mine", frame[["area", "rooms"]], frame.price, standardize=True), bb.RunOptions(store=tmp_path / "store")
+    )
     assert again.statuses == {}
 
 
@@ -177,7 +182,7 @@ def test_a_claim_about_an_error_rate_says_whose_test_points_it_is_about(suite, t
     frame.to_csv(suite.parent / "house.csv", index=False)
     suite.write_text(suite.read_text().replace("KNeighborsRegressor", "KNeighborsClassifier"))
     run(suite, tmp_path / "store")
-    [verdict] = bb.judge_claims(suite, store=tmp_path / "store")
+    [verdict] = judge_claims(suite, store=tmp_path / "store")
     assert "The error rate of kernel-ridge" in verdict.statement
     assert "on the data's own 30 test points, which the interval does not count" in verdict.note
 

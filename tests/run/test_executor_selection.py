@@ -1,8 +1,9 @@
 """Where a suite runs is said by the command, else by the suite; it defines nothing."""
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import UsageError, load_plugins, read_results, run_suite
+from bfc_bench import RunOptions, UsageError, load_plugins, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
@@ -52,7 +53,7 @@ def test_where_a_suite_runs_is_no_part_of_its_cells(faulty, suite_file, tmp_path
     ids = set()
     for name in ("processes", "serial"):
         path = suite_file(learner=MEAN, executor={"name": name})
-        session = run_suite(path, store=tmp_path / name, jobs=1)
+        session = run_suite(path, RunOptions(store=tmp_path / name, jobs=1))
         assert (session.provenance["executor"], session.provenance["executor_options"]) == (name, {})
         assert "executor" not in read_suite(path).definition()
         ids.add(frozenset(row.cell for row in read_results(path, store=tmp_path / name)))

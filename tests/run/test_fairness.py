@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import Data, read_results, run_suite
+from bfc_bench import Data, RunOptions, run_suite
 from bfc_bench.run.fitting import split
 
 BFC = {
@@ -28,7 +29,7 @@ def spied(faulty, suite_file, tmp_path):
         {"name": "spy", "label": "two", "options": {"path": str(folders["two"]), "ask": True}},
     ]
     path = suite_file(learner=learners, task=[BFC], replicates=2)
-    run_suite(path, store=tmp_path / "store", jobs=2)
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
     seen = {label: {f.stem: dict(np.load(f)) for f in folder.iterdir()} for label, folder in folders.items()}
     return seen, read_results(path, store=tmp_path / "store")
 
@@ -82,7 +83,7 @@ def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, sui
         {"name": "linear-ridge", "label": "plain", "tune": {}},
     ]
     path = suite_file(learner=learners, task=[task])
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     rows = {row.label: row for row in read_results(path, store=tmp_path / "store")}
     assert rows["searched"].chosen["tuned"] == {"ridge": 1e-6}
     assert rows["searched"].chosen["candidates"] == 3
@@ -97,7 +98,7 @@ def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, sui
 
 def test_a_sample_too_small_to_validate_is_skipped_with_a_reason(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "linear-ridge"}], task=[{**BFC, "n": [4, 10]}])
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
     assert (rows[4].status, rows[10].status) == ("skipped", "ok")
     assert "every 5th point; n is 4" in rows[4].reason

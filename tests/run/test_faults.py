@@ -3,8 +3,9 @@
 import time
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import PluginError, hookimpl, read_results, run_suite
+from bfc_bench import PluginError, RunOptions, hookimpl, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store.store import Store
 
@@ -34,7 +35,7 @@ def ran(faulty, suite_file, tmp_path):
         for how in FAULTS
     ]
     path = suite_file(learner=[{"name": "mean"}, *learners], budget={"cell_seconds": 4})
-    session = run_suite(path, store=tmp_path / "store", jobs=2)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
     return session, {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
 
 
@@ -55,17 +56,17 @@ def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
 
 def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
-    first = run_suite(path, store=tmp_path / "store", jobs=1)
-    second = run_suite(path, store=tmp_path / "store", jobs=1)
+    first = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
+    second = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     with pytest.warns(FutureWarning, match="redo=\\['failed'\\]"):
-        third = run_suite(path, store=tmp_path / "store", jobs=1, retry_failed=True)
+        third = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, redo=["failed"]))
     assert [dict(s.statuses) for s in (first, second, third)] == [{"ok": 1, "failed": 1}, {}, {"failed": 1}]
     assert [s.exit_code for s in (first, second, third)] == [1, 1, 1]
 
 
 def test_a_cell_over_the_memory_budget_is_skipped_with_the_numbers(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "huge"}], budget={"memory_gb": 15})
-    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
     assert (rows[10].status, rows[20].status) == ("ok", "skipped")
     assert rows[20].reason == "needs 20 GB of memory; the budget is 15 GB"
@@ -83,7 +84,7 @@ def test_a_worker_that_vanishes_costs_its_cell_and_no_time(how, faulty, suite_fi
             times.append(time.monotonic())
 
     started = time.monotonic()
-    session = run_suite(path, store=tmp_path / "store", jobs=1, listeners=[Listener()])
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, listeners=[Listener()]))
     assert dict(session.statuses) == {"killed": 2}
     assert times[-1] - started < 300  # not the limit of a cell
 
@@ -99,7 +100,7 @@ def test_what_is_ended_from_outside_is_tried_again_once_by_itself(
 ):
     """The batch of both sizes dies, then the cell alone, which is tried once more."""
     path = suite_file(learner=[mortal(tmp_path, times=times, signal=signal)])
-    run_suite(path, store=tmp_path / "store", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     rows = {row.n: row.status for row in read_results(path, store=tmp_path / "store")}
     assert rows == {10: "ok", 20: status}
     assert len((tmp_path / "20").read_text()) == fits
@@ -107,27 +108,27 @@ def test_what_is_ended_from_outside_is_tried_again_once_by_itself(
 
 def test_what_kills_its_worker_itself_is_not_tried_again(faulty, suite_file, tmp_path):
     path = suite_file(learner=[mortal(tmp_path, times=9, signal=11)])
-    run_suite(path, store=tmp_path / "store", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert {row.n: row.status for row in read_results(path, store=tmp_path / "store")} == {10: "ok", 20: "killed"}
     assert len((tmp_path / "20").read_text()) == 2
 
 
 def test_killed_cells_are_made_again_when_asked(faulty, suite_file, tmp_path):
     path = suite_file(learner=[mortal(tmp_path, times=3), {"name": "faulty", "options": {"how": "raise", "at": 20}}])
-    run_suite(path, store=tmp_path / "store", jobs=2)
-    again = run_suite(path, store=tmp_path / "store", jobs=1, redo=["killed"])
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
+    again = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, redo=["killed"]))
     assert (dict(again.statuses), again.exit_code) == ({"ok": 1}, 1)
 
 
 def test_what_a_library_takes_to_import_is_not_the_cells_time(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "on-tensors"}], budget={"cell_seconds": 0.5})
-    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert dict(session.statuses) == {"ok": 2}
 
 
 def test_what_a_method_imports_is_loaded_before_its_clock_starts(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "importing"}])
-    run_suite(path, store=tmp_path / "store", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert [row.chosen["info"]["loaded"] for row in read_results(path, store=tmp_path / "store")] == [True, True]
 
 
@@ -152,4 +153,4 @@ def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suit
 def test_a_learner_that_fails_while_a_run_is_planned_is_named(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "unplannable"}])
     with pytest.raises(PluginError, match=r"learner 'unplannable': cost\(10, 4\) raised KeyError: 'flops'"):
-        run_suite(path, store=tmp_path / "store", executor="serial")
+        run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))

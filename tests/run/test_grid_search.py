@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bfc_bench import read_results, run_suite
+from stored_rows import read_results
+
+from bfc_bench import RunOptions, run_suite
 
 TASK = {
     "name": "teacher-L4",
@@ -22,7 +24,7 @@ def test_alphas_and_skips_are_searched_together(suite_file, tmp_path):
         "tune": {"alphas": [useless, [1.0, 0.5, 0.25]], "skips": SKIPS},
     }
     path = suite_file(learner=[learner], task=[TASK])
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     rows = read_results(path, store=tmp_path / "store")
     assert [row.status for row in rows] == ["ok", "ok"], [row.reason for row in rows]
     for row in rows:

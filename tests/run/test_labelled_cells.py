@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.work_units import Batch, CellWork, LearnerSpec, RunSettings, UninstalledPlugins
 
@@ -20,7 +21,7 @@ TASK = {
 
 def rows(suite_file, tmp_path, labels, learner):
     path = suite_file(learner=[learner], task=[{**TASK, "labels": labels}], test_size=16384)
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     return read_results(path, store=tmp_path / "store")
 
 
@@ -59,7 +60,7 @@ def test_errors_in_parts_of_the_target_have_a_column_of_their_own(faulty, suite_
     task = {"name": "t", "inputs": {"kind": "sphere"}, "target": {"kind": "staircase", "degree": 2}, "d": [4]}
     learner = {"name": "linear-ridge", "options": {"ridge": 1e-9}, "tune": {}}
     path = suite_file(learner=[learner], task=[task | {"n": [4000]}], test_size=4096)
-    run_suite(path, store=tmp_path / "store", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     (row,) = read_results(path, store=tmp_path / "store")
     assert row.status == "ok", row.reason
     assert list(row.part_errors) == ["degree1", "degree2"]

@@ -3,8 +3,9 @@
 import sys
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import TaskFacts
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.memory_limits import machine_memory, memory_warnings
@@ -34,7 +35,7 @@ def greedy(*hows, **options):
 
 def test_who_takes_too_much_is_out_of_memory_and_nobody_else(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}, *greedy(*TAKERS, *HARMLESS)], budget=BUDGET)
-    run_suite(path, store=tmp_path / "store", jobs=2)
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
     rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
     for how, reason in TAKERS.items():
         row = rows.pop((how, 20))
@@ -45,7 +46,7 @@ def test_who_takes_too_much_is_out_of_memory_and_nobody_else(faulty, suite_file,
 def test_a_leak_costs_its_worker_and_no_cell(faulty, suite_file, tmp_path):
     """Each fit leaks 20 MB of 200 that a cell may take; many times that are leaked in all."""
     path = suite_file(learner=greedy("leak", at=0), budget=BUDGET, replicates=15)
-    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert dict(session.statuses) == {"ok": 30}
     rows = read_results(path, store=tmp_path / "store")
     assert len(rows) == 30
@@ -74,7 +75,7 @@ def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, sui
     drawn = {"name": "u", "inputs": {"kind": "greedy"}, "target": TARGET, "d": [4], "n": [10]}
     fine = {**drawn, "name": "t", "inputs": {"kind": "uniform"}}
     path = suite_file(learner=[{"name": "mean"}], task=[drawn, fine], budget=BUDGET)
-    run_suite(path, store=tmp_path / "store", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     statuses = {row.task: (row.status, row.reason[:11]) for row in read_results(path, store=tmp_path / "store")}
     assert statuses == {"u": ("out-of-memory", "MemoryError"), "t": ("ok", "")}
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from bfc_bench import run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import PluginError, UsageError
 from bfc_bench.executors.base import Pool
 from bfc_bench.executors.processes import ProcessExecutor, pool
@@ -32,7 +32,7 @@ def started(monkeypatch):
 
 def test_it_does_the_cells_and_has_what_the_learner_imports(faulty, suite_file, tmp_path, started):
     path = suite_file(learner=[{"name": "on-tensors"}])
-    session = run_suite(path, store=tmp_path / "store", jobs=1)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert dict(session.statuses) == {"ok": 2}
     assert len(started) == 1
 
@@ -42,7 +42,7 @@ def test_it_ends_with_a_run_that_cannot_be_planned(faulty, suite_file, tmp_path,
     path = suite_file(learner=[{"name": "mean", "options": {} if learners else {"mean_2": 1}}])
     before = dict(os.environ)
     with pytest.raises(UsageError, match=message):
-        run_suite(path, store=tmp_path / "store", learners=learners)
+        run_suite(path, RunOptions(store=tmp_path / "store", learners=learners))
     assert len(started) == 1
     assert multiprocessing.active_children() == []
     assert dict(os.environ) == before
@@ -50,7 +50,7 @@ def test_it_ends_with_a_run_that_cannot_be_planned(faulty, suite_file, tmp_path,
 
 def test_it_ends_where_nothing_is_to_do(faulty, suite_file, tmp_path, started):
     path = suite_file(learner=[{"name": "sklearn:linear_model.LogisticRegression"}])
-    assert dict(run_suite(path, store=tmp_path / "store").statuses) == {"skipped": 2}
+    assert dict(run_suite(path, RunOptions(store=tmp_path / "store")).statuses) == {"skipped": 2}
     assert len(started) == 1
     assert multiprocessing.active_children() == []
 
@@ -80,7 +80,7 @@ def test_a_subclass_keeps_what_it_puts_around_its_pools(faulty, suite_file, tmp_
     plugins = load_plugins()
     plugins.executors.register(Around.name, Around, "test")
     path = suite_file(learner=[{"name": "mean"}])
-    session = run_suite(path, store=tmp_path / "store", executor="around", plugins=plugins, jobs=1)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", executor="around", plugins=plugins, jobs=1))
     assert dict(session.statuses) == {"ok": 2}
     assert len(Around.opened) == 1
 
@@ -99,13 +99,13 @@ def test_an_executor_that_raises_when_it_begins_is_named(faulty, suite_file, tmp
     plugins.executors.register(Raising.name, Raising, "mine")
     path = suite_file(learner=[{"name": "mean"}])
     with pytest.raises(PluginError, match="executor 'raising' of plugin 'mine': begin raised KeyError"):
-        run_suite(path, store=tmp_path / "store", executor="raising", plugins=plugins)
+        run_suite(path, RunOptions(store=tmp_path / "store", executor="raising", plugins=plugins))
 
 
 def test_there_is_none_for_a_store_that_is_there_another_place_or_a_gpu(faulty, suite_file, tmp_path, started):
     path = suite_file(learner=[{"name": "mean"}])
     plugins, suite = load_plugins(), read_suite(path)
-    run_suite(path, store=tmp_path / "there", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "there", executor="serial"))
     for executor, store, device in (
         (ProcessExecutor(), "there", "cpu"),
         (SerialExecutor(), "new", "cpu"),

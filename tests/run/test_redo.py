@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.store.store import Store
 
 
@@ -13,7 +14,7 @@ def made(faulty, suite_file, tmp_path):
     """A suite that has run, one cell failed, and its store."""
     learners = [{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}]
     path, store = suite_file(learner=learners), tmp_path / "store"
-    run_suite(path, store=store, executor="serial")
+    run_suite(path, RunOptions(store=store, executor="serial"))
     return path, store
 
 
@@ -70,17 +71,14 @@ def test_stale_cells_are_made_again_when_asked(made, planned):
     path, store = made
     disguise(store, release="0.0.9")
     assert planned(path, store, "--redo", "stale")["todo"] == 2
-    assert run_suite(path, store=store, executor="serial", redo=["stale"]).statuses == {"ok": 2}
+    assert run_suite(path, RunOptions(store=store, executor="serial", redo=["stale"])).statuses == {"ok": 2}
     assert planned(path, store)["stale"] == 0
     assert {row.release for row in read_results(path, store=store)} != {"0.0.9"}
 
 
-def test_redo_failed_all_and_the_former_spelling(made, planned, bench):
+def test_redo_failed_and_all(made, planned, bench):
     path, store = made
     assert [planned(path, store, "--redo", word)["todo"] for word in ("failed", "stale", "all")] == [1, 0, 4]
-    old = bench("plan", path, "--store", store, "--retry-failed", "--format", "json")
-    assert json.loads(old.stdout)["todo"] == 1
-    assert "--retry-failed is now --redo failed" in old.stderr
     wrong = bench("run", path, "--store", store, "--redo", "everything")
     assert (wrong.returncode, wrong.stderr.strip()) == (
         2, "bfc-bench: --redo must be failed, killed, stale or all. Got 'everything'.",

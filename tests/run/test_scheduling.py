@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned
@@ -137,7 +138,7 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
 def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file, tmp_path, monkeypatch):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     path = suite_file(learner=[{"name": "surroundings"}])
-    assert run_suite(path, store=tmp_path / "store", jobs=1, device="cpu").exit_code == 0
+    assert run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, device="cpu")).exit_code == 0
     for row in read_results(path, store=tmp_path / "store"):
         found = row.chosen["info"]
         assert found["JAX_PLATFORMS"] == "cpu"

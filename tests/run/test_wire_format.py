@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import PluginError, read_results, run_suite
+from bfc_bench import PluginError, RunOptions, run_suite
 from bfc_bench.learner import Failure
 from bfc_bench.run.wire_format import ROW_BYTES, attempt, pack, receive
 from bfc_bench.run.work_units import Batch
@@ -52,7 +53,7 @@ def rows(request, faulty, suite_file, tmp_path):
     learners = [{"name": name, "label": label, "options": values} for name, label, values in options]
     learners.append({"name": "mean"})
     path = suite_file(learner=learners)
-    session = run_suite(path, store=tmp_path / "store", jobs=1, executor=request.param)
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, executor=request.param))
     assert (session.exit_code, session.interrupted) == (1, False)
     with closing(sqlite3.connect(tmp_path / "store" / "results.sqlite")) as base:
         texts = [text for (text,) in base.execute("SELECT row FROM rows")]
@@ -83,13 +84,13 @@ def test_whatever_a_learner_raises_or_says_is_a_row(rows):
 def test_a_learner_that_ends_the_program_while_a_run_is_planned_is_named(where, faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "quitter", "options": {"where": where}}])
     with pytest.raises(PluginError, match=rf"learner 'quitter': {where}\(.*\) raised SystemExit: 0"):
-        run_suite(path, store=tmp_path / "store", executor="serial")
+        run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
 
 
 def test_a_batch_key_that_is_no_key_is_named(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "keyless"}])
     with pytest.raises(PluginError, match=r"learner 'keyless': batch_key\(.*\) must be hashable or None. Got \[\]"):
-        run_suite(path, store=tmp_path / "store", executor="serial")
+        run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
 
 
 def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, suite_file, tmp_path, monkeypatch):
@@ -100,7 +101,7 @@ def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, su
 
     monkeypatch.setattr(TeacherProblem, "train", drawn)
     path = suite_file(learner=[{"name": "mean"}])
-    session = run_suite(path, store=tmp_path / "store", executor="serial")
+    session = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     reasons = [row.reason for row in read_results(path, store=tmp_path / "store")]
     assert dict(session.statuses) == {"out-of-memory": 2}, reasons
     assert "no room for the points" in read_results(path, store=tmp_path / "store")[0].reason

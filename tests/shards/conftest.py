@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bfc_bench import load_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.shards.job import ShardJob
 from bfc_bench.shards.submit import ShardRequest, Submission, prepare
+from bfc_bench.suite.model import read_suite
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def submit(store: Path) -> Callable[..., Submission]:
     """Writes a job of a suite file down: ``submit(path, shards=2, workers=1, changes=[...], redo=[...])``."""
 
     def write(path: Path, shards: int = 2, workers: int = 1, changes: Any = (), redo: Any = ()) -> Submission:
-        grid = resolve(load_suite(path, changes), load_plugins(), str(path))
+        grid = resolve(read_suite(Path(path), changes), load_plugins(), str(path))
         return prepare(grid, store, ShardRequest(shards, workers), device="cpu", redo=redo)
 
     return write

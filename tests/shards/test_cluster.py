@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from stored_rows import judge_claims, read_results
 
-from bfc_bench import judge_claims, read_results
 from bfc_bench.shards.heartbeat import Heartbeat
 from bfc_bench.shards.job import jobs
 from bfc_bench.shards.journal import entries

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from shards_in_tests import heartbeat, wait_for
+from stored_rows import read_results
 
 import bfc_bench
-from bfc_bench import load_suite, open_store, read_results, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.plugins import load_plugins
@@ -28,6 +30,7 @@ from bfc_bench.store.artifacts import digests
 from bfc_bench.store.backup import backup
 from bfc_bench.store.row import measured
 from bfc_bench.store.store import Store
+from bfc_bench.suite.model import read_suite
 
 pytestmark = pytest.mark.usefixtures("faulty")
 
@@ -56,7 +59,7 @@ def test_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, bench):
         {"name": "together", "options": {"how": "raise", "at": 20}},
     ]
     path = suite_file(learner=learners, replicates=2, budget={"memory_gb": 15})
-    run_suite(path, store=tmp_path / "one", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "one", jobs=1))
     ran = bench("submit", path, "--shards", "3", "--local", "--store", store)
     assert ran.returncode == 0, ran.stderr
     assert "20 new rows, 20 of 20 cells have one" in ran.stdout
@@ -66,7 +69,7 @@ def test_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, bench):
     failed = rows_of(path, store)["together", 20, 0]
     with Store(store) as held:
         assert "one over nothing" in held.traceback(failed.cell)
-    assert run_suite(path, store=store, executor="serial").statuses == {}
+    assert run_suite(path, RunOptions(store=store, executor="serial")).statuses == {}
     again = bench("submit", path, "--shards", "3", "--local", "--store", store)
     assert "nothing to do" in again.stdout
 
@@ -110,7 +113,9 @@ def test_a_row_that_is_there_stays_and_one_that_is_made_again_is_replaced_once(s
     path = suite_file(learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}])
     job = submit(path).job
     finish(job, start)
-    run_suite(path, store=store, executor="serial", learners=["mean"], redo=["all"])  # collects, then makes them anew
+    run_suite(
+        path, RunOptions(store=store, executor="serial", learners=["mean"], redo=["all"])
+    )  # collects, then makes them anew
     mine = rows_of(path, store)["mean", 10, 0].provenance
     assert mine != job.id
     (job.folder / "collected.json").unlink()
@@ -120,7 +125,7 @@ def test_a_row_that_is_there_stays_and_one_that_is_made_again_is_replaced_once(s
     finish(again, start)
     assert collect(store)[0].new == 1
     assert rows_of(path, store)["faulty", 20, 0].provenance == again.id
-    run_suite(path, store=store, executor="serial", redo=["failed"])
+    run_suite(path, RunOptions(store=store, executor="serial", redo=["failed"]))
     made = rows_of(path, store)["faulty", 20, 0].provenance
     for one in jobs(store):
         (one.folder / "collected.json").unlink()
@@ -239,6 +244,8 @@ import os, signal, sys
 from pathlib import Path
 from bfc_bench import hookimpl
 from bfc_bench.shards.shard import run_shard
+from bfc_bench.suite.model import read_suite
+from pathlib import Path
 
 class Killed:
     rows = 0
@@ -333,7 +340,7 @@ def json_rows(content):
 
 def test_a_full_disk_ends_the_shard_keeps_its_rows_and_blames_no_cell(suite_file, tmpfs, start):
     path, store = suite_file(learner=[{"name": "slow", "options": {"seconds": 0.01}}], replicates=300), tmpfs / "store"
-    job = prepare(resolve(load_suite(path), load_plugins(), "s"), store, ShardRequest(1, 1), device="cpu").job
+    job = prepare(resolve(read_suite(Path(path)), load_plugins(), "s"), store, ShardRequest(1, 1), device="cpu").job
     disk = os.statvfs(tmpfs)
     (tmpfs / "filler").write_bytes(b"x" * (disk.f_bavail * disk.f_frsize - 80_000))
     log = tmpfs.parent / "log"

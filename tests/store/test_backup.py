@@ -6,8 +6,9 @@ import sys
 from dataclasses import replace
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import open_store, read_results, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import OutputError, StoreError
 from bfc_bench.store.backup import backup
@@ -52,7 +53,7 @@ def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
 
 def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}], replicates=2)
-    run_suite(path, store=tmp_path / "a", executor="serial")
+    run_suite(path, RunOptions(store=tmp_path / "a", executor="serial"))
     for name in ("artifacts/tiny@1/c/weights", "shards/0001-tiny/journals/0.jsonl"):
         (tmp_path / "a" / name).parent.mkdir(parents=True)
         (tmp_path / "a" / name).write_text("x")
@@ -61,7 +62,7 @@ def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
     assert run(["backup", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert read_results(path, store=tmp_path / "b") == read_results(path, store=tmp_path / "a")
     shutil.rmtree(tmp_path / "a")
-    assert run_suite(path, store=tmp_path / "b", executor="serial").statuses == {}
+    assert run_suite(path, RunOptions(store=tmp_path / "b", executor="serial")).statuses == {}
     assert {p.name for p in (tmp_path / "b").iterdir()} == {"results.sqlite", "lock", "artifacts", "shards"}
     assert (tmp_path / "b" / "artifacts/tiny@1/c/weights").read_text() == "x"
     assert {(tmp_path / "b").stat().st_mode & 0o777, (tmp_path / "b/results.sqlite").stat().st_mode & 0o777} == {

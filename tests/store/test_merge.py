@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench import open_store, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.merge import TABLES, merge
@@ -62,9 +62,9 @@ def test_a_merge_takes_every_table_of_a_store(made):
 def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}, {"name": "linear-ridge"}], replicates=2)
     a, b, c, whole = (tmp_path / name for name in ("a", "b", "c", "whole"))
-    run_suite(path, store=a, executor="serial", learners=["mean"])
-    run_suite(path, store=b, executor="serial")
-    run_suite(path, store=whole, executor="serial")
+    run_suite(path, RunOptions(store=a, executor="serial", learners=["mean"]))
+    run_suite(path, RunOptions(store=b, executor="serial"))
+    run_suite(path, RunOptions(store=whole, executor="serial"))
     assert run(["merge", str(a), str(b), "--into", str(c)]) == 0
     same = [sys.executable, "-m", "benchmarks.same", c, whole]
     compared = subprocess.run(same, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
@@ -74,7 +74,7 @@ def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, 
         assert ids[0] == ids[1] + ids[2]
         assert {row.provenance for row in merged["tiny"].rows()} == {*ids[1], *ids[2]}
         assert merged["tiny"].report().exists()
-    again = run_suite(path, store=c, executor="serial")
+    again = run_suite(path, RunOptions(store=c, executor="serial"))
     assert again.statuses == {}
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bfc_bench import open_store, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.report.source_key import key_of
 
 KILLED = """
@@ -81,7 +81,7 @@ def test_a_report_killed_while_it_is_written_is_written_again(command, page, ben
 
 def test_changed_definitions_and_rows_are_noticed(command, page, tmp_path):
     def run(*changes):
-        run_suite(command[1], store=tmp_path / "store", executor="serial", changes=changes)
+        run_suite(command[1], RunOptions(store=tmp_path / "store", executor="serial", changes=changes))
         with open_store(tmp_path / "store") as held:
             suite = held["tiny@1"]
             before = suite.reported
@@ -97,7 +97,7 @@ def test_changed_definitions_and_rows_are_noticed(command, page, tmp_path):
 
 
 def test_a_full_disk_is_one_sentence(command, tmpfs, bench):
-    run_suite(command[1], store=command[3], executor="serial")
+    run_suite(command[1], RunOptions(store=command[3], executor="serial"))
     wanted = ["report", command[1], "--store", command[3], "--output", tmpfs / "out"]
     assert bench(*wanted).returncode == 0
     page = tmpfs / "out" / "report.html"

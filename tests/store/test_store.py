@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from stored_rows import stored_rows
+from stored_rows import judge_claims, read_results, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
@@ -162,7 +162,7 @@ def test_files_are_their_owners_alone_and_what_exists_keeps_its_mode(tmp_path, f
     path = suite_file(learner=[{"name": "mean"}])
     (tmp_path / "shared").mkdir(mode=0o755)
     for name in ("made", "shared"):
-        bfc_bench.run_suite(path, store=tmp_path / name, executor="serial")
+        bfc_bench.run_suite(path, bfc_bench.RunOptions(store=tmp_path / name, executor="serial"))
         with bfc_bench.open_store(tmp_path / name) as results:
             results["tiny"].report()
             results["tiny"].rows()
@@ -271,9 +271,9 @@ def open_files() -> list[str]:
 def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     """A store that stays open keeps its write-ahead log beside it and its file from being moved."""
     path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
-    bfc_bench.run_suite(path, store=store, executor="serial")
-    bfc_bench.read_results(path, store=store)
-    bfc_bench.judge_claims(path, store=store)
+    bfc_bench.run_suite(path, bfc_bench.RunOptions(store=store, executor="serial"))
+    read_results(path, store=store)
+    judge_claims(path, store=store)
     with bfc_bench.open_store(store) as results:
         results["tiny"].rows()
         assert open_files()

@@ -27,7 +27,7 @@ CLAIM = {"id": "c", "kind": "beats", "task": "t", "d": 3, "n": 40, "label": "r",
 def ran(faulty, suite_file, tmp_path):
     learners = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
     path = suite_file(learner=learners, replicates=3, task=[TASK], claim=[CLAIM], levels=[0.9])
-    bfc_bench.run_suite(path, store=tmp_path / "store", executor="serial")
+    bfc_bench.run_suite(path, bfc_bench.RunOptions(store=tmp_path / "store", executor="serial"))
     return path, tmp_path / "store"
 
 

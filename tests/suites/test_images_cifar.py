@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bfc_bench import load_learner, load_suite, open_store
+from bfc_bench import load_learner, load_plugins, open_store
+from bfc_bench.suite.model import read_suite
 
 SMALL = {
     "correction-l2": {"architecture": "wrn-10-1", "epochs": 1, "pictures": 3, "picture_steps": 5},
@@ -50,7 +51,7 @@ def test_what_it_lacks_is_one_line_that_says_what_to_type(bench: Callable[..., o
 
 
 def test_its_cells_declare_no_more_than_they_may_take() -> None:
-    suite = load_suite("images-cifar")
+    suite = read_suite(load_plugins().suites.get("images-cifar"))
     for entry in suite.learner:
         cost = load_learner(entry.name, **entry.options).cost(50_000, 3 * 32 * 32)
         assert cost.bytes < suite.budget.memory_gb * 1e9, entry.label

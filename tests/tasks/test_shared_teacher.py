@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
@@ -167,7 +168,7 @@ def test_learners_are_paired_too(suite_file, tmp_path):
     tasks = [table, {**table, "name": "same", "teacher": "root"}, {**table, "name": "own"}]
     learner = {"name": "random-features", "options": {"features": 30}, "tune": {}}
     path = suite_file(task=tasks, learner=[learner])
-    assert run_suite(path, store=tmp_path / "s", jobs=1).exit_code == 0
+    assert run_suite(path, RunOptions(store=tmp_path / "s", jobs=1)).exit_code == 0
     rows = {row.task: row for row in read_results(path, store=tmp_path / "s")}
     assert {row.status for row in rows.values()} == {"ok"}
     assert (rows["same"].seed, rows["same"].nmse) == (rows["root"].seed, rows["root"].nmse)

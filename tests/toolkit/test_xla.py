@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.toolkit import canary, xla
 from bfc_bench.toolkit.libraries import missing
 
@@ -154,7 +155,7 @@ def test_learners_of_a_compiler_that_fails_are_skipped_and_the_run_goes_on(fresh
     monkeypatch.setenv("XLA_FLAGS", UNKNOWN)
     learners = [{"name": "quad-densenet", "options": {"steps": 10}}, {"name": "sklearn:linear_model.Ridge"}]
     path = suite_file(learner=learners)
-    session = run_suite(path, store=tmp_path / "store", jobs=1, device="cpu")
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, device="cpu"))
     assert session.exit_code == 0
     rows = read_results(path, store=tmp_path / "store")
     assert {(row.learner, row.status) for row in rows} == {

@@ -10,8 +10,9 @@ import time
 from contextlib import closing
 
 import pytest
+from stored_rows import read_results
 
-from bfc_bench import open_store, read_results
+from bfc_bench import open_store
 from bfc_bench.tracking.client import connection
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri, make_database

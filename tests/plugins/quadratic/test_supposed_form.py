@@ -4,8 +4,9 @@ import pytest
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from stored_rows import read_results
 
-from bfc_bench import read_results, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
@@ -63,6 +64,6 @@ def test_rows_say_what_a_network_knew(suite_file, tmp_path):
         {"name": "quad-densenet", "label": "default", "options": {"steps": 5}},
     ]
     path = suite_file(task=[task], learner=learners)
-    run_suite(path, store=tmp_path / "s", jobs=1)
+    run_suite(path, RunOptions(store=tmp_path / "s", jobs=1))
     oracle = {row.label: row.chosen.get("oracle") for row in read_results(path, store=tmp_path / "s")}
     assert oracle == {"known": ["depth", "skips"], "told": ["alphas", "depth", "skips"], "default": None}
