@@ -37,6 +37,9 @@ from .errors import (
     TrackingError as TrackingError,
 )
 from .errors import (
+    UnknownSuite as UnknownSuite,
+)
+from .errors import (
     UsageError as UsageError,
 )
 from .executors.base import Executor as Executor

@@ -27,6 +27,12 @@ class StoreError(BenchError):
     exit_code = 2
 
 
+class UnknownSuite(StoreError, KeyError):
+    """The store has no run of a suite, or no suite has the name: ``in`` and ``get`` of an open store rely on it."""
+
+    __str__ = Exception.__str__  # not the quoted text of a KeyError
+
+
 class StoreFailure(StoreError):
     """The results store failed in the middle of a run, for want of room perhaps; what was committed is kept."""
 

@@ -7,9 +7,10 @@ wrappers are pluggy's; an exception is reported once with the plugin's name and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bfc_bench.learner import Learner
 from bfc_bench.utils.hook_markers import hookspec
@@ -18,8 +19,25 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.claims.base import Claim
     from bfc_bench.executors.base import Executor
     from bfc_bench.store.row import Row
+    from bfc_bench.store.store import Store
     from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
     from bfc_bench.tasks.metrics import Metric
+
+
+class RunSession(Protocol):
+    """What the events of a run are told about it; ``bfc_bench.Session`` has more."""
+
+    id: str
+    suite: str
+    version: int
+    store: Store
+    """Open for writing; ``store.directory`` is its folder."""
+    provenance: dict[str, Any]
+    """Versions, machine, precision and command line."""
+    warnings: list[str]
+    interrupted: bool
+    statuses: Counter[str]
+    """Rows of this run by status."""
 
 
 @hookspec
@@ -73,8 +91,14 @@ def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], Mappin
 
 
 @hookspec
-def bfc_run_started(session: Any) -> None:
-    """A run begins: ``session`` has ``suite``, ``store``, ``plan`` and ``provenance``."""
+def bfc_register_verbs(register: Callable[[str, Callable[..., Any]], None]) -> None:
+    """Call ``register(name, command)`` for each verb of ``bfc-bench``. ``command`` is a function whose annotated
+    parameters are its arguments and options, as Typer reads them."""
+
+
+@hookspec
+def bfc_run_started(session: RunSession) -> None:
+    """A run begins."""
 
 
 @hookspec
@@ -83,5 +107,5 @@ def bfc_result(result: Row) -> None:
 
 
 @hookspec
-def bfc_run_finished(session: Any) -> None:
-    """The run has ended, also when it was interrupted: ``session.interrupted`` tells."""
+def bfc_run_finished(session: RunSession) -> None:
+    """The run has ended; ``session.interrupted`` says whether it was cut short."""

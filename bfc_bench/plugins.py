@@ -26,6 +26,7 @@ from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
 from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.utils.hook_markers import PROJECT
+from bfc_bench.verbs import HIDDEN, VERBS
 
 if TYPE_CHECKING:
     from bfc_bench.store.row import Row
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
-BY_NAME = frozenset({"suites", "plots"})
+BY_NAME = frozenset({"suites", "plots", "verbs"})
 """What is registered as ``register(name, value)``; anything else brings its own name."""
 NAMED = frozenset({"learners", "metrics", "executors"})
 """What is called by its ``name``; anything else by its ``kind``."""
@@ -61,6 +62,7 @@ class Plugins:
         self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
         self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing)
         self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
+        self.verbs: Registry[Callable[..., Any]] = Registry("verb", _not_callable, missing, (*VERBS, *HIDDEN))
         self.manager = IsolatingManager(PROJECT, self._failed)
         self.manager.add_hookspecs(hookspecs)
 

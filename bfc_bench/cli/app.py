@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from types import FrameType
@@ -19,14 +19,7 @@ from typer.core import TyperGroup
 from bfc_bench.errors import BenchError
 from bfc_bench.tracking import THREAD
 from bfc_bench.utils.masking import masked
-
-VERBS = (
-    *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),
-    *("claims", "compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
-)
-"""In the order of ``--help``; each is a module beside this one."""
-HIDDEN = ("shard",)
-"""Verbs that programs use."""
+from bfc_bench.verbs import HIDDEN, VERBS
 
 
 class Verbs(TyperGroup):
@@ -36,17 +29,32 @@ class Verbs(TyperGroup):
         super().__init__(**{**options, "commands": dict.fromkeys(VERBS)})  # their names, to suggest the nearest one
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All verbs."""
-        return list(VERBS)
+        """All verbs, those of plugins last."""
+        return [*VERBS, *_registered()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """One verb; None for an unknown name."""
-        if cmd_name not in (*VERBS, *HIDDEN):
-            return None
         app = typer.Typer()
         app.callback()(lambda: None)
-        import_module(f"bfc_bench.cli.{cmd_name}").add_to(app)
+        if cmd_name in (*VERBS, *HIDDEN):
+            import_module(f"bfc_bench.cli.{cmd_name}").add_to(app)
+        elif (command := _registered().get(cmd_name)) is not None:
+            app.command(cmd_name)(command)
+        else:
+            return None
         return typer.main.get_group(app).commands[cmd_name]
+
+
+def _registered() -> dict[str, Callable[..., Any]]:
+    """The verbs that other distributions register; no plugin is loaded if there is no other distribution."""
+    from importlib.metadata import entry_points
+
+    if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
+        return {}
+    from bfc_bench.plugins import load_plugins
+
+    verbs = load_plugins().verbs
+    return {name: verbs.get(name) for name in verbs}
 
 
 app = typer.Typer(

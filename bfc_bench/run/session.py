@@ -16,6 +16,7 @@ from typing import Any
 
 from bfc_bench.errors import words
 from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
+from bfc_bench.hookspecs import RunSession
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.executor_selection import open_pool
@@ -155,13 +156,13 @@ def run(
             session.warnings += executor.remarks()
         if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
             session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
-        _tell(plugins, "bfc_run_started", session=session)
+        _announce(plugins, "bfc_run_started", session)
         try:
             _run(session, plugins, executor, pool, jobs, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
-            _tell(plugins, "bfc_run_finished", session=session)
+            _announce(plugins, "bfc_run_finished", session)
         store.end_session(id)
         return session
 
@@ -255,6 +256,10 @@ def _skip(plan: Plan, cell: Cell) -> Row:
 def _fault(batch: Batch, fault: UnitFailure) -> FinishedCell:
     row = make_row(batch, batch.cells[0], STATUS[fault.kind], visible(fault.reason))
     return FinishedCell(row, visible(fault.traceback, TRACEBACK))
+
+
+def _announce(plugins: Plugins, event: str, session: RunSession) -> None:
+    _tell(plugins, event, session=session)
 
 
 def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bfc_bench.errors import StoreError
+from bfc_bench.errors import StoreError, UnknownSuite, UsageError
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
@@ -32,11 +32,11 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         self.store, self.plugins = Store(directory), plugins
 
     def __getitem__(self, suite: str | Path) -> StoredSuite:
-        """Raises ``StoreError`` where the store holds no run of the suite, ``UsageError`` for an unknown name."""
+        """The suite's results. Raises ``UnknownSuite``, a ``KeyError``, if there are none or the name is unknown."""
         held = self.store.suites()
         name, version, path, model = self._find(str(suite), held)
         if (name, version) not in held:
-            raise StoreError(
+            raise UnknownSuite(
                 f"The store in {self.store.directory} has no run of {name}@{version}; "
                 f"`bfc-bench run {suite}` makes one."
             )
@@ -50,7 +50,10 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         versions = [version for name, version in held if name == suite]
         if versions and suite not in self.plugins.suites:
             return suite, max(versions), None, None
-        path = suite_path(suite, self.plugins.suites)
+        try:
+            path = suite_path(suite, self.plugins.suites)
+        except UsageError as error:
+            raise UnknownSuite(str(error)) from None
         model = read_suite(path)
         return model.name, model.version, path, model
 

@@ -259,7 +259,17 @@ def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, everything
         "suite": "everything",
         "executor": "outside-futures",
         "plot": "outside-sizes",
+        "verb": "outside-greet",
     }
+
+
+def test_a_verb_from_outside_has_help_and_arguments(outside: Outside, everything: Path, tmp_path: Path) -> None:
+    done = outside.bench("outside-greet", "Ada", "--loud", cwd=tmp_path, path=everything)
+    assert (done.returncode, done.stdout) == (0, "hello ADA\n"), done.stderr
+    assert "outside-greet" in outside.bench("--help", cwd=tmp_path, path=everything).stdout
+    assert "Greet somebody by name." in outside.bench("outside-greet", "--help", cwd=tmp_path, path=everything).stdout
+    wrong = outside.bench("outside-greet", "Ada", "--quiet", cwd=tmp_path, path=everything)
+    assert (wrong.returncode, "--quiet" in wrong.stderr) == (2, True)
 
 
 def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(

@@ -15,7 +15,7 @@ from bfc_bench.process_state import ProcessState
 
 TOUCHED = {
     "numpy": "numpy.var",
-    "metric": "bfc_bench.tasks.metrics.Truth.nmse",
+    "metric": "bfc_bench.tasks.metrics.TargetValues.nmse",
     "code": "bfc_bench.tasks.metrics.nmse",
     "recursion": "the recursion limit",
     "timer": "a timer that is running",
@@ -56,7 +56,7 @@ def test_what_a_learner_changes_in_its_process_is_its_own_fault_only(
 
 def test_cells_that_travel_together_are_looked_after_together(faulty, suite_file, tmp_path, monkeypatch):
     looks = []
-    monkeypatch.setattr(ProcessState, "put_back", lambda surroundings: looks.append(surroundings) or [])
+    monkeypatch.setattr(ProcessState, "restore", lambda surroundings: looks.append(surroundings) or [])
     learners = [{"name": "mean"}, {"name": "linear-ridge"}]  # two sizes each, in a batch
     assert run_suite(suite_file(learner=learners), RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
     assert len(looks) == len(learners)

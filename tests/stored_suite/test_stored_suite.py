@@ -49,7 +49,7 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
             results["smoke"]
         with pytest.raises(StoreError, match="no run of tiny@2"):
             results["tiny@2"]
-        with pytest.raises(UsageError, match="unknown suite 'smok'"):
+        with pytest.raises(bfc_bench.UnknownSuite, match="unknown suite 'smok'"):
             results["smok"]
 
 
@@ -156,3 +156,17 @@ def test_verbs_are_loaded_when_called():
 def test_it_is_a_plain_value(stored):
     assert isinstance(stored, StoredSuite)
     assert repr(stored).startswith("StoredSuite(name='tiny', version=1")
+
+
+def test_an_open_store_is_a_mapping(ran):
+    _, store = ran
+    with bfc_bench.open_store(store) as results:
+        assert isinstance(results, bfc_bench.OpenStore)
+        assert "tiny" in results
+        assert "smoke" not in results  # a suite that was not run
+        assert "no-such-suite" not in results
+        assert results.get("smoke") is None
+        assert results.get("tiny").name == "tiny"
+        with pytest.raises(KeyError, match=r"^The store in .* has no run of smoke@1"):
+            results["smoke"]
+        assert isinstance(results["tiny"].claims(), bfc_bench.Records)

@@ -28,6 +28,7 @@ from bfc_bench import (
     Predictor,
     Resources,
     Row,
+    Session,
     Target,
     TargetValues,
     Teacher,
@@ -239,5 +240,15 @@ def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], dict[s
 
 
 @hookimpl
-def bfc_run_finished(session: Any) -> None:
+def bfc_register_verbs(register: Callable[[str, Callable[..., Any]], None]) -> None:
+    register("outside-greet", greet)
+
+
+def greet(name: str, *, loud: bool = False) -> None:
+    """Greet somebody by name."""
+    print(f"hello {name.upper() if loud else name}")
+
+
+@hookimpl
+def bfc_run_finished(session: Session) -> None:
     (Path(session.store.directory) / "heard.txt").write_text(f"{session.suite}: {dict(session.statuses)}")

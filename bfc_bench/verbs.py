@@ -1,0 +1,9 @@
+"""Names of the verbs of ``bfc-bench``; each is a module of ``bfc_bench.cli``, loaded when it is called."""
+
+VERBS = (
+    *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),
+    *("claims", "compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
+)
+"""In the order of ``--help``."""
+HIDDEN = ("shard",)
+"""Verbs that programs use."""
