@@ -19,7 +19,6 @@ from bfc_bench.suite.model import Suite, read_suite
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from bfc_bench.executors.base import Executor
     from bfc_bench.run.grid import Grid
     from bfc_bench.run.session import Session
     from bfc_bench.until_decided import Decided
@@ -64,13 +63,6 @@ class RunOptions:
     @cached_property
     def _plugins(self) -> Plugins:
         return self.plugins or load_plugins()
-
-    def _resolved(self, suite: str | Path | Suite) -> tuple[Grid, Executor]:
-        """The part of the suite that is run, and the executor that runs it."""
-        from bfc_bench.run.executor_selection import executor_of
-
-        grid = grid_of(suite, self.changes, self._plugins, self.learners, self.tasks)
-        return grid, executor_of(grid.suite, self._plugins, self.executor, self.executor_options)
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -131,18 +123,20 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
         UsageError: The suite, or an option, names what does not exist or is out of range.
         StoreError: The store cannot be written.
     """
+    from bfc_bench.run.executor_selection import executor_of
+    from bfc_bench.run.grid import resolve
     from bfc_bench.run.prestart import begun
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
     plugins, store = options._plugins, Path(options.store)
     collect(store)
-    grid, executor = options._resolved(suite)
+    read, where = _read(suite, options.changes, plugins)
+    executor = executor_of(read, plugins, options.executor, options.executor_options)
     device = executor.resolve_device(options.device)
-    begin = begun(executor, plugins, grid.suite, store, learners=options.learners, device=device, jobs=options.jobs)
-    with begin as pool:
+    with begun(executor, plugins, read, store, learners=options.learners, device=device, jobs=options.jobs) as pool:
         return run(
-            grid,
+            resolve(read, plugins, where, options.learners, options.tasks),
             plugins,
             store,
             device=device,
@@ -179,14 +173,17 @@ def run_until_decided(
         UsageError: As ``run_suite``, and for hours that are not positive or a ``last`` below 3.
         StoreError: The store cannot be written.
     """
+    from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.shards.collect import collect
     from bfc_bench.until_decided import run_until_decided
 
+    plugins = options._plugins
     collect(Path(options.store))
-    grid, executor = options._resolved(suite)
+    grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
+    executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
     return run_until_decided(
         grid,
-        options._plugins,
+        plugins,
         Path(options.store),
         device=executor.resolve_device(options.device),
         executor=executor,
@@ -216,7 +213,13 @@ def grid_of(
     """
     from bfc_bench.run.grid import resolve
 
+    read, where = _read(suite, changes, plugins)
+    return resolve(read, plugins, where, learners, tasks)
+
+
+def _read(suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins) -> tuple[Suite, str]:
+    """A suite, and what messages call it."""
     if isinstance(suite, Suite):
-        return resolve(suite, plugins, "suite", learners, tasks)
+        return suite, "suite"
     path = suite_path(suite, plugins.suites)
-    return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)
+    return read_suite(path, changes), str(path)

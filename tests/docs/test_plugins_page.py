@@ -137,6 +137,7 @@ def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> N
         "suites": ["first"],
         "executors": ["futures"],
         "plots": ["every cell"],
+        "verbs": ["best"],
     }
 
 
