@@ -63,7 +63,7 @@ def _column(place: Place) -> str:
     return _readers(place, suite, store)
 
 
-@FAULTS("ESC and RLO in a reason that was stored by an earlier release", "the terminal gets neither")
+@FAULTS("ESC and RLO in a reason that is stored", "the terminal gets neither")
 def _escape(place: Place) -> str:
     suite, store = _stored(place)
     _rewrite(store, lambda row: row.update(status="failed", reason="\x1b[31mred\u202e", nmse=None), "status = 'failed'")

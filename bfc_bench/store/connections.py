@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store.file_system import FileSystem, file_system
-from bfc_bench.store.schema import lay_out, schema_of, upgrade
+from bfc_bench.store.schema import check_schema, create_tables
 from bfc_bench.utils.files import put_database_in_place
 
 NO_LOCKING = "&vfs=unix-none"
@@ -22,14 +22,13 @@ PATIENCE = 10.0
 
 
 def connect_to_write(path: Path, place: FileSystem) -> sqlite3.Connection:
-    """For whoever holds the store: its file, made or upgraded if need be. Raises ``StoreError`` for another file."""
+    """For whoever holds the store: its file, made if need be. Raises ``StoreError`` for another file."""
     if not path.exists() or path.stat().st_size == 0:
         _create(path, place)
     db = _connect(path, "rw", locks=place.locks)
     try:
-        found = schema_of(db, path)
+        check_schema(db, path)
         _set_journal(db, place)
-        upgrade(db, found)
         db.execute("BEGIN IMMEDIATE")  # says now, not after the first cell, that the file cannot be written
         db.execute("ROLLBACK")
     except BaseException:
@@ -60,7 +59,7 @@ def _create(path: Path, place: FileSystem) -> None:
     os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # its log is made with the same mode
     with closing(_connect(aside, "rw", locks=place.locks)) as db:
         _set_journal(db, place)
-        lay_out(db)
+        create_tables(db)
     put_database_in_place(aside, path)
     _remove(aside)
 

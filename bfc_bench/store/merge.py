@@ -10,16 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 from pydantic_core import from_json
 
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.backup import ARTIFACTS, copy_database, put_folder, whole_folder
+from bfc_bench.store.backup import ARTIFACTS, put_folder, whole_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.row import Row, is_known
-from bfc_bench.store.schema import SCHEMA
 from bfc_bench.store.store import Store
 
 NEWER = "newer"
@@ -93,17 +91,9 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
 
 @contextmanager
 def _as_of_now(directory: Path) -> Iterator[Store]:
-    """A store to read, at one moment, with the tables of this release: of an older one an upgraded copy."""
-    with Store(directory) as store:
-        if store.schema == SCHEMA:
-            with store.snapshot():
-                yield store
-            return
-        with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            copy_database(store, Path(folder, store.path.name))
-            with Store(Path(folder), write=True) as upgraded:
-                upgraded.directory = store.directory
-                yield upgraded
+    """A store to read, at one moment."""
+    with Store(directory) as store, store.snapshot():
+        yield store
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -22,12 +21,12 @@ class Origin:
     """What made a row, as far as it may change numbers; the session's provenance has the rest."""
 
     release: str | None
-    """Of bfc-bench; None in rows of releases that did not note it."""
+    """Of bfc-bench."""
     device: str | None
     learner_version: int | None
 
     def __str__(self) -> str:
-        parts = [f"bfc-bench {self.release or 'before 0.1.0'}", f"on {self.device or 'an unknown device'}"]
+        parts = [f"bfc-bench {self.release or 'of an unknown release'}", f"on {self.device or 'an unknown device'}"]
         return ", ".join([*parts, *([f"learner version {self.learner_version}"] if self.learner_version else [])])
 
 
@@ -103,9 +102,7 @@ class Row:
     def read(cls, values: Mapping[str, Any]) -> Row:
         """The row that ``as_dict`` of this release or another one gave.
 
-        Columns that this release does not know are left out. Errors by degree, which releases without the column
-        ``part_errors`` kept among the feature errors, are put where they belong. What learners said is made visible:
-        earlier releases stored it as it came, escape sequences for terminals included.
+        Columns that this release does not know are left out, and control characters are made visible.
         """
         return cls(**present(values))
 
@@ -153,9 +150,6 @@ def present(values: Mapping[str, Any], *, clean: bool = False) -> dict[str, Any]
     known = dict(values) if values.keys() <= _KNOWN else {name: values[name] for name in values if name in _KNOWN}
     if not clean:
         known |= {name: all_visible(known[name]) for name in _SAID & known.keys()}
-    if "part_errors" not in values:
-        stages = {name: _with_parts(measured) for name, measured in known.get("stages", {}).items()}
-        known = _with_parts(known) | {"stages": stages}
     return known
 
 
@@ -177,16 +171,6 @@ def _schema() -> TypeAdapter[dict[str, Any]]:
     columns: Any = TypedDict("columns", {name: types[name] for name in COLUMNS})  # type: ignore[misc]  # those of Row
     strictly: Any = with_config(ConfigDict(strict=True, allow_inf_nan=False))(columns)
     return TypeAdapter(strictly)
-
-
-def _with_parts(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """A row's or a stage's values with errors by degree apart from the feature errors."""
-    errors = measured.get("feature_errors") or {}
-    parts = {name: error for name, error in errors.items() if re.fullmatch(r"degree\d+", name)}
-    if not parts:
-        return dict(measured)
-    features = {name: error for name, error in errors.items() if name not in parts}
-    return {**measured, "feature_errors": features, "part_errors": parts}
 
 
 _STATUSES = frozenset(get_args(Status))

@@ -26,7 +26,7 @@ from bfc_bench.store.file_system import FileSystem, file_system
 from bfc_bench.store.lock import IN_USE, hold
 from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row
 from bfc_bench.store.rows import Builder, Rows
-from bfc_bench.store.schema import schema_of
+from bfc_bench.store.schema import check_schema
 from bfc_bench.store.stored_text import members, some_of, values_of
 from bfc_bench.utils.escape_control import all_visible
 from bfc_bench.utils.plain_json import canonical_json
@@ -72,8 +72,7 @@ class Store:
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
-                self.schema = schema_of(self._db, self.path)
-                self._notes_origins, self._keeps_looks = self.schema >= 2, self.schema >= 3
+                check_schema(self._db, self.path)
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
@@ -195,8 +194,6 @@ class Store:
 
     def looks(self, suite: str, version: int) -> list[dict[str, Any]]:
         """What ``note_looks`` was given, by claim and replicates."""
-        if not self._keeps_looks:
-            return []
         query = "SELECT record FROM looks WHERE suite = ? AND version = ? ORDER BY claim, data, replicates"
         return [json.loads(record) for (record,) in self._read(query, (suite, version))]
 
@@ -344,8 +341,7 @@ class Store:
 
     def held(self, suite: str, version: int) -> dict[str, KnownCell]:
         """Status and origin by cell, without reading the rows."""
-        origin = '"release", device, learner_version' if self._notes_origins else "NULL, NULL, NULL"
-        query = f"SELECT cell, status, {origin} FROM rows WHERE suite = ? AND version = ?"
+        query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
         found = self.stream(query, (suite, version))
         kinds: dict[tuple[Any, ...], KnownCell] = {}
         return {
@@ -354,14 +350,10 @@ class Store:
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
         """How many rows there are of each version of a learner, by label, whatever their definitions."""
-        found = (
-            self._read(
-                "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
-                " AND learner_version IS NOT NULL GROUP BY label, learner_version",
-                (suite, version),
-            )
-            if self._notes_origins
-            else []
+        found = self._read(
+            "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
+            " AND learner_version IS NOT NULL GROUP BY label, learner_version",
+            (suite, version),
         )
         versions: dict[str, Counter[int]] = {}
         for label, number, count in found:

@@ -164,7 +164,7 @@ def test_rows_without_files_are_as_before(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}])
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     assert not (tmp_path / "store" / "artifacts").exists()
-    with Store(tmp_path / "store", write=True) as store:  # as an earlier release has it
+    with Store(tmp_path / "store", write=True) as store:
         store._db.execute("UPDATE rows SET row = json_remove(row, '$.artifacts')")
     rows = read_results(path, store=tmp_path / "store")
     assert [row.artifacts for row in rows] == [{}, {}]

@@ -58,8 +58,7 @@ def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_fil
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
     first = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     second = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    with pytest.warns(FutureWarning, match="redo=\\['failed'\\]"):
-        third = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, redo=["failed"]))
+    third = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, redo=["failed"]))
     assert [dict(s.statuses) for s in (first, second, third)] == [{"ok": 1, "failed": 1}, {}, {"failed": 1}]
     assert [s.exit_code for s in (first, second, third)] == [1, 1, 1]
 

@@ -82,10 +82,3 @@ def test_what_cannot_be_copied_leaves_nothing(tmp_path, tmpfs):
         backup(tmp_path / "store", tmpfs / "copy")
     assert list(tmpfs.iterdir()) == []
     assert {path.name for path in tmp_path.iterdir()} == {"store", "small"}
-
-
-def test_a_store_of_the_first_schema_is_copied_as_it_is(old_store, tmp_path):
-    assert backup(old_store, tmp_path / "copy") == 1
-    for directory in (old_store, tmp_path / "copy"):
-        with Store(directory) as store:
-            assert (store.schema, len(store.rows("s", 1))) == (1, 1)

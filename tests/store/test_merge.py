@@ -180,18 +180,6 @@ def test_a_store_whose_clock_was_set_back_keeps_its_order(made, tmp_path):
         assert [session["id"] for session in store.sessions("s", 1)] == ["first", "second", "other"]
 
 
-def test_stores_of_the_first_schema_are_merged_and_stay_as_they_are(old_store, made, tmp_path):
-    before = (old_store / "results.sqlite").read_bytes()
-    new = made("new", [replace(ROW, cell="c1", n=4, device="cpu")])
-    merge([old_store, new], tmp_path / "c")
-    with Store(tmp_path / "c") as store:
-        assert {row.cell: row.part_errors for row in store.rows("s", 1)} == {"c0": {"degree1": -0.25}, "c1": {}}
-        assert store.held("s", 1)["c0"].origin.device == "cpu"
-    assert (old_store / "results.sqlite").read_bytes() == before
-    assert merge([new], old_store).new == 1  # into one that is upgraded
-    assert set(cells(old_store)) == {"c0", "c1"}
-
-
 def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
     a = made("a", [replace(ROW, cell=f"a{i}", n=i + 1) for i in range(5)])
     b = made("b", [replace(ROW, cell=f"b{i}", n=i + 9) for i in range(5)], at=2.0)
