@@ -117,9 +117,9 @@ class Context:
     oracle: Mapping[str, Any] = field(default_factory=dict)
     """The facts that ``Learner.oracle()`` asked for, by name."""
     seconds: float | None = None
-    """Seconds of wall time that the fit may take."""
+    """Wall time, in seconds, that the fit may take; None if unlimited."""
     memory_bytes: int | None = None
-    """Bytes of memory that the fit may take."""
+    """Memory, in bytes, that the fit may take; None if unlimited."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict(self, x: Array) -> Array:
-        """Predictions (m,) at ``x`` (m, d), an array of the kind that ``fit`` was given.
+        """Predictions (m,) at ``x`` (m, d); both are arrays of the kind that ``fit`` was given.
 
         For labels of kind ``class``: scores (m, C), of which the largest in a row is the class.
         """
@@ -225,6 +225,7 @@ class Learner(Settings, ABC):
     """
 
     name: ClassVar[str]
+    """The name by which suites call it."""
     version: ClassVar[int] = 1
     """Raise it when equal options begin to give other results, after a changed default or a corrected error. It is part
     of a cell's identity, so that results of different versions never mix."""
@@ -259,12 +260,11 @@ class Learner(Settings, ABC):
         return None
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Why this learner does not apply to the task at n points, or None. The cell is then skipped."""
+        """Why this learner does not apply to the task at n points, so that the cell is skipped, or None."""
         return None
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """What readers of results on this task must know, or None: for example, a part of the target that no function
-        of this learner can express.
+        """What readers of results on this task must know, such as a part of the target that it cannot express, or None.
 
         The cell is run. ``plan`` and ``run`` print the caution, and the row keeps it as its ``reason``.
         """
@@ -273,8 +273,8 @@ class Learner(Settings, ABC):
     def theory(self, task: TaskFacts) -> Theory | None:
         """The learning curve that theory predicts for these options on the task, or None where there is none.
 
-        Reports draw it beside the measured curve, and claims of kind ``follows`` are judged by it. It changes no
-        result.
+        Reports draw it beside the measured curve, and claims of kind ``follows`` are judged by it. No result depends on
+        it.
         """
         return None
 

@@ -120,7 +120,7 @@ def _learner_facts(cls: type[Learner]) -> dict[str, str]:
         "arrays": ", ".join(can.arrays),
         "needs": ", ".join(sorted(can.required)),
         "devices": ", ".join(sorted(can.devices)),
-        "trains in": can.precision or "the type of its arrays: float64, of JAX float32",
+        "trains in": can.precision or "the type of its arrays: float64, in JAX float32",
         "largest n": "" if can.max_n is None else str(can.max_n),
         "may ask for": ", ".join(sorted(can.oracle)),
         "tuned": "; ".join(f"{name} among {_as_toml(list(values))}" for name, values in cls.search.items()),

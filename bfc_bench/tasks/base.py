@@ -92,11 +92,11 @@ class Target(Settings, ABC):
         return ()
 
     def check(self, d: int) -> str | None:
-        """Why this target does not exist in d dimensions (a width above d, say), or None."""
+        """Why this target does not exist in d dimensions, or None: for example, a width is above d."""
         return None
 
     def check_inputs(self, inputs: Inputs) -> str | None:
-        """Why this target does not go with an input law (a function of the sphere on other inputs, say), or None."""
+        """Why this target does not go with an input law, or None: for example, it needs the sphere."""
         return None
 
     def check_teacher(self, other: Self) -> str | None:

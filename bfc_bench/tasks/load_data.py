@@ -50,7 +50,8 @@ def _checked(contents: DataSetContents, where: str) -> DataSetContents:
     if test and test.x.shape[1] != width:
         raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
     if contents.shape and (len(contents.shape) != 3 or np.prod(contents.shape) != width):
-        raise UsageError(f"{where}: shape must be (channels, height, width) of {width} columns. Got {contents.shape}.")
+        wanted = f"(channels, height, width) of the {width} columns"
+        raise UsageError(f"{where}: shape must be {wanted}. Got {contents.shape}.")
     if not contents.classes and np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
     return replace(contents, points=points, test=test)

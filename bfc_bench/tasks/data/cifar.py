@@ -73,7 +73,7 @@ class Cifar10(ImageSet):
         parts = []
         for name in names:
             if name + suffix not in files:
-                raise UsageError(f"{source}: there is no file {name + suffix!r}; the data are damaged.")
+                raise UsageError(f"{source}: there is no file {name + suffix!r}; it is incomplete or damaged.")
             x, y = parse(files[name + suffix], f"{source}: {name + suffix}")
             if y.shape != x.shape[:1] or y.dtype.kind not in "iu" or not np.all((y >= 0) & (y < self._count)):
                 raise UsageError(f"{source}: {name + suffix} must hold {len(x)} labels in 0 ... {self._count - 1}.")

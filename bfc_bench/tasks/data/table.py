@@ -156,8 +156,7 @@ def _check_complete(series: Any, name: str, locator: RowLocator) -> None:
     if (gaps := np.flatnonzero(series.isna())).size:
         others = f", as are {gaps.size - 1:,} more of {len(series):,}" if gaps.size > 1 else ""
         raise UsageError(
-            f"{locator.of(int(gaps[0]), name)} is empty, or says so (NA, nan){others}. "
-            "Leave such rows out, or fill them in before."
+            f"{locator.of(int(gaps[0]), name)} is empty or NA{others}. Leave such rows out, or fill them in before."
         )
 
 
