@@ -398,7 +398,7 @@ BAD = {
     "image": (wrong(shape=(1, 2, 2)), "shape must be (channels, height, width) of the 3 columns. Got (1, 2, 2)"),
     "test": (wrong(test=LabelledPoints(np.ones((9, 2)), np.arange(9.0))), "x has 3 columns and test x has 2"),
     "test-nan": (wrong(test=LabelledPoints(with_nan((9, D), 3), np.arange(9.0))), "test x must be finite"),
-    "nothing": (lambda: None, "load must return Contents. Got NoneType"),
+    "nothing": (lambda: None, "load must return DataSetContents. Got NoneType"),
 }
 
 
