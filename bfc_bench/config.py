@@ -1,4 +1,4 @@
-"""Frozen settings, TOML files, and the errors that a wrong one gives."""
+"""Base class of frozen settings, reading of TOML files, and error messages for wrong values."""
 
 import tomllib
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ class Settings(BaseModel):
         frozen=True,
         extra="forbid",
         validate_default=True,
-        allow_inf_nan=False,  # JSON has no word for them
+        allow_inf_nan=False,  # JSON cannot hold them
         arbitrary_types_allowed=True,
-        defer_build=True,  # of validators, until a class is used: most of those that are imported are not
+        defer_build=True,  # most classes that are imported are never used, so build validators on first use
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _no_truth_for_numbers(cls, values: Any) -> Any:
-        """``true`` is no number, though Python takes it for 1."""
+    def _reject_booleans_as_numbers(cls, values: Any) -> Any:
+        """Python takes ``true`` for 1; an option that is a number must not."""
         for name, value in values.items() if isinstance(values, Mapping) else ():
             field = cls.model_fields.get(name)
             if isinstance(value, bool) and field is not None and _is_number(field.annotation):
@@ -38,19 +38,19 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Build from plain values. Raises ``UsageError`` that names ``where``, the key, the range and what came."""
+        """Build from plain values. Raises ``UsageError`` that names ``where``, the key, its range and what came."""
         try:
             return cls(**values)
         except ValidationError as error:
             raise UsageError(explain(error, cls, where)) from None
 
     def plain(self) -> dict[str, Any]:
-        """All options as plain data. Sets are in order, so that it does not depend on the hash seed of the process."""
+        """All options as plain data. Sets are sorted, so that the order does not depend on the process's hash seed."""
         dumped = self.model_dump(mode="json")
-        return {name: _ordered(getattr(self, name), value) for name, value in dumped.items()}
+        return {name: _sort_sets(getattr(self, name), value) for name, value in dumped.items()}
 
     def changed(self) -> dict[str, Any]:
-        """The options that differ from their defaults, as plain data: a new option leaves it as it was."""
+        """The options that differ from their defaults, as plain data, so that a new option changes nothing here."""
         plain, fields = self.plain(), type(self).model_fields
         kept = [name for name in plain if name not in fields or not _is_default(fields[name], getattr(self, name))]
         inner = {name: value.changed() for name in kept if isinstance(value := getattr(self, name), Settings)}
@@ -58,7 +58,7 @@ class Settings(BaseModel):
 
 
 def _is_number(annotation: Any) -> bool:
-    """Whether a field takes numbers and no truth values."""
+    """Whether a field takes numbers but no booleans."""
     parts = get_args(annotation) if get_origin(annotation) in (Annotated, Union, UnionType) else (annotation,)
     if parts == (annotation,):
         return annotation in (int, float)
@@ -66,25 +66,25 @@ def _is_number(annotation: Any) -> bool:
 
 
 def plain_option(value: Any) -> Any:
-    """Any value as plain data, sets in order."""
-    return _ordered(value, to_jsonable_python(value))
+    """Any value as plain data, with sets sorted."""
+    return _sort_sets(value, to_jsonable_python(value))
 
 
-def _ordered(value: Any, plain: Any) -> Any:
-    """``plain``, the plain form of ``value``, with whatever is a set in ``value`` sorted."""
+def _sort_sets(value: Any, plain: Any) -> Any:
+    """``plain``, the plain form of ``value``, with every set in ``value`` sorted."""
     if isinstance(value, set | frozenset):
-        return sorted((_ordered(item, to_jsonable_python(item)) for item in value), key=rank)
+        return sorted((_sort_sets(item, to_jsonable_python(item)) for item in value), key=rank)
     if isinstance(value, BaseModel):
-        return {name: _ordered(getattr(value, name, None), item) for name, item in plain.items()}
+        return {name: _sort_sets(getattr(value, name, None), item) for name, item in plain.items()}
     if isinstance(value, Mapping) and isinstance(plain, dict):
-        return {name: _ordered(item, plain[name]) for name, item in zip(plain, value.values(), strict=True)}
+        return {name: _sort_sets(item, plain[name]) for name, item in zip(plain, value.values(), strict=True)}
     if isinstance(value, list | tuple) and isinstance(plain, list):
-        return [_ordered(*pair) for pair in zip(value, plain, strict=True)]
+        return [_sort_sets(*pair) for pair in zip(value, plain, strict=True)]
     return plain
 
 
 def _is_default(field: FieldInfo, value: Any) -> bool:
-    """Whether a value is the field's default, as plain data: a default may be written as a list for a tuple."""
+    """Whether a value equals the field's default as plain data, in which a list stands for a tuple."""
     if field.is_required():
         return False
     default = field.get_default(call_default_factory=True)
@@ -92,10 +92,16 @@ def _is_default(field: FieldInfo, value: Any) -> bool:
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
-    """One line per wrong key: where, which key, what was expected, what came, the nearest valid name."""
+    """One line per wrong key: where, which key, what was expected, what came, the nearest valid name.
+
+    Args:
+        error: What pydantic raised.
+        model: The class that was to be built.
+        where: Start of each line, for example the file and the table.
+    """
     lines = []
     for item in error.errors(include_url=False):
-        key = _path(item["loc"])
+        key = _dotted_path(item["loc"])
         if item["type"] == "extra_forbidden":
             lines.append(
                 f"{where}: unknown option {key!r}.{suggest(str(item['loc'][-1]), _fields_at(model, item['loc']))}"
@@ -110,7 +116,7 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
 
 
 def _expected(message: str) -> str:
-    """What pydantic says of a value, as the end of a sentence that begins with the key."""
+    """pydantic's message, as the end of a sentence that begins with the key."""
     message = message.rstrip(".")
     for start, verb in (("Value error, ", ""), ("Input should be ", "must be "), ("Input should ", "must ")):
         if message.startswith(start):
@@ -120,12 +126,12 @@ def _expected(message: str) -> str:
 
 
 def _got(value: Any) -> str:
-    """What came, cut where it is long; nothing for a whole table, whose message says it."""
+    """What came, shortened if long; nothing for a table, since the message says it."""
     text = repr(value)
     return "" if isinstance(value, dict) else f" Got {text if len(text) <= 200 else text[:200] + '...'}."
 
 
-def _path(loc: tuple[int | str, ...]) -> str:
+def _dotted_path(loc: tuple[int | str, ...]) -> str:
     text = ""
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -133,7 +139,7 @@ def _path(loc: tuple[int | str, ...]) -> str:
 
 
 def _fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """The option names that are valid where ``loc`` points, following nested models."""
+    """The valid option names at ``loc``, through nested models."""
     here: Any = model
     for part in loc[:-1]:
         field = here.model_fields.get(part) if isinstance(part, str) and _is_model(here) else None
@@ -150,14 +156,14 @@ def _model_in(annotation: Any) -> Any:
     if _is_model(annotation):
         return annotation
     for inner in getattr(annotation, "__args__", ()):
-        found = _model_in(inner)
-        if found is not None:
-            return found
+        nested = _model_in(inner)
+        if nested is not None:
+            return nested
     return None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file. Raises ``UsageError`` with file and position when it is not one."""
+    """The content of a TOML file. Raises ``UsageError`` with file and position if it is not valid."""
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError as error:

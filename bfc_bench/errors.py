@@ -1,4 +1,4 @@
-"""Every exception that the framework raises on purpose, with the exit code of the command line."""
+"""The exceptions that the framework raises on purpose, with their exit codes, and helpers for error messages."""
 
 import difflib
 import signal
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 class BenchError(Exception):
-    """Something that the reader can act on. The message says who, what was expected, what came, what to do."""
+    """An error that the user can act on. The message says who, what was expected, what came, what to do."""
 
     exit_code = 1
 
 
 class UsageError(BenchError):
-    """The request itself is wrong: an unknown name, a field out of range, a broken suite file."""
+    """The request is wrong: an unknown name, a value out of range, a broken suite file."""
 
     exit_code = 2
 
@@ -22,7 +22,7 @@ class PluginError(UsageError):
 
 
 class StoreError(BenchError):
-    """The results store is missing, or cannot be used: it is held by another process, read-only or foreign."""
+    """The results store is missing or unusable: locked by another process, read-only, or not a store."""
 
     exit_code = 2
 
@@ -34,31 +34,31 @@ class UnknownSuite(StoreError, KeyError):
 
 
 class StoreFailure(StoreError):
-    """The results store failed in the middle of a run, for want of room perhaps; what was committed is kept."""
+    """The results store failed during a run, for example on a full disk; committed rows are kept."""
 
     exit_code = 1
 
 
 class OutputError(BenchError):
-    """A file that was asked for, a report for example, cannot be written."""
+    """A requested file, such as a report, cannot be written."""
 
 
 class TrackingError(BenchError):
-    """MLflow cannot be reached, read or written; the results in the store are not touched by it."""
+    """MLflow cannot be reached, read or written; the results in the store are not affected."""
 
 
 class TrackingAddressError(TrackingError):
-    """MLflow can do nothing with the address it was given."""
+    """MLflow cannot use the address that it was given."""
 
     exit_code = 2
 
 
 class Diverged(BenchError):
-    """Raised by a learner whose training produced values that are not finite; the cell is marked ``diverged``."""
+    """Training produced values that are not finite. Learners raise it; the cell's status is then ``diverged``."""
 
 
 def message(error: BaseException) -> str:
-    """What an exception says, whatever it does when it is asked."""
+    """The text of an exception, even if its ``__str__`` raises."""
     try:
         return str(error)
     except BaseException as second:
@@ -66,15 +66,15 @@ def message(error: BaseException) -> str:
 
 
 def words(error: BaseException) -> str:
-    """An exception's type and what it says, whatever it does when it is asked."""
+    """The type and the text of an exception, even if its ``__str__`` raises."""
     return f"{type(error).__name__}: {message(error)}"
 
 
 def is_ctrl_c(error: BaseException) -> bool:
-    """Whether to take an exception for the user's wish to stop.
+    """Whether an exception means that the user asked to stop.
 
-    A learner's own ``KeyboardInterrupt`` cannot be told from Ctrl-C where that would raise one. It does not in workers,
-    which ignore the signal; in the session's own process it does.
+    Workers ignore the signal, so that a ``KeyboardInterrupt`` there comes from the learner. In the session's own
+    process a learner's ``KeyboardInterrupt`` cannot be told from Ctrl-C.
     """
     return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 

@@ -1,6 +1,6 @@
-"""Any learner as a scikit-learn estimator, for pipelines, searches and whatever else speaks that interface.
+"""Wraps any learner as a scikit-learn estimator, for pipelines and hyper-parameter searches.
 
-Shapes: n training points, m points to predict, d input dimension.
+Shapes: n training points, m points to predict, d input dimension, C classes.
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ def as_sklearn(
 ) -> BaseEstimator:
     """A scikit-learn estimator that fits ``learner``; its parameters are the learner's options.
 
-    A ``classifier`` where that is asked for, or where the learner takes no real labels; else a regressor. Classes may
-    be numbers or texts, two of them, or more where the learner takes such labels.
+    It also has the parameters ``random_state``, from which the learner's seed is drawn, and ``device``. Its ``fit``
+    checks the options and raises ``UsageError``. Since no input law is known, E x^2 is the mean over the training
+    inputs.
 
-    Besides the options it has the parameters ``random_state``, from which the learner's seed is drawn, ``device`` and
-    ``shape``, which is (channels, height, width) where a row of x is an image, and
-    ``standardize``: learners are made for inputs and values of mean 0 and variance 1, so the columns of x, and the y of
-    a regressor, are brought there by mean and deviation of the training points, and predictions back. With False the
-    learner is given what comes, as one on the sphere needs. As the input law is not known, E x^2 is the training mean.
+    Args:
+        learner: The learner with its options.
+        classifier: Whether to make a classifier; None: if the learner takes no real labels. Classes may be numbers or
+            texts, more than two where the learner takes them.
+        standardize: Whether to bring the columns of x, and the y of a regressor, to mean 0 and variance 1 by the
+            training points, as learners expect, and to scale predictions back. Use False for points that must stay on a
+            sphere.
+        shape: (channels, height, width) if a row of x is an image.
+        search: Whether to return a ``GridSearchCV`` over the learner's search space, which trains each candidate on
+            four fifths of the points, scores it on every fifth, and trains the best on all.
 
-    With ``search`` the result is a ``GridSearchCV`` of that estimator over the learner's own search space: each
-    candidate is trained on four fifths of the points and scored on every fifth, the best is trained again on all.
-
-    Options are checked by ``fit``, which raises ``UsageError``, as this does for a learner that takes no such labels
-    and for a search where the learner has no search space.
+    Raises:
+        UsageError: The learner does not take such labels, or ``search`` is set and it has no search space.
     """
     if search:
         if not learner.search:
@@ -65,10 +68,10 @@ def as_sklearn(
 
 
 class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
-    """One split: every fifth point, in the order in which they come, is for validation."""
+    """One split, which validates on every fifth point in the given order."""
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """One."""
+        """The number of splits, 1."""
         return 1
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
@@ -77,14 +80,14 @@ class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Scale:
-    """Mean and deviation of the columns of what a learner was fitted to; a column that is constant is only centred."""
+    """Mean and standard deviation of each training column; a constant column is only centred."""
 
     mean: np.ndarray
     deviation: np.ndarray
 
     @classmethod
     def of(cls, values: np.ndarray) -> Self:
-        """Of values (n,) or (n, d)."""
+        """The scale of values (n,) or (n, d)."""
         deviation = values.std(axis=0)
         return cls(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
@@ -96,13 +99,13 @@ class _Scale:
 
 
 def _has_probabilities(estimator: _LearnerClassifier) -> bool:
-    """Whether a fitted classifier's learner says how sure it is; before the fit that is not known."""
+    """Whether a fitted classifier's learner gives probabilities; before the fit this is not known."""
     fitted = getattr(estimator, "predictor_", None)
     return fitted is not None and type(fitted).probabilities is not Predictor.probabilities
 
 
 class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
-    """What regressors and classifiers share; ``_estimator_class`` gives each learner a class with its parameters."""
+    """What regressors and classifiers share; ``_estimator_class`` makes a subclass for each learner."""
 
     learner_class: ClassVar[type[Learner]]
     random_state: Any
@@ -115,7 +118,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         """Fit to float64 x (n, d) and labels y (n,)."""
         learner, (n, d) = self.learner_class, x.shape
         given = self.get_params(deep=False)
-        options = {name: given[name] for name in _options(learner)}
+        options = {name: given[name] for name in _option_defaults(learner)}
         self.learner_ = learner.parse(options, type(self).__name__)
         if reason := unusable(self.learner_.libraries(), self.device):
             raise UsageError(f"{learner.name} cannot be fitted here: {reason}")
@@ -123,10 +126,10 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         shape = tuple(self.shape or (d,))
         if prod(shape) != d:
             raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
-        outline = DataSpec(type(self).__name__, n, d, kind, classes, shape)
+        spec = DataSpec(type(self).__name__, n, d, kind, classes, shape)
         if self.standardize:
             self.scale_ = _Scale.of(x)
-        train = Data(**vars(outline), x=self._inputs(x), y=self._convert(y))
+        train = Data(**vars(spec), x=self._inputs(x), y=self._convert(y))
         try:
             self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
         except UsageError as error:
@@ -150,7 +153,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         return convert(array, self.learner_class.capabilities.arrays[0], self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The class was made at run time: pickle it as the learner that it was made for."""
+        """The class is made at run time, so pickle the learner class that it is made from."""
         return _blank, (self.learner_class, isinstance(self, ClassifierMixin)), self.__getstate__()
 
 
@@ -172,7 +175,7 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to X (n, d) and the classes y (n,), numbers or texts.
 
-        Raises ``ValueError`` for a single class, and for more than two where the learner takes two only.
+        Raises ``ValueError`` for a single class, or for more than two if the learner takes two only.
         """
         x, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -193,14 +196,14 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities (m, C) at X (m, d), where the fitted learner gives some."""
+        """Probabilities (m, C) at X (m, d), if the fitted learner gives them."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=np.float64, reset=False)
-        found = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
-        return np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
+        values = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
+        return np.stack([1 - values, values], axis=1) if values.ndim == 1 else values
 
     def __sklearn_tags__(self) -> Tags:
-        """Two classes only, where the learner takes no more."""
+        """Says whether the learner takes more than two classes."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = "class" in self.learner_class.capabilities.labels
         return tags
@@ -209,16 +212,12 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
 @cache
 def _estimator_class(learner: type[Learner], classifier: bool) -> type[_LearnerEstimator]:
     kind = _LearnerClassifier if classifier else _LearnerRegressor
-    defaults = {"random_state": None, "device": "cpu", "standardize": True, "shape": None} | _options(learner)
-    made = type(
-        learner.__name__,
-        (kind,),
-        {"__module__": __name__, "__doc__": learner.__doc__, "__init__": _init(defaults), "learner_class": learner},
-    )
-    return made
+    defaults = {"random_state": None, "device": "cpu", "standardize": True, "shape": None} | _option_defaults(learner)
+    attributes = {"__doc__": learner.__doc__, "__init__": _make_init(defaults), "learner_class": learner}
+    return type(learner.__name__, (kind,), {"__module__": __name__, **attributes})
 
 
-def _options(learner: type[Learner]) -> dict[str, Any]:
+def _option_defaults(learner: type[Learner]) -> dict[str, Any]:
     """Names and defaults of a learner's options; lists as tuples, because scikit-learn allows no mutable default."""
     defaults = {}
     for name, field in learner.model_fields.items():
@@ -227,8 +226,8 @@ def _options(learner: type[Learner]) -> dict[str, Any]:
     return defaults
 
 
-def _init(defaults: dict[str, Any]) -> Callable[..., None]:
-    """A constructor with these parameters that stores them and does nothing else."""
+def _make_init(defaults: dict[str, Any]) -> Callable[..., None]:
+    """A constructor with these parameters that only stores them."""
     names = ["self", *defaults]
     kinds = [Parameter.POSITIONAL_OR_KEYWORD, *(Parameter.KEYWORD_ONLY for _ in defaults)]
     values = [Parameter.empty, *defaults.values()]

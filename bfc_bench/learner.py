@@ -1,6 +1,8 @@
-"""The contract between the framework and a learner: what it is given, what it returns.
+"""The contract between the framework and a learner: what a learner is given, and what it returns.
 
-Shapes: n training points, m points to predict, d input dimension.
+To write a learner, derive from ``Learner``, annotate its options as fields, and return a ``Predictor`` from ``fit``.
+
+Shapes: n training points, m points to predict, d input dimension, C classes.
 """
 
 from __future__ import annotations
@@ -19,18 +21,18 @@ if TYPE_CHECKING:
     import numpy as np
 
 Array: TypeAlias = Any
-"""A NumPy array, a torch tensor or a JAX array: what ``Capabilities.arrays`` names first.
+"""A NumPy array, a torch tensor or a JAX array: the first kind in ``Capabilities.arrays``.
 
-That is known at run time only, so to type checkers it is anything; a learner annotates the kind that it asks for.
+Type checkers see ``Any``, since the kind is only known at run time. Annotate the kind that your learner asks for.
 """
 
 ArrayKind: TypeAlias = Literal["numpy", "torch", "jax"]
 LabelKind: TypeAlias = Literal["real", "binary", "class"]
-"""What labels y (n,) are: real numbers; -1 or +1; or the number of a class, 0 ... C - 1, of C >= 3."""
+"""Kind of the labels y (n,): real numbers; -1 or +1; or the number of a class, 0 ... C - 1, with C >= 3."""
 Precision: TypeAlias = Literal["float64", "float32", "float64 or float32"]
 Work: TypeAlias = Literal["products", "steps", "other"]
-"""What most of a fit's flops are, which says how fast they go: products and factors of large matrices in float64, steps
-of training, whose matrices are small, or neither."""
+"""The operations that dominate a fit, which determine its speed: ``products`` and factorisations of large float64
+matrices, training ``steps`` on small matrices, or ``other``."""
 FailureStatus: TypeAlias = Literal["failed", "diverged", "out-of-memory"]
 
 L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
@@ -39,29 +41,31 @@ L_co = TypeVar("L_co", bound="Learner", default="Learner", covariant=True)
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a learner can do. The framework skips a cell, with a reason, that asks for more."""
+    """What a learner can do. The framework skips a cell that needs more, and the row says why."""
 
     labels: frozenset[LabelKind] = frozenset({"real"})
-    """Label kinds it fits: ``real`` numbers, ``binary`` in {-1, +1} (its prediction's sign is the class), ``class`` in
-    {0, ..., C - 1} (it predicts a score for each class, of which the largest is the class)."""
+    """Label kinds it fits: ``real`` numbers; ``binary``, -1 or +1, where the sign of a prediction is the class;
+    ``class``, 0 ... C - 1, where a prediction is a score for each class and the largest is the class."""
     arrays: tuple[ArrayKind, ...] = ("numpy",)
     """Array libraries it accepts, the preferred one first."""
     devices: frozenset[str] = frozenset({"cpu"})
-    """Devices it runs on, of ``cpu`` and ``cuda``."""
+    """Devices it runs on: ``cpu``, ``cuda`` or both."""
     max_n: int | None = None
-    """The largest training set it is meant for, or None."""
+    """The largest training set that it is meant for; None sets no limit."""
     precision: Precision | None = None
-    """The floating-point type in which it trains, both where its options choose one; None: that of the arrays it gets.
-    Those are float64, whatever is said here, and of JAX float32 unless the process has x64 enabled."""
+    """The floating-point type in which it trains, ``float64 or float32`` where an option chooses it; None: the type of
+    its arrays. The arrays do not depend on this: they are float64, in JAX float32 unless the process has x64
+    enabled."""
     oracle: frozenset[str] = frozenset()
-    """Facts about the target it can be told (``alphas``); ``Learner.oracle`` says which its options ask for."""
+    """Facts about the target that it can be told, such as ``alphas``; ``Learner.oracle`` returns those that its options
+    ask for."""
     libraries: frozenset[str] = frozenset()
-    """Distributions that every fit imports (``jax``, ``xgboost``), besides the one of its arrays;
-    ``Learner.libraries`` adds those that some options need."""
+    """Distributions that every fit imports (``jax``, ``xgboost``), besides that of its arrays; ``Learner.libraries``
+    adds those that only some options need."""
 
     @property
     def required(self) -> frozenset[str]:
-        """``libraries`` with that of the arrays: what has to be installed whatever the options are."""
+        """Distributions that every fit needs: ``libraries`` and the one of its arrays."""
         return self.libraries | {self.arrays[0]} - {"numpy"}
 
 
@@ -70,14 +74,14 @@ class DataSpec:
     """What is known of a training set before it is generated."""
 
     sample: str
-    """Identity of the nested sample: two sets with one identity are prefixes of one sequence of (x, y) pairs."""
+    """Identity of the nested sample: two sets with the same identity are prefixes of one sequence of (x, y) pairs."""
     n: int
     d: int
     kind: LabelKind = "real"
     classes: int = 0
-    """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+    """C for labels of kind ``class``; 0 for other labels."""
     shape: tuple[int, ...] = ()
-    """(channels, height, width) where a row of x is an image, in that order; else (d,)."""
+    """(channels, height, width), in this order, if a row of x is an image; else (d,)."""
 
     def __post_init__(self) -> None:
         if not self.shape:
@@ -91,33 +95,36 @@ class Data(DataSpec):
     x: Array = field(default=None, repr=False)
     """Inputs, (n, d)."""
     y: Array = field(default=None, repr=False)
-    """Labels, (n,). Classes are given as floating-point numbers too."""
+    """Labels, (n,), always floating-point numbers."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a learner may know besides its training points."""
+    """What a learner is told besides its training points."""
 
     seed: int = 0
+    """Seed for all random numbers of the fit."""
     device: str = "cpu"
+    """``cpu`` or ``cuda``."""
     square_mean: np.ndarray | None = field(default=None, repr=False)
-    """E[x_i^2] under the input law, (d,), float64; None where no law is known (use the training mean then)."""
+    """E[x_i^2] under the input law, (d,), float64; None where no law is known (use the mean over the training
+    inputs)."""
     unlabeled: Array = field(default=None, repr=False)
-    """Inputs without labels, (n_0, d), where the task offers them."""
+    """Inputs without labels, (n_0, d); None where the task offers none."""
     margin_column: int | None = None
-    """For binary labels sgn(x_c + G*(x)) the column c of x that is added, as it is, to a function of the other columns
-    before the sign is taken; None where labels are not made so, or the column is not known. Predictions are margins:
-    they contain x_c."""
+    """For binary labels sgn(x_c + G*), where G* is a function of the other columns: the column c. None for other
+    labels, or where c is not known. Predictions are margins: they include x_c."""
     oracle: Mapping[str, Any] = field(default_factory=dict)
-    """The facts that ``Learner.oracle()`` asked for, nothing else."""
+    """The facts that ``Learner.oracle()`` asked for, by name."""
     seconds: float | None = None
-    """Wall time this fit may take."""
+    """Wall time, in seconds, that the fit may take; None if unlimited."""
     memory_bytes: int | None = None
+    """Memory, in bytes, that the fit may take; None if unlimited."""
 
 
 @dataclass(frozen=True)
 class Job(Generic[L_co]):
-    """One fit: a learner with its options, its training set, its context."""
+    """One fit: a learner, its training set and its context."""
 
     learner: L_co
     train: Data
@@ -126,167 +133,172 @@ class Job(Generic[L_co]):
 
 @dataclass(frozen=True)
 class Failure:
-    """What ``fit_batch`` returns in the place of a predictor for a job that failed."""
+    """What ``fit_batch`` returns in place of a predictor for a job that failed."""
 
     status: FailureStatus
     reason: str
-    """What readers of the row are told. One that is no text, or an unknown status, is a failure of its own."""
+    """Text that the row shows. A reason that is not a text, or an unknown status, is reported as a failure itself."""
     traceback: str = ""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The resources of one fit, for planning, admission and chunking."""
+    """Estimated resources of one fit, used to plan runs, to check budgets and to form batches."""
 
     flops: float
-    """The work of the fit by itself. A function of a number, such as exp, counts as what is done in its time."""
+    """Work of the fit on its own. A function of a number, such as exp, counts as the operations that take as long."""
     bytes: float
-    """Peak memory."""
+    """Peak memory, in bytes."""
     shared: Mapping[Any, float] = field(default_factory=dict)
-    """The parts of ``flops`` that ``fit_batch`` does once for its jobs on one sample, each under a name of its own: of
-    equal names in a batch the largest part counts, once. Whatever else must be equal for that belongs to the name."""
+    """Parts of ``flops`` that ``fit_batch`` does once for all jobs on one sample, by name. Of the parts with equal
+    names in a batch, the largest counts, once; a name must contain everything that the part depends on."""
 
     work: Work = "other"
-    """What most of ``flops`` are."""
+    """The operations that dominate ``flops``."""
     seconds: float = 0.0
-    """CPU seconds of a core that flops do not tell: of many small calls, say."""
+    """CPU seconds on one core that flops do not account for, for example those of many small calls."""
 
     @property
     def own(self) -> float:
-        """Flops that no other job does."""
+        """Flops that are not shared with other jobs."""
         return self.flops - sum(self.shared.values())
 
 
 @dataclass(frozen=True)
 class Theory:
-    """What theory says of a learner on a task, without a parameter that is fitted to results."""
+    """The learning curve that theory predicts, without parameters fitted to results."""
 
     nmse: Callable[[float], float]
-    """The expected error at fresh points against the target itself, over its variance, at n > 0 training points."""
+    """Expected error on fresh points against the target itself, over the target's variance, at n > 0 training
+    points."""
     source: str
-    """Where it comes from, for readers of the results."""
+    """The publication it comes from, for readers of the results."""
 
 
 class Predictor(ABC):
-    """A fitted model. Holds all fitted state, so that a learner stays a description."""
+    """A fitted model. It holds all fitted state; a learner only describes how to fit."""
 
     info: Mapping[str, Any] = {}
-    """Plain facts of the fit: chosen hyper-parameters, final loss, oracle facts used. Stored as JSON: arrays as lists,
-    what is not finite as null, other objects as their text."""
+    """Plain facts about the fit, such as chosen hyper-parameters, the final loss or the oracle facts used. Stored as
+    JSON: arrays as lists, values that are not finite as null, other objects as their text."""
 
     @abstractmethod
     def predict(self, x: Array) -> Array:
-        """Predictions at ``x`` (m, d), of the array kind that ``fit`` was given.
+        """Predictions (m,) at ``x`` (m, d); both are arrays of the kind that ``fit`` was given.
 
-        (m,); for labels of kind ``class`` scores (m, C), of which the largest in a row is the class.
+        For labels of kind ``class``: scores (m, C), of which the largest in a row is the class.
         """
 
     def probabilities(self, x: Array) -> Array | None:
-        """Probabilities at ``x`` (m, d), or None where the model has none.
+        """Class probabilities at ``x`` (m, d), or None where the model has none.
 
-        Of the class +1, (m,), for binary labels; of each class, (m, C) with rows of sum 1, for those of kind ``class``.
+        For binary labels those of the class +1, (m,); for labels of kind ``class`` (m, C), with rows of sum 1.
         """
         return None
 
     def hidden(self, x: Array) -> Mapping[str, Array]:
-        """Hidden features by layer, ``{"S2": (m, width), ...}``.
+        """Hidden features by layer, ``{"S2": (m, width), ...}``, at ``x`` (m, d).
 
-        Columns come in order of decreasing importance (the framework compares the first k_l of them with the target's
-        k_l), scaled so that the layer's term in the prediction is the sum of their squares.
+        Order the columns by decreasing importance: the framework compares the first k_l of them with the k_l of the
+        target. Scale them so that the sum of their squares is the layer's term in the prediction.
         """
         return {}
 
     @property
     def stages(self) -> Mapping[str, Predictor]:
-        """Intermediate predictors in the order of training, by name; each is measured like the final one."""
+        """Intermediate predictors by name, in the order of training; each is measured like the final one."""
         return {}
 
     def artifacts(self) -> Mapping[str, bytes]:
         """Small files to keep with the cell, by name: ``.png``, ``.npz``, ``.csv`` or ``.json``, at most 4 MB together.
 
-        Asked for once, after errors have been measured, within the cell's limits of time and memory. Where it raises,
-        the row keeps its errors and says so.
+        The framework calls this once, after it has measured errors and within the cell's limits of time and memory. If
+        it raises, the row keeps its errors and reports the exception.
         """
         return {}
 
 
 class Learner(Settings, ABC):
-    """A learning algorithm with its options: the annotated fields are the options, unknown ones are errors.
+    """A learning algorithm with its options: the annotated fields are the options, unknown options are errors.
 
-    Only ``fit`` is required. Every other method has a default that is correct, and must agree with ``fit`` when given.
+    Only ``fit`` is required. All other methods have correct defaults; those that you override must agree with ``fit``.
     """
 
     name: ClassVar[str]
+    """The name by which suites call it."""
     version: ClassVar[int] = 1
-    """Raised whenever equal options begin to give other results: a changed default, a mended fault. Part of a cell's
-    identity, so that results of different versions never mix."""
+    """Raise it when equal options begin to give other results, after a changed default or a corrected error. It is part
+    of a cell's identity, so that results of different versions never mix."""
     capabilities: ClassVar[Capabilities] = Capabilities()
     smoke: ClassVar[Mapping[str, Any]] = {}
     """Options that make a fit take well under a second, for ``check_learner``."""
     example: ClassVar[str | None] = None
-    """For a learner that is used through its variants only: the path of one that may stand for it."""
+    """For a learner that is only used through its variants: the path of a variant that represents them."""
     search: ClassVar[Mapping[str, Sequence[Any]]] = {}
-    """Values per option among which the framework chooses on a validation part, unless a suite says otherwise."""
+    """Values per option from which the framework chooses on a validation part, unless a suite gives others."""
 
     @abstractmethod
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points. Raise ``Diverged`` when training leaves the finite numbers."""
+        """Fit to the n training points. Raise ``Diverged`` when training produces values that are not finite."""
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """Jobs with equal keys are handed to ``fit_batch`` together; None (the default) means never."""
+        """Jobs with equal keys are passed to ``fit_batch`` together; with None, the default, jobs are fitted alone."""
         return None
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs of one batch key; one result per job, in order. Where it raises, the jobs are fitted one by one."""
+        """Fit jobs of one batch key; one result per job, in order. If this raises, the jobs are fitted one by one."""
         return [job.learner.fit(job.train, job.ctx) for job in jobs]
 
     @classmethod
     def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Array]) -> Sequence[Array]:
-        """Predictions of each predictor at its own inputs."""
+        """Predictions of each predictor at its own inputs, in order."""
         return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
 
     def cost(self, n: int, d: int) -> Cost | None:
-        """Resources of one fit at this size, or None when unknown."""
+        """Estimated resources of one fit at n points in d dimensions, or None when unknown."""
         return None
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """The reason why this learner does not apply to the task at this size, or None."""
+        """Why this learner does not apply to the task at n points, so that the cell is skipped, or None."""
         return None
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """What readers of a result on this task must know, such as a part of the target that no function of this
-        learner has, or None. The cell is run; plan and run print it, and the row keeps it as its ``reason``.
+        """What readers of results on this task must know, such as a part of the target that it cannot express, or None.
+
+        The cell is run. ``plan`` and ``run`` print the caution, and the row keeps it as its ``reason``.
         """
         return None
 
     def theory(self, task: TaskFacts) -> Theory | None:
-        """The learning curve that theory gives for these options on the task, or None where there is none.
+        """The learning curve that theory predicts for these options on the task, or None where there is none.
 
-        It is drawn beside what is measured, and claims of kind ``follows`` are judged by it; no result depends on it.
+        Reports draw it beside the measured curve, and claims of kind ``follows`` are judged by it. No result depends on
+        it.
         """
         return None
 
     def oracle(self) -> frozenset[str]:
-        """Facts about the target that these options ask for; at most ``capabilities.oracle``. Shown in every row."""
+        """Facts about the target that these options ask for, among ``capabilities.oracle``. Every row shows them."""
         return frozenset()
 
     def libraries(self) -> frozenset[str]:
-        """Distributions that a fit with these options imports, as they are named on PyPI.
+        """Distributions that a fit with these options imports, by their names on PyPI.
 
-        Where one is not installed, the cell is skipped, and its reason names the extra of bfc-bench that installs it.
+        If one is not installed, the cell is skipped, and its reason names the extra of bfc-bench that installs it.
         """
         return self.capabilities.required
 
     def supposes(self) -> Mapping[str, Any]:
-        """What these options take for granted of the target's form and could not know, by the name of the target's
-        fact (``depth``, ``skips``). Where the target's own fact is equal, a row says so beside the oracle's facts.
+        """What these options assume about the target without being told, by the name of the target's fact (``depth``).
+
+        Where the target's own fact is equal, the row lists it beside the oracle's facts.
         """
         return {}
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
-        """The learner that the name ``<this learner's name>:<path>`` stands for. Raises ``UsageError``: none here."""
+        """The learner named ``<this learner's name>:<path>``. Raises ``UsageError`` unless overridden."""
         raise UsageError(f"learner {cls.name!r} has no variants; write {cls.name!r} without ':{path}'.")
 
     def options(self) -> dict[str, Any]:
@@ -295,15 +307,15 @@ class Learner(Settings, ABC):
 
 
 class BatchLearner(Learner):
-    """A learner that is written for batches: ``fit_batch`` is required, and ``fit`` is a batch of one."""
+    """A learner written for batches: ``fit_batch`` is required, and ``fit`` is a batch of one."""
 
     @classmethod
     @abstractmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs of one batch key, in order; each must come out as it would alone."""
+        """Fit jobs of one batch key, in order; each result must be the one that the job gives alone."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit to the n training points. Raises ``Diverged`` or, for any other ``Failure``, ``BenchError``."""
+        """Fit to the n training points. Raises ``Diverged``, or ``BenchError`` for any other ``Failure``."""
         (outcome,) = self.fit_batch([Job(self, train, ctx)])
         if isinstance(outcome, Failure):
             raise (Diverged if outcome.status == "diverged" else BenchError)(outcome.reason)
@@ -312,7 +324,7 @@ class BatchLearner(Learner):
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What a learner may know of a task when it decides whether it applies."""
+    """What a learner may know about a task when it decides whether it applies."""
 
     name: str
     inputs: str
@@ -321,19 +333,20 @@ class TaskFacts:
     kind: LabelKind
     d: int
     unlabeled: int
+    """Number of inputs without labels that the task offers."""
     degrees: tuple[int, ...] = ()
-    """Degrees >= 1 of the spherical harmonics that make up the target on the sphere; empty where none are declared."""
+    """Degrees >= 1 of the spherical harmonics that make up the target on the sphere; empty where not declared."""
     shares: tuple[float, ...] = ()
-    """Share of each of ``degrees`` in the target's variance; empty where it is not known."""
+    """Share of each of ``degrees`` in the target's variance; empty where unknown."""
     noise_variance: float | None = None
-    """Variance, over the target's, of the independent noise in the labels; None where labels are made otherwise."""
+    """Variance of the independent noise in the labels, over the target's variance; None for labels made otherwise."""
     classes: int = 0
-    """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+    """C for labels of kind ``class``; 0 for other labels."""
     shape: tuple[int, ...] = ()
-    """(channels, height, width) where a row of x is an image; else (d,)."""
+    """(channels, height, width) if a row of x is an image; else (d,)."""
     data: str = ""
-    """The kind of data set where points exist already; then no law of inputs and no target function is known, and
-    ``inputs`` and ``target`` are empty."""
+    """Kind of the data set; empty for generated points. A data set has no known input law and no target function:
+    ``inputs`` and ``target`` are then empty."""
 
     def __post_init__(self) -> None:
         if not self.shape:

@@ -1,4 +1,4 @@
-"""What can be named in a suite, with its options, ranges, defaults and meaning: read from the classes themselves."""
+"""Descriptions of all that a suite can name, with options, ranges, defaults and docstrings read from the classes."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ class Option:
 
     name: str
     values: str
-    """What it may be."""
+    """The values that it takes, in words."""
     default: str
-    """As it is written in a suite; ``required`` where there is none."""
+    """The default as a suite writes it; ``required`` where there is none."""
     text: str
-    """What it means, from the text below it in the source; empty where there is none."""
+    """The docstring below it in the source; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEntry:
-    """One thing that a suite, or a command, can name."""
+    """One thing that a suite or a command can name."""
 
     kind: str
     name: str
     origin: str
     """The plugin that registers it."""
     text: str
-    """Its docstring."""
+    """Its docstring; the description of a suite."""
     facts: Mapping[str, str]
-    """What else is known of it, by name."""
+    """Further facts by name, for example the version of a learner."""
     options: tuple[Option, ...]
     missing: str = ""
-    """Of a learner that cannot be used here: the libraries that are not installed, and how to install them."""
+    """For a learner that cannot be used here: which libraries are missing and how to install them."""
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as plain data."""
@@ -60,7 +60,9 @@ class ReferenceEntry:
 
 
 def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
-    """Everything that plugins register, of one ``kind`` or of all. Raises ``UsageError`` for an unknown kind."""
+    """Entries for everything that plugins register, of one ``kind`` or of all. Raises ``UsageError`` for an unknown
+    kind.
+    """
     known = {registry.kind: registry for registry in plugins.registries.values()}
     if kind and kind not in known:
         raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, known)}")
@@ -73,38 +75,44 @@ def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
 
 
 def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
-    """The entries of a name, of which there may be one for each kind; variants such as ``sklearn:svm.SVC`` too.
+    """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``.
 
-    Raises ``UsageError`` that suggests the nearest name.
+    Args:
+        plugins: The plugins whose registries are searched.
+        name: The name as a suite writes it.
+        kind: The kind to search, or empty for all.
+
+    Raises:
+        UsageError: Nothing has that name, or there is no such kind; the message suggests the nearest one.
     """
     registries = [r for r in plugins.registries.values() if kind in ("", r.kind)]
     if not registries:
-        return entries(plugins, kind)  # which says what kinds there are
-    found = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
-    if not found and ":" in name and kind in ("", plugins.learners.kind):
+        return entries(plugins, kind)  # raises an error that lists the kinds
+    matches = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
+    if not matches and ":" in name and kind in ("", plugins.learners.kind):
         scheme = name.partition(":")[0]
-        found = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), plugins.learner(name))]
-    if not found:
+        matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), plugins.learner(name))]
+    if not matches:
         known = sorted({other for registry in registries for other in registry})
         raise UsageError(f"show: there is nothing called {name!r}.{suggest(name, known)}")
-    return found
+    return matches
 
 
 def _entry(kind: str, name: str, origin: str, value: Any) -> ReferenceEntry:
     if isinstance(value, Path):
-        return _suite(kind, name, origin, value)
-    documented = getattr(value, "measure", value)  # a metric's words are those of its function
+        return _suite_entry(kind, name, origin, value)
+    documented = getattr(value, "measure", value)  # a metric is documented by its function
     text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
     is_settings = isinstance(value, type) and issubclass(value, Settings)
     is_learner = isinstance(value, type) and issubclass(value, Learner)
-    facts = _learner(value) if is_learner else {}
+    facts = _learner_facts(value) if is_learner else {}
     lacking = missing(value.capabilities.required) if is_learner else None
     if hasattr(value, "labels") and hasattr(value, "measure"):
         facts = {"labels": ", ".join(sorted(value.labels)), "of": value.of}
     return ReferenceEntry(kind, name, origin, text, facts, options_of(value) if is_settings else (), lacking or "")
 
 
-def _learner(cls: type[Learner]) -> dict[str, str]:
+def _learner_facts(cls: type[Learner]) -> dict[str, str]:
     can = cls.capabilities
     facts = {
         "version": str(cls.version),
@@ -112,15 +120,15 @@ def _learner(cls: type[Learner]) -> dict[str, str]:
         "arrays": ", ".join(can.arrays),
         "needs": ", ".join(sorted(can.required)),
         "devices": ", ".join(sorted(can.devices)),
-        "trains in": can.precision or "the type of its arrays: float64, of JAX float32",
+        "trains in": can.precision or "the type of its arrays: float64, in JAX float32",
         "largest n": "" if can.max_n is None else str(can.max_n),
         "may ask for": ", ".join(sorted(can.oracle)),
-        "tuned": "; ".join(f"{name} among {_written(list(values))}" for name, values in cls.search.items()),
+        "tuned": "; ".join(f"{name} among {_as_toml(list(values))}" for name, values in cls.search.items()),
     }
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _suite(kind: str, name: str, origin: str, path: Path) -> ReferenceEntry:
+def _suite_entry(kind: str, name: str, origin: str, path: Path) -> ReferenceEntry:
     try:
         suite = read_suite(path)
     except BenchError as error:
@@ -129,33 +137,34 @@ def _suite(kind: str, name: str, origin: str, path: Path) -> ReferenceEntry:
         "file": str(path),
         "version": str(suite.version),
         "replicates": str(suite.replicates),
-        "tasks": _several(task.name for task in suite.task),
-        "learners": _several(entry.label for entry in suite.learner),
+        "tasks": ", ".join(task.name for task in suite.task),
+        "learners": ", ".join(entry.label for entry in suite.learner),
         "levels": ", ".join(f"{level:g}" for level in suite.levels),
         "claims": str(len(suite.claim)),
     }
     return ReferenceEntry(kind, name, origin, suite.description.strip(), facts, ())
 
 
-def _several(names: Iterable[str]) -> str:
-    return ", ".join(names)
-
-
 def options_of(cls: type[Settings]) -> tuple[Option, ...]:
-    """The options of a class, in the order in which they stand, those that claims and suites all have included."""
-    texts = _texts(cls)
+    """The options of a class in order, inherited ones included."""
+    texts = _field_texts(cls)
     return tuple(
-        Option(field.alias or name, _range(field.annotation, field.metadata), _default(field), texts.get(name, ""))
+        Option(
+            field.alias or name,
+            _values_in_words(field.annotation, field.metadata),
+            _default(field),
+            texts.get(name, ""),
+        )
         for name, field in cls.model_fields.items()
     )
 
 
 def _default(field: FieldInfo) -> str:
-    return "required" if field.is_required() else _written(field.get_default(call_default_factory=True))
+    return "required" if field.is_required() else _as_toml(field.get_default(call_default_factory=True))
 
 
-def _written(value: Any) -> str:
-    """A value as a suite has it."""
+def _as_toml(value: Any) -> str:
+    """A value as a suite writes it."""
     value = plain_option(value)
     if value is None:
         return "none"
@@ -164,32 +173,32 @@ def _written(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_as_toml, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {_written(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{key} = {_as_toml(item)}' for key, item in value.items())}}}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _range(annotation: Any, metadata: Iterable[Any]) -> str:
-    """What values a field takes, in words."""
+def _values_in_words(annotation: Any, metadata: Iterable[Any]) -> str:
+    """The values that a field takes, in words."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        words = _range(arguments[0], [*arguments[1:], *metadata])
+        words = _values_in_words(arguments[0], [*arguments[1:], *metadata])
     elif origin is Literal:
-        words = " | ".join(_written(value) for value in arguments)
+        words = " | ".join(_as_toml(value) for value in arguments)
     elif origin in (Union, UnionType):
-        parts = [_range(argument, metadata) for argument in arguments if argument is not NoneType]
+        parts = [_values_in_words(argument, metadata) for argument in arguments if argument is not NoneType]
         words = " or ".join(dict.fromkeys(parts)) + ", or left out" * (NoneType in arguments)
     else:
         limits = ", ".join(limit for item in metadata for limit in _limits(item))
-        words = f"{_type(annotation, origin, arguments)} {limits}".strip()
+        words = f"{_type_in_words(annotation, origin, arguments)} {limits}".strip()
     return words
 
 
-def _type(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> str:
-    """A type without its bounds."""
+def _type_in_words(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> str:
+    """A type in words, without bounds."""
     if origin in (tuple, list, set, frozenset):
-        items = [_range(argument, ()) for argument in arguments if argument is not Ellipsis]
+        items = [_values_in_words(argument, ()) for argument in arguments if argument is not Ellipsis]
         fixed = origin is tuple and Ellipsis not in arguments
         return f"[{', '.join(items)}]" if fixed else f"list of {items[0]}"
     if origin is dict or annotation is dict or (isinstance(annotation, type) and issubclass(annotation, Settings)):
@@ -199,7 +208,7 @@ def _type(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> str:
 
 
 def _limits(item: Any) -> list[str]:
-    """Bounds that a constraint sets."""
+    """The bounds that a constraint sets."""
     if isinstance(item, FieldInfo):
         return [limit for inner in item.metadata for limit in _limits(inner)]
     signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
@@ -209,22 +218,27 @@ def _limits(item: Any) -> list[str]:
 
 
 @cache
-def _texts(cls: type) -> dict[str, str]:
-    """What stands below each annotated field of a class and of those that it derives from."""
+def _field_texts(cls: type) -> dict[str, str]:
+    """The string below each annotated field of a class and of its base classes."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if not issubclass(base, Settings) or base is Settings:
             continue
         try:
             (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        except (OSError, TypeError, SyntaxError, ValueError):  # made at run time, or typed in by hand
+        except (
+            OSError,
+            TypeError,
+            SyntaxError,
+            ValueError,
+        ):  # no source: made at run time or in a console
             continue
         if isinstance(tree, ast.ClassDef):
-            texts |= dict(_below(tree))
+            texts |= dict(_strings_below_fields(tree))
     return texts
 
 
-def _below(tree: ast.ClassDef) -> Iterable[tuple[str, str]]:
+def _strings_below_fields(tree: ast.ClassDef) -> Iterable[tuple[str, str]]:
     for field, below in zip(tree.body, tree.body[1:], strict=False):
         named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if named and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):

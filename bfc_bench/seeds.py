@@ -1,7 +1,7 @@
-"""The one place where random streams are made.
+"""Random streams: the one place where they are made.
 
-A stream is keyed by what it is for, never by the order in which it is asked for, so that a result does not depend on
-what ran before it, beside it, or in which process.
+A stream is keyed by its purpose, never by the order of calls, so that a result does not depend on what else ran, nor in
+which process.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import hashlib
 import numpy as np
 
 BLOCK = 1024
-"""Rows drawn from one stream; a sample of any size is cut from whole blocks, so smaller samples are prefixes."""
+"""Rows drawn from one stream. Samples of any size are cut from whole blocks, so smaller samples are prefixes."""
 
 
 def _entropy(key: tuple[object, ...]) -> int:

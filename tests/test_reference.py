@@ -40,7 +40,7 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
 @pytest.mark.parametrize(
     ("name", "precision"),
     [
-        ("kernel-ridge", "the type of its arrays: float64, of JAX float32"),
+        ("kernel-ridge", "the type of its arrays: float64, in JAX float32"),
         ("quad-densenet", "float32"),
         ("quad-raw", "float64 or float32"),
         ("quad-neural", "float64 or float32"),

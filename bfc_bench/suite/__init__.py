@@ -1,1 +1,1 @@
-"""Suite files: what they say, and changes to them."""
+"""Suite files: their contents, how they are found, and changes to them."""

@@ -1,4 +1,4 @@
-"""Changes to a suite for one run, the grammar of ``--set``: ``a.b.c=value``, the value as TOML writes it."""
+"""Applies changes to a suite for one run, as ``--set`` gives them: ``a.b.c=value`` with the value in TOML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfc_bench.errors import UsageError, suggest
 def apply(values: dict[str, Any], change: str) -> None:
     """Apply one ``a.b=value`` to the raw suite. Tasks, learners and claims are addressed by name, label or id.
 
-    Raises ``UsageError`` that names the change and what it does not find.
+    Raises ``UsageError`` that names the change and the part that does not exist.
     """
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
@@ -24,14 +24,14 @@ def apply(values: dict[str, Any], change: str) -> None:
     seen: list[str] = []
     while parents:
         if isinstance(here, list):
-            part = _longest_name(here, [*parents, last], change)
+            part = _entry_at(here, [*parents, last], change)
             taken = part.count(".") + 1
-            here = next(item for item in here if _called(item) == part)
+            here = next(item for item in here if _entry_name(item) == part)
             del parents[:taken]
         else:
             part = parents.pop(0)
             if part not in here:
-                if not _known_table(seen, part):
+                if not _may_create(seen, part):
                     raise UsageError(f"--set {change}: unknown key {part!r}.{suggest(part, here)}")
                 here[part] = {}
             here = here[part]
@@ -42,20 +42,20 @@ def apply(values: dict[str, Any], change: str) -> None:
 
 
 def read_value(text: str) -> Any:
-    """A value as TOML writes it; what is none is a text."""
+    """The value of a TOML expression; other text is taken as it is."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
 
 
-def _called(item: Mapping[str, Any]) -> str:
+def _entry_name(item: Mapping[str, Any]) -> str:
     return str(item.get("id") or item.get("label") or item.get("name") or "")
 
 
-def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
-    """The entry meant by the first parts of a path; names may contain dots."""
-    names = [_called(item) for item in items]
+def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
+    """The name of the entry that the first parts of a path address; names may contain dots."""
+    names = [_entry_name(item) for item in items]
     for count in range(len(parts) - 1, 0, -1):
         if (name := ".".join(parts[:count])) in names:
             return name
@@ -64,8 +64,8 @@ def _longest_name(items: Sequence[Mapping[str, Any]], parts: Sequence[str], chan
     raise UsageError(f"--set {change}: there is no entry called {parts[0]!r}.{hint}")
 
 
-def _known_table(seen: Sequence[str], part: str) -> bool:
-    """Tables that a suite file may leave out, so that a change may create them."""
+def _may_create(seen: Sequence[str], part: str) -> bool:
+    """Whether a change may create this table, because suite files may leave it out."""
     return (not seen and part in {"budget", "executor"}) or (
         len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "labels"}
     )

@@ -1,4 +1,4 @@
-"""A suite file: a grid of tasks, sizes, replicates and learners, with budgets and claims."""
+"""The contents of a suite file: tasks, sizes, replicates, learners, budgets and claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bfc_bench.utils.plain_json import canonical_json
 LONGEST_NAME = 80
 
 
-def _name(value: str) -> str:
+def _check_name(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:@+-]*", value) is None or len(value) > LONGEST_NAME:
         raise ValueError(
             f"must begin with a letter or a digit and hold these and . _ : @ + - only, at most {LONGEST_NAME} in all"
@@ -27,7 +27,7 @@ def _name(value: str) -> str:
     return value
 
 
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, AfterValidator(_check_name)]
 Size = Annotated[int, Field(strict=True, ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1)]
 
@@ -36,12 +36,12 @@ class Budget(Settings):
     """What one cell may use."""
 
     cell_seconds: Annotated[float, Field(gt=0)] = 120.0
-    """Wall time after which a cell is stopped."""
+    """Wall time in seconds after which a cell is stopped."""
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    """What a cell may take in 10^9 bytes; one that declares more, or whose data take more, is skipped."""
+    """Memory of a cell in 10^9 bytes; a cell that declares more, or whose data take more, is skipped."""
     gpu_memory_gb: Annotated[float, Field(gt=0)] | None = None
-    """What a cell on a GPU may take of its memory, in the place of ``memory_gb`` for what it declares; None: what one
-    library has of the GPU that is visible, and ``memory_gb`` where none is."""
+    """GPU memory of a cell in 10^9 bytes, which replaces ``memory_gb`` for what it declares; None: what one library may
+    take of the visible GPU, or ``memory_gb`` if none is visible."""
 
 
 class TaskEntry(Settings):
@@ -51,17 +51,17 @@ class TaskEntry(Settings):
     inputs: dict[str, Any] | None = None
     target: dict[str, Any] | None = None
     data: dict[str, Any] | None = None
-    """A data set in the place of inputs and target."""
+    """A data set, which replaces inputs and target."""
     labels: dict[str, Any] = {"kind": "clean"}
     test_size: Size | None = None
-    """Of a task on data: test points in the place of the suite's number."""
+    """Number of test points of a task on data, which replaces the suite's."""
     unlabeled: Annotated[int, Field(strict=True, ge=0)] = 0
-    """Number of unlabelled inputs offered to the learner."""
+    """Number of inputs without labels that learners are offered."""
     teacher: Name | None = None
-    """The task whose teacher, inputs, test points and draws of labels this one has, so that only what differs in the
-    definitions differs in the samples; None: its own."""
+    """The task whose teacher, inputs, test points and random draws of labels this one uses, so that samples differ only
+    where the definitions do; None: its own."""
     d: list[Size] = []
-    """Input dimensions; those of data are known."""
+    """Input dimensions; leave it out for data, whose dimension is known."""
     n: Sizes
 
     @classmethod
@@ -81,13 +81,26 @@ class TaskEntry(Settings):
         folder: str | Path | None = None,
         **options: Any,
     ) -> TaskEntry:
-        """A task on arrays, or on a pandas frame x (N, d) and its target y (N,).
+        """A task on arrays or a pandas frame.
 
-        Images are x (N, height, width) or (N, channels, height, width). Text, truth values and categories in y
-        are classes, numbers where ``classes`` says so. Further options are those of the kind ``npz``:
-        ``standardize``, ``whiten``, ``stratify``, ``divisor``. Workers read the arrays from a file in ``folder``, by
-        default in the cache, whose name is a digest of what it holds. Raises ``UsageError`` for what cannot be learned
-        from.
+        Workers read the arrays from a file, whose name is a digest of its contents.
+
+        Args:
+            name: The task's name.
+            x: Inputs (N, d), or images (N, height, width) or (N, channels, height, width), or a frame of N rows.
+            y: Target (N,). Text, booleans and categories are classes.
+            n: Training sizes.
+            x_test: Inputs of a test part.
+            y_test: Target of the test part.
+            classes: Whether numbers in y are classes.
+            labels: Table of the labelling; by default labels are clean.
+            test_size: Number of test points; None for the suite's.
+            unlabeled: Number of inputs without labels that learners are offered.
+            folder: Folder of the file; by default in the cache.
+            **options: Options of the kind ``npz``: ``standardize``, ``whiten``, ``stratify``, ``divisor``.
+
+        Raises:
+            UsageError: Nothing can be learned from the arrays, or an argument is wrong.
         """
         from bfc_bench.tasks.data.arrays import save_arrays
 
@@ -106,18 +119,18 @@ class TaskEntry(Settings):
         return cls.parse(values, f"task {name!r}")
 
     @model_validator(mode="after")
-    def _parts(self) -> TaskEntry:
+    def _check_parts(self) -> TaskEntry:
         if self.data is not None and (given := [key for key in ("inputs", "target") if getattr(self, key) is not None]):
-            raise ValueError(f"data stands in the place of inputs and target; leave out {' and '.join(given)}")
+            raise ValueError(f"data replaces inputs and target; leave out {' and '.join(given)}")
         if self.data is None:
             if missing := [key for key in ("inputs", "target", "d") if not getattr(self, key)]:
-                raise ValueError(f"{' and '.join(missing)} must be given, or data in the place of inputs and target")
+                raise ValueError(f"{' and '.join(missing)} must be given, or data instead of inputs and target")
             if self.test_size is not None:
-                raise ValueError("test_size must be left out but of tasks on data; the suite's own applies")
+                raise ValueError("test_size is for tasks on data only; leave it out, the suite's own applies")
         return self
 
     @model_validator(mode="after")
-    def _sorted(self) -> TaskEntry:
+    def _check_increasing(self) -> TaskEntry:
         for key in ("d", "n"):
             values = getattr(self, key)
             if any(a >= b for a, b in pairwise(values)):
@@ -130,14 +143,14 @@ class LearnerEntry(Settings):
 
     name: str
     label: Name = ""
-    """Tells two option sets of one learner apart; the learner's name by default."""
+    """Distinguishes option sets of one learner; the learner's name by default."""
     options: dict[str, Any] = {}
     tune: dict[str, Annotated[list[Any], Field(min_length=1)]] | None = None
-    """Values per option to choose among on a validation part; None: the learner's own search space; {}: no tuning."""
+    """Values per option to choose from on a validation part; None: the learner's own search space; {}: no tuning."""
     tasks: Annotated[list[str], Field(min_length=1)] | None = None
-    """Names of the tasks it runs on; None: all."""
+    """Names of the tasks on which it runs; None: all."""
     max_n: Size | None = None
-    """The largest of the tasks' n that it runs at; None: all. Cells beyond are not planned."""
+    """The largest n at which it runs; None: all. Cells beyond are not planned."""
 
     @model_validator(mode="before")
     @classmethod
@@ -147,7 +160,7 @@ class LearnerEntry(Settings):
         return values
 
     @model_validator(mode="after")
-    def _tuned(self) -> LearnerEntry:
+    def _check_tune(self) -> LearnerEntry:
         for option, among in (self.tune or {}).items():
             if option in self.options:
                 raise ValueError(
@@ -159,7 +172,7 @@ class LearnerEntry(Settings):
 
 
 class ExecutorEntry(Settings):
-    """``[executor]``: where the suite's cells run unless the command says otherwise; further fields are its options."""
+    """``[executor]``: where cells run unless the command says otherwise; further fields are the executor's options."""
 
     model_config = ConfigDict(extra="allow")
     name: str
@@ -188,28 +201,28 @@ class Suite(Settings):
     replicates: Size = 3
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
     test_size: Annotated[int, Field(strict=True, ge=100, le=100_000_000)] = 20_000
-    """Fresh test points per (task, d, replicate)."""
+    """Number of fresh test points for each task, d and replicate."""
     levels: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.1, 0.01]
-    """Error levels eps for which N*(eps) is estimated."""
+    """Error levels eps at which N*(eps) is estimated."""
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
-    """Where its cells run; None: in processes of this machine."""
+    """Where cells run; None: in processes on this machine."""
     task: Annotated[list[TaskEntry], Field(min_length=1)]
     learner: Annotated[list[LearnerEntry], Field(min_length=1)]
     claim: list[ClaimEntry] = []
 
     @model_validator(mode="after")
-    def _levels(self) -> Suite:
+    def _check_levels(self) -> Suite:
         steps = {(a < b) - (a > b) for a, b in pairwise(self.levels)}
         if len(steps) > 1 or 0 in steps:
             raise ValueError(f"levels must be different and in order, largest first for example. Got {self.levels}")
         return self
 
     @model_validator(mode="after")
-    def _names(self) -> Suite:
-        _unique("task name", [task.name for task in self.task])
-        _unique("learner label", [entry.label for entry in self.learner])
-        _unique("claim id", [claim.id for claim in self.claim])
+    def _check_names(self) -> Suite:
+        _require_unique("task name", [task.name for task in self.task])
+        _require_unique("learner label", [entry.label for entry in self.learner])
+        _require_unique("claim id", [claim.id for claim in self.claim])
         known = [task.name for task in self.task]
         for task in self.task:
             self._check_teacher(task, known)
@@ -227,7 +240,7 @@ class Suite(Settings):
         return self
 
     def _check_teacher(self, task: TaskEntry, known: Sequence[str]) -> None:
-        """A named teacher is a task of its own, at all of this task's d."""
+        """Check that a named teacher is a task with a teacher of its own, at all of this task's d."""
         if task.teacher is None:
             return
         who = f"task {task.name!r}: teacher"
@@ -241,36 +254,36 @@ class Suite(Settings):
             raise ValueError(f"{who}: d must be among those of task {named.name!r}, {named.d}. Got {missing} besides")
 
     def definition(self) -> dict[str, Any]:
-        """The suite as plain data; where it runs defines nothing."""
+        """The suite as plain data, without the executor, which does not define it."""
         values = self.model_dump(mode="json", exclude={"executor"})
-        if self.budget.gpu_memory_gb is None:  # as suites were written down before there was this option
+        if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
             del values["budget"]["gpu_memory_gb"]
         return values
 
 
-def _unique(what: str, names: Sequence[str]) -> None:
+def _require_unique(what: str, names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"every {what} must be unique; {', '.join(map(repr, repeated))} appears more than once")
 
 
 def candidates(tune: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """All combinations of a search space, in the order written; one empty combination when there is none."""
+    """All combinations of a search space, in order; one empty combination if there is no space."""
     return [dict(zip(tune, values, strict=True)) for values in product(*tune.values())]
 
 
 def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
-    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` naming file and key."""
+    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key."""
     values = read_toml(path)
     for change in changes:
         apply(values, change)
     suite = Suite.parse(values, str(path))
-    return suite.model_copy(update={"task": [_placed(task, path.parent) for task in suite.task]})
+    return suite.model_copy(update={"task": [_with_absolute_paths(task, path.parent) for task in suite.task]})
 
 
-def _placed(task: TaskEntry, folder: Path) -> TaskEntry:
-    """The task with the paths of its data, which are relative to the suite's file, as absolute ones."""
+def _with_absolute_paths(task: TaskEntry, folder: Path) -> TaskEntry:
+    """The task with paths of data, which are relative to the suite file, made absolute."""
     data = task.data or {}
     paths = {key: value for key, value in data.items() if DataSet.is_path(key) and isinstance(value, str) and value}
-    placed = {key: str((folder / Path(value).expanduser()).resolve()) for key, value in paths.items()}
-    return task.model_copy(update={"data": {**data, **placed}}) if placed else task
+    absolute = {key: str((folder / Path(value).expanduser()).resolve()) for key, value in paths.items()}
+    return task.model_copy(update={"data": {**data, **absolute}}) if absolute else task

@@ -1,4 +1,4 @@
 """Tasks: input laws, targets, labels and the errors that are measured on them."""
 
 DATA_VARIABLE = "BFC_BENCH_DATA"
-"""The environment variable that names a folder of public data sets."""
+"""Environment variable that names a folder of public data sets."""

@@ -1,4 +1,6 @@
-"""What an input law, a target and a labelling are. A task is one of each; every kind is one file.
+"""Base classes of the parts of a task: input laws, targets, labellings and data sets.
+
+A task is an input law, a target and a labelling, or a data set and a labelling. Each kind has a file of its own.
 
 Shapes: m points, d input dimension, k_l width of the target's layer l. All arrays are NumPy float64.
 """
@@ -30,12 +32,18 @@ class Inputs(Settings, ABC):
         return None
 
     def law(self, rng: np.random.Generator, d: int) -> InputLaw:
-        """One law in d dimensions; ``rng`` draws what the law itself leaves open (a covariance, say)."""
+        """One law in d dimensions; ``rng`` draws its random parts, for example a covariance."""
         return InputLaw(self, d)
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
-        """m independent points, (m, d)."""
+        """m independent points, (m, d).
+
+        Args:
+            rng: The random stream of these points.
+            m: Number of points.
+            law: What ``self.law`` returned.
+        """
 
     def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2], (d,)."""
@@ -43,12 +51,12 @@ class Inputs(Settings, ABC):
 
     @property
     def independent(self) -> bool:
-        """Whether coordinates are independent, of mean 0: a product of different ones is orthogonal to all others."""
+        """Whether coordinates are independent with mean 0: then products of different ones are orthogonal."""
         return False
 
 
 class InputLaw:
-    """An input law with everything drawn: sampling it needs only a stream of its own."""
+    """An input law whose random parts are drawn: sampling it needs only a stream of its own."""
 
     def __init__(self, inputs: Inputs, d: int, **drawn: Float) -> None:
         self.inputs, self.d, self.drawn = inputs, d, drawn
@@ -68,31 +76,31 @@ class Target(Settings, ABC):
 
     kind: ClassVar[str]
     swept: ClassVar[frozenset[str]] = frozenset()
-    """Options that change nothing of what is drawn, alphas say: tasks that share a teacher may differ in them."""
+    """Options that do not change what is drawn, such as ``alphas``; tasks that share a teacher may differ in them."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
         """Degrees >= 1, ascending, of the spherical harmonics that make up the target on the sphere, where known.
 
-        Learners may see them when they say whether they apply (``TaskFacts.degrees``), never when they fit.
+        Learners may use them to decide whether they apply (``TaskFacts.degrees``), never in a fit.
         """
         return ()
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Share of each of ``degrees`` in the variance on the sphere, sum 1, where it is the same for every teacher."""
+        """Share of each of ``degrees`` in the variance on the sphere, sum 1, if it is the same for every teacher."""
         return ()
 
     def check(self, d: int) -> str | None:
-        """Why this target does not exist in d dimensions (a width above d, say), or None."""
+        """Why this target does not exist in d dimensions, or None: for example, a width is above d."""
         return None
 
     def check_inputs(self, inputs: Inputs) -> str | None:
-        """Why this target does not go with an input law (a function of the sphere on other inputs, say), or None."""
+        """Why this target does not go with an input law, or None: for example, it needs the sphere."""
         return None
 
     def check_teacher(self, other: Self) -> str | None:
-        """Why ``draw`` does not give the weights that ``other``, of the same kind, gets from equal streams, or None."""
+        """Why equal streams draw different weights for this target and ``other``, of the same kind, or None."""
         mine, its = self.plain(), other.plain()
         if different := [name for name in mine if mine[name] != its[name] and name not in self.swept]:
             may = f"; only {' and '.join(sorted(self.swept))} may differ" if self.swept else ""
@@ -101,37 +109,36 @@ class Target(Settings, ABC):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, law: InputLaw) -> Teacher:
-        """One member of the family, drawn from ``rng``, on inputs of ``law``."""
+        """Draw one member of the family from ``rng``, for inputs of ``law``."""
 
 
 class Teacher(ABC):
     """One target function G*: R^d -> R."""
 
     facts: Mapping[str, object] = {}
-    """Plain facts that an oracle may be asked for, ``alphas`` for example."""
+    """Plain facts that a learner may ask for, such as ``alphas``."""
 
     @abstractmethod
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
-        """Hidden features {"S2": (m, k_2), ...}, scaled so that a layer's term in G* is the sum of their squares.
+        """Hidden features {"S2": (m, k_2), ...} at x (m, d), sqrt(alpha_l) S*_l in the paper's notation; may be empty.
 
-        In the notation of the paper these are sqrt(alpha_l) S*_l. Where a target reads a layer's units with signs, its
-        term is the sum of their squares with those signs. Empty for a target that has none.
+        The sum of their squares is the layer's term in G*, with the signs of the read-out where it has some.
         """
         return {}
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
         """Errors of predictions (m,) at x (m, d) in named parts of G*, each over its part's variance.
 
-        Unbiased estimates, which are averaged as they are: they need not be positive. Empty for a target without parts.
+        The estimates are unbiased and averaged as they are, so they may be negative. Empty for a target without parts.
         """
         return {}
 
 
 class ScaledTeacher(Teacher):
-    """``factor`` times another target function, factor > 0. Hidden features and ``alphas`` follow."""
+    """Another target function times ``factor`` > 0, with hidden features and ``alphas`` scaled accordingly."""
 
     def __init__(self, teacher: Teacher, factor: float) -> None:
         self.teacher, self.factor = teacher, factor
@@ -148,29 +155,29 @@ class ScaledTeacher(Teacher):
         return {layer: sqrt(self.factor) * s for layer, s in self.teacher.hidden(x).items()}
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
-        """Relative errors, which the factor does not change."""
+        """Relative errors, which do not depend on the factor."""
         return self.teacher.part_errors(x, prediction / self.factor)
 
 
 class Labels(Settings, ABC):
     """How labels are made from target values. Its annotated fields are its options in a suite.
 
-    A labelling may show the learner other inputs than the target's: ``columns`` more of them, mixed as it likes.
+    The learner may see other inputs than the target: a labelling may add ``columns`` of its own and mix all columns.
     """
 
     kind: ClassVar[str]
     takes: ClassVar[frozenset[LabelKind]] = frozenset({"real"})
-    """Kinds of values that it labels: a target's are ``real``, a data set's may be classes."""
+    """Kinds of values that it can label: a target's are ``real``, a data set's may be classes."""
     label_kind: ClassVar[LabelKind] = "real"
-    """What it makes of real values."""
+    """Kind of the labels that it makes from real values."""
     unit_variance: ClassVar[bool] = False
-    """Whether the target is first divided by its standard deviation."""
+    """Whether the target is divided by its standard deviation first."""
     columns: ClassVar[int] = 0
-    """How many columns the learner sees besides the target's d."""
+    """Number of columns that the learner sees besides the target's d."""
 
     @property
     def margin_column(self) -> int | None:
-        """The column seen whose value is added to G* before the sign is taken, where the learner may know it."""
+        """The column whose value is added to G* before the sign is taken, where the learner may know it."""
         return None
 
     @property
@@ -180,15 +187,15 @@ class Labels(Settings, ABC):
 
     @property
     def noise_variance(self) -> float | None:
-        """Variance, over the target's, of noise that is independent of the inputs; None for labels made otherwise."""
+        """Variance of noise independent of the inputs, over the target's; None for labels made otherwise."""
         return None
 
     def kind_of(self, values: LabelKind) -> LabelKind:
-        """What it makes of values of a kind that it takes: ``label_kind`` of real ones, of classes the same classes."""
+        """Kind of the labels made from ``values``: ``label_kind`` for real values; classes stay what they are."""
         return self.label_kind if values == "real" else values
 
     def check_values(self, values: LabelKind) -> str | None:
-        """Why this labelling does not go with values of a kind, or None."""
+        """Why this labelling does not go with values of this kind, or None."""
         if values in self.takes:
             return None
         return f"labels of kind {self.kind!r} are made from {' or '.join(sorted(self.takes))} values, not {values} ones"
@@ -198,52 +205,78 @@ class Labels(Settings, ABC):
         return None
 
     def check_data(self) -> str | None:
-        """Why this labelling does not go with a data set, which has no law of inputs and no target, or None."""
+        """Why this labelling does not go with a data set, which has no input law and no target, or None."""
         return f"labels of kind {self.kind!r} need a law of inputs" if self.columns else None
 
     def draw(self, rng: np.random.Generator, law: InputLaw, target: Target) -> Mapping[str, Any]:
-        """What the labelling itself leaves open (a direction, say), by name."""
+        """The random parts of the labelling itself, by name, for example a direction.
+
+        Args:
+            rng: The random stream of the labelling.
+            law: The law of the target's inputs.
+            target: The target, before a teacher is drawn.
+        """
         return {}
 
     def show(self, rng: np.random.Generator, x: Float, rule: Labelling) -> Float:
-        """The inputs (m, d + columns) as the learner sees them, from the target's inputs x (m, d)."""
+        """The inputs as the learner sees them, (m, d + columns).
+
+        Args:
+            rng: The random stream of these points' additional columns.
+            x: The target's inputs, (m, d).
+            rule: This labelling with its random parts.
+        """
         return x
 
     @abstractmethod
     def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
-        """Labels (m,) of the inputs ``seen`` (m, d + columns) with target values (m,)."""
+        """Labels, (m,).
+
+        Args:
+            rng: The random stream of these labels.
+            seen: The inputs as the learner sees them, (m, d + columns).
+            values: The target's values, (m,).
+            rule: This labelling with its random parts.
+        """
 
     def square_mean(self, rule: Labelling) -> Float | None:
-        """E[x_i^2] of the inputs as the learner sees them, (d + columns,); None where they have no law."""
+        """E[x_i^2] of the inputs that the learner sees, (d + columns,); None if they have no law."""
         return None if rule.law is None else rule.law.square_mean
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """A labelling with everything drawn: labelling points needs only a stream of its own."""
+    """A labelling whose random parts are drawn: labelling points needs only a stream of its own."""
 
     labels: Labels
     law: InputLaw | None
-    """None for points of a data set."""
+    """None for a data set."""
     mean: float
-    """E[G*]; for data, the mean of the training pool's values."""
+    """E[G*]; for a data set the mean of the values in the training pool."""
     deviation: float
-    """The standard deviation of G*; for data, that of the training pool's values."""
+    """Standard deviation of G*; for a data set that of the values in the training pool."""
     drawn: Mapping[str, Any]
+    """What ``Labels.draw`` returned."""
     classes: int = 0
-    """C, where values are numbers of classes."""
+    """C if values are numbers of classes, else 0."""
 
     def show(self, rng: np.random.Generator, x: Float) -> Float:
-        """The inputs (m, d + columns) as the learner sees them, from the target's inputs x (m, d)."""
+        """See ``Labels.show``."""
         return self.labels.show(rng, x, self)
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float) -> Float:
-        """Labels (m,) of the inputs ``seen`` (m, d + columns) with target values (m,)."""
+        """See ``Labels.label``.
+
+        Args:
+            rng: The random stream of these labels.
+            seen: The inputs as the learner sees them, (m, d + columns).
+            values: The target's values, (m,).
+        """
         return self.labels.label(rng, seen, values, self)
 
     @property
     def square_mean(self) -> Float | None:
-        """E[x_i^2] of the inputs as the learner sees them, (d + columns,); None where they have no law."""
+        """See ``Labels.square_mean``."""
         return self.labels.square_mean(self)
 
 
@@ -252,7 +285,7 @@ class LabelledPoints:
     """N points of a data set."""
 
     x: Float
-    """(N, d), of any real type: points are taken as float64 when they are drawn."""
+    """(N, d), of any real type; converted to float64 when points are drawn."""
     y: Float
     """(N,): real values, or the numbers 0 ... C - 1 of classes."""
 
@@ -262,20 +295,20 @@ class LabelledPoints:
 
 @dataclass(frozen=True, eq=False)
 class DataSetContents:
-    """What a data set holds."""
+    """The points of a data set and what is known about them."""
 
     points: LabelledPoints
-    """To train on; where there are no others, to test on as well."""
+    """Points to train on, and to test on if ``test`` is None."""
     test: LabelledPoints | None = None
     """The data set's own test part."""
     classes: tuple[str, ...] = ()
     """Names of the C >= 2 classes; empty for real values."""
     shape: tuple[int, ...] = ()
-    """(channels, height, width) of an image that a row of x holds in that order; else empty."""
+    """(channels, height, width), in this order, if a row of x is an image; else empty."""
     columns: tuple[str, ...] = ()
-    """Names of the d columns, where they have some."""
+    """Names of the d columns, if they have names."""
     divisor: float = 1.0
-    """By which x is divided when points are drawn: 255 for images of bytes."""
+    """Number by which x is divided when points are drawn, for example 255 for images of bytes."""
 
     @property
     def tested(self) -> LabelledPoints:
@@ -286,8 +319,8 @@ class DataSetContents:
 class DataSet(Settings, ABC):
     """Points and labels that exist already. Its annotated fields are its options in a suite.
 
-    An option called ``path``, or something that ends in ``_path``, names a file, relative to the folder of the suite's
-    file; it does not tell cells apart, which the contents do.
+    An option named ``path`` or ``..._path`` is a file, relative to the folder of the suite file. Cells are identified
+    by the contents of the file, not by its path.
     """
 
     kind: ClassVar[str]
@@ -295,10 +328,10 @@ class DataSet(Settings, ABC):
     """Whether each column, or each channel of images, is brought to mean 0 and deviation 1: ``true`` by the n training
     points alone, ``"pool"`` by the whole training pool, so that smaller samples stay prefixes of larger ones."""
     whiten: Literal["none", "zca"] = "none"
-    """``zca``: columns are made uncorrelated, with variance 1, by the map that changes points least, fitted to the n
-    training points alone, after they were standardised where that is asked for."""
+    """``zca`` makes columns uncorrelated with variance 1 by the map that changes points least, fitted to the n training
+    points alone, after any standardisation."""
     stratify: bool = False
-    """Whether the first n points have each class's share of the pool, as far as whole points can."""
+    """Whether the first n points contain each class in its share of the pool, up to whole points."""
 
     @abstractmethod
     def load(self) -> DataSetContents:
@@ -306,16 +339,16 @@ class DataSet(Settings, ABC):
 
     @classmethod
     def variant(cls, path: str) -> type[DataSet]:
-        """The data set that the kind ``<this kind>:<path>`` stands for. Raises ``UsageError``: none here."""
+        """The data set of the kind ``<this kind>:<path>``. Raises ``UsageError`` unless overridden."""
         raise UsageError(f"data set {cls.kind!r} has no variants; write {cls.kind!r} without ':{path}'.")
 
     def missing(self) -> str | None:
-        """What to type before ``load`` finds what it needs, or None where it is there."""
+        """What to type to get what ``load`` needs, or None if it is there."""
         return None
 
     def get(self) -> str:
-        """Fetch what ``load`` needs, and say where it lies. Raises ``UsageError`` for what cannot be fetched."""
-        raise UsageError(f"data set {self.kind!r} is not one that can be fetched; it reads what is there.")
+        """Fetch what ``load`` needs and return where it lies. Raises ``UsageError`` if it cannot be fetched."""
+        raise UsageError(f"data set {self.kind!r} is not one that can be fetched; it reads files of yours.")
 
     @staticmethod
     def is_path(option: str) -> bool:

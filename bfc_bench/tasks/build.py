@@ -1,4 +1,4 @@
-"""Tasks from plain data, as suites and workers have them."""
+"""Builds tasks from plain data, the form in which suites and workers hold them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Part = TypeVar("Part", bound=Settings)
 
 @dataclass(frozen=True)
 class Kinds:
-    """What tasks are made of, by name."""
+    """The registered kinds of the parts of a task."""
 
     inputs: Registry[type[Inputs]]
     targets: Registry[type[Target]]
@@ -41,9 +41,23 @@ def build_task(
     kinds: Kinds,
     where: str,
 ) -> Task:
-    """A task on ``inputs`` with a ``target``, or on ``data``: tables such as ``{"kind": "uniform"}`` with options.
+    """A task on ``inputs`` with a ``target``, or on ``data``.
 
-    Raises ``UsageError`` that starts with ``where`` and names the table and the key that is wrong.
+    Args:
+        name: The task's name.
+        inputs: Table of the input law with its options, such as ``{"kind": "uniform"}``.
+        target: Table of the target.
+        data: Table of the data set, in place of ``inputs`` and ``target``.
+        labels: Table of the labelling.
+        unlabeled: Number of inputs without labels that learners are offered.
+        teacher: The task whose random streams this one uses; empty for its own.
+        test_size: Number of test points of a task on data; None for the suite's.
+        digest: Digest that the data's contents must have; empty if unknown.
+        kinds: The registered kinds.
+        where: Start of error messages.
+
+    Raises:
+        UsageError: Something is wrong in a table; the message names the table and the key.
     """
     labelling = _build(labels, kinds.labels, f"{where}: labels")
     if data is not None:
@@ -56,7 +70,16 @@ def build_task(
 
 
 def build_data(table: Mapping[str, Any], known: Registry[type[DataSet]], where: str) -> DataSet:
-    """A data set from ``{"kind": "digits"}`` with options. Raises ``UsageError`` that starts with ``where``."""
+    """A data set from a table.
+
+    Args:
+        table: The kind with its options, such as ``{"kind": "digits"}``.
+        known: The registered kinds of data sets.
+        where: Start of error messages.
+
+    Raises:
+        UsageError: The kind is unknown or an option is wrong.
+    """
     return _build(table, known, where)
 
 

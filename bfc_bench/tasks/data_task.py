@@ -1,4 +1,4 @@
-"""A task on points that exist already: a data set with labels."""
+"""A task on a data set, that is on points and labels that exist already."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
 
 TEST_SHARE = 4
-"""Every how many-th point is tested on, of a data set without a test part where the task does not say how many."""
+"""Where neither the data set nor the task says what to test on, one point in so many is."""
 
 Scaling: TypeAlias = tuple[Float, Float]
 """Mean and deviation of each column, (d,) both."""
@@ -30,58 +30,58 @@ class DataTask(Task):
     """A data set and a labelling under one name.
 
     Each replicate trains on the first n points of its own random order of the training pool, so that smaller samples
-    are prefixes of larger ones. It is tested on points of the data set's own test part, drawn for each replicate;
-    where there is none, on points that are drawn from all before the rest are put in order.
+    are prefixes of larger ones. It tests on points drawn from the data set's test part; without such a part, on points
+    drawn from all before the others are ordered.
     """
 
     name: str
     data: DataSet
     labels: Labels
     unlabeled: int = 0
-    """Inputs of the training pool, the last in order, that are offered without their labels."""
+    """Number of inputs, the last of the training pool's order, that are offered without their labels."""
     teacher: str = ""
     test_size: int | None = None
-    """Test points; None: all of the test part as far as the suite's number goes, or a quarter of the points."""
+    """Number of test points; None: the suite's number, at most the whole test part or a quarter of the points."""
     digest: str = ""
-    """What the contents must hash to; empty where they are not known yet."""
+    """Digest that the contents must have; empty if it is not known yet."""
 
     @property
     def where(self) -> str:
-        """The task and its data, for messages."""
+        """The task and its data, for error messages."""
         return f"task {self.name!r}: data {self.data.kind!r}"
 
     @cached_property
     def contents(self) -> DataSetContents:
-        """The points. Raises ``UsageError`` that says what is wrong with them, or that they are no longer the same."""
+        """The points. Raises ``UsageError`` if they are invalid, or have changed since the run was planned."""
         if not self.digest:
             return read(self.data, self.where)
-        found, digest = read_expected(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
+        contents, digest = read_expected(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
         if digest != self.digest:
             raise UsageError(
                 f"{self.where}: the data have changed since the run was planned. Start the run again: "
                 "cells on other data are other cells."
             )
-        return found
+        return contents
 
     @cached_property
     def contents_digest(self) -> str:
-        """The name of the contents: 32 hexadecimal digits."""
+        """Digest of the contents, 32 hexadecimal digits."""
         return self.digest or digest_of(self.contents)
 
     @property
     def values_kind(self) -> LabelKind:
-        """What the data set's own labels are."""
+        """Kind of the data set's own labels."""
         classes = len(self.contents.classes)
         return "class" if classes > 2 else "binary" if classes else "real"
 
     @property
     def kind(self) -> LabelKind:
-        """What its labels are."""
+        """Kind of the task's labels."""
         return self.labels.kind_of(self.values_kind)
 
     @property
     def classes(self) -> int:
-        """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+        """C for labels of kind ``class``; 0 for other labels."""
         return len(self.contents.classes) if self.kind == "class" else 0
 
     @property
@@ -99,7 +99,7 @@ class DataTask(Task):
         return self.labels.check_values(self.values_kind) or self.labels.check_data()
 
     def check_size(self, n: int, test_size: int) -> str | None:
-        """Why it has no n training points where the suite asks for ``test_size`` test points, or None."""
+        """Why it lacks n training points if the suite asks for ``test_size`` test points, or None."""
         tested = 0 if self.contents.test else self.test_points(test_size)
         pool = len(self.contents.points) - tested
         if n + self.unlabeled <= pool:
@@ -109,7 +109,7 @@ class DataTask(Task):
         return f"n must be at most {pool - self.unlabeled}: there are {pool} points to train on{kept}{offered}"
 
     def check_teacher(self, other: Task) -> str | None:
-        """Tasks of one order of points need the same data."""
+        """Tasks that share an order of points need the same data."""
         if not isinstance(other, DataTask):
             return "both need data; the other has a target"
         if self.data != other.data or self.test_size != other.test_size:
@@ -129,7 +129,7 @@ class DataTask(Task):
         }
 
     def identity(self) -> dict[str, Any]:
-        """What tells this task from others: the contents of the data, not where they lie."""
+        """What identifies this task: the contents of its data, not their path."""
         data = {key: value for key, value in self.data.changed().items() if not self.data.is_path(key)}
         others = {"unlabeled": self.unlabeled, "teacher": self.teacher, "test_size": self.test_size}
         return {
@@ -162,7 +162,7 @@ class DataTask(Task):
         return DataProblem(self, seed, d, replicate, self.test_points(test_size))
 
     def test_points(self, test_size: int) -> int:
-        """How many test points it has where the suite asks for ``test_size``."""
+        """Number of test points if the suite asks for ``test_size``."""
         if self.test_size is not None:
             return self.test_size
         points = self.test_pool
@@ -170,12 +170,12 @@ class DataTask(Task):
 
     @property
     def test_pool(self) -> int:
-        """From how many points the test points of all replicates are drawn."""
+        """Number of points from which the test points of all replicates are drawn."""
         return len(self.contents.tested)
 
 
 class DataProblem(Problem):
-    """A replicate's order of a data set's points."""
+    """A replicate's order of the points of a data set."""
 
     task: DataTask
 
@@ -192,7 +192,7 @@ class DataProblem(Problem):
 
     @property
     def square_mean(self) -> None:
-        """Inputs have no known law."""
+        """None, since the inputs have no known law."""
         return None
 
     @cached_property
@@ -202,10 +202,10 @@ class DataProblem(Problem):
         return Labelling(self.task.labels, None, float(np.mean(pool)), float(np.std(pool)), {}, self.task.classes)
 
     def outline(self, n: int) -> DataSpec:
-        """What is known of the first n training points without drawing them."""
+        """What is known of the first n training points before they are drawn."""
         task, data = self.task, self.task.data
         own_scale = data.standardize is True or data.whiten != "none"
-        sample = f"{self.sample}/{n}" if own_scale else self.sample  # then smaller samples are no prefixes
+        sample = f"{self.sample}/{n}" if own_scale else self.sample  # smaller samples are no prefixes
         return DataSpec(sample, n, self.d, task.kind, task.classes, task.contents.shape)
 
     def training_points(self, n: int) -> tuple[Float, Float]:
@@ -215,18 +215,18 @@ class DataProblem(Problem):
         return self._seen(self._raw(self.task.contents.points, self._order[:n]), n), self._train_labels.first(n)[0]
 
     def test_inputs(self, n: int) -> Float:
-        """The test inputs, scaled as those of the first n training points are, (test_size, d)."""
+        """The test inputs, (test_size, d), scaled like the first n training points."""
         return self._seen(self._raw(self.task.contents.tested, self._tested), n)
 
     def unlabeled_inputs(self, n: int) -> Float | None:
-        """The last inputs of the pool, (n_0, d), or None when the task offers none."""
+        """The last inputs of the pool, (n_0, d), or None if the task offers none."""
         if not self.task.unlabeled:
             return None
         return self._seen(self._raw(self.task.contents.points, self._order[-self.task.unlabeled :]), n)
 
     @cached_property
     def test_y(self) -> Float:
-        """Values at the test points; their labels where real values are made classes; (test_size,)."""
+        """Values at the test points, (test_size,), or their labels if real values are made into classes."""
         if self.task.kind != self.task.values_kind:
             return self.test_labels
         return frozen(self._values(self.task.contents.tested.y[self._tested]))
@@ -242,12 +242,12 @@ class DataProblem(Problem):
 
     @cached_property
     def _tested(self) -> np.ndarray:
-        """Rows of the test part, (test_size,)."""
+        """Rows of the test points, (test_size,)."""
         return self._ordered(self.task.contents.tested.y, "test-points")[: self.test_size]
 
     @cached_property
     def _order(self) -> np.ndarray:
-        """Rows of the training pool in the order in which samples take them, (pool,)."""
+        """Rows of the training pool, (pool,), in the order in which samples take them."""
         contents = self.task.contents
         rows = np.arange(len(contents.points))
         if not contents.test:
@@ -256,19 +256,19 @@ class DataProblem(Problem):
         return order
 
     def _ordered(self, y: Float, purpose: str) -> np.ndarray:
-        """A random order of the points; stratified, every part of it from the start has each class's share."""
+        """A random order of the points; if stratified, each class has its share in every prefix."""
         rng = self._stream(purpose)
         order: np.ndarray = rng.permutation(len(y))
         if not (self.task.data.stratify and self.task.contents.classes):
             return order
-        place = np.empty(len(y), int)
-        whose = turns(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
-        for number in range(len(self.task.contents.classes)):
-            place[order[y[order] == number]] = np.flatnonzero(whose == number)
-        return np.argsort(place)
+        position = np.empty(len(y), int)
+        class_at = turns(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
+        for label in range(len(self.task.contents.classes)):
+            position[order[y[order] == label]] = np.flatnonzero(class_at == label)
+        return np.argsort(position)
 
     def _block(self, purpose: str, block: int, part: LabelledPoints, order: np.ndarray) -> tuple[Float]:
-        """Labels of a block of points, in order, so that those of one do not depend on how many are taken."""
+        """Labels of a block of points, so that a label does not depend on how many points are taken."""
         rows = order[block * BLOCK : (block + 1) * BLOCK]
         seen, values = self._raw(part, rows), self._values(part.y[rows])
         return (self.rule.label(self._stream(purpose, block), seen, values),)
@@ -294,7 +294,7 @@ class DataProblem(Problem):
         return scaled
 
     def _whitening(self, n: int) -> Whitening:
-        """Of the first n training points; that of the size that was asked for last is kept."""
+        """Fitted to the first n training points; the one for the last n asked for is kept."""
         if self._whitened is None or self._whitened[0] != n:
             x = self._scaled(self._raw(self.task.contents.points, self._order[:n]), n)
             self._whitened = n, Whitening.of(x)
@@ -305,11 +305,11 @@ class DataProblem(Problem):
         return self._scaling(len(self._order))
 
     def _scaling(self, n: int) -> Scaling:
-        """Of the first n training points; columns that are constant there keep their scale."""
+        """Scaling by the first n training points; columns that are constant there keep their scale."""
         shape = self.task.contents.shape
         x = self._raw(self.task.contents.points, self._order[:n])
         by_channel = x.reshape(n, shape[0], -1) if shape else x.reshape(n, -1, 1)
         mean, deviation = by_channel.mean(axis=(0, 2)), by_channel.std(axis=(0, 2))
-        constant = np.ptp(by_channel, axis=(0, 2)) == 0  # the deviation of equal numbers is not 0 when it is rounded
+        constant = np.ptp(by_channel, axis=(0, 2)) == 0  # rounding may give equal numbers a deviation
         repeats = by_channel.shape[2]
         return np.repeat(mean, repeats), np.repeat(np.where(constant, 1.0, deviation), repeats)

@@ -12,21 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 COLLINEAR = 1e-8
-"""Least eigenvalue of features' correlations down to which their inner products alone give the best read-out: it is
-then exact to 1e-16 / 1e-8, and ``span_error`` to the square of that."""
+"""Smallest eigenvalue of the features' correlation matrix for which the read-out is computed from inner products alone:
+it is then exact to 1e-16 / 1e-8, and ``span_error`` to the square of that."""
 
 
 def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
     """P = min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U, S* = ``reference`` (m, k), S = ``features`` (m, k').
 
-    The first k columns of ``features`` are used, with zeros in place of missing ones. Theorem 2 of Backward Feature
-    Correction bounds this distance for each layer. P equals
-    (E||S*||^2 + E||S||^2 - 2 ||E[S* S^T]||_nuclear) / E||S*||^2, but that difference of equal terms has an absolute
-    error of 1e-15. Here the minimising U = A B^T, from the singular value decomposition E[S* S^T] = A D B^T in float64,
-    is put into the residual itself, which keeps its digits.
+    The first k columns of ``features`` are used; missing ones count as zeros. Theorem 2 of Backward Feature Correction
+    bounds this distance for each layer. P equals (E||S*||^2 + E||S||^2 - 2 ||E[S* S^T]||_nuclear) / E||S*||^2, but that
+    difference of equal terms has an absolute error of 1e-15. Instead the minimising U = A B^T, from the singular value
+    decomposition E[S* S^T] = A D B^T in float64, is put into the residual itself, which keeps its digits.
 
-    nan where a feature is not finite. Raises ``ValueError`` for arrays that are not (m, k) with equal m, and for a
-    reference that is zero.
+    The result is nan if a feature is not finite. Raises ``ValueError`` for arrays that are not (m, k) with equal m, and
+    for a reference that is zero.
     """
     target, learned = _pair(reference, features)
     k = target.shape[1]
@@ -39,8 +38,8 @@ def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
 def span_error(reference: ArrayLike, features: ArrayLike) -> float:
     """min_A E||S* - A S||^2 / E||S*||^2 over all matrices A: what a linear read-out of all k' features misses of S*.
 
-    At most ``procrustes_error``, and blind to most of it: a wrong scale or mixing of features costs nothing here.
-    nan and ``ValueError`` as there.
+    It is at most ``procrustes_error``, since a wrong scale or mixing of features costs nothing here. For nan and
+    ``ValueError`` see there.
     """
     target, learned = _pair(reference, features)
     if not np.isfinite(learned).all():
@@ -60,7 +59,7 @@ def cka(reference: ArrayLike, features: ArrayLike) -> float:
 
 
 MEASURES = {"feature_errors": procrustes_error, "span_errors": span_error, "cka": cka}
-"""By the name under which a row or a stage holds them, one number per layer."""
+"""The measures, one number per layer, by the name under which a row or a stage stores them."""
 
 
 def feature_errors(reference: Mapping[str, ArrayLike], learned: Mapping[str, ArrayLike]) -> dict[str, float]:
@@ -73,12 +72,12 @@ def measure_features(
 ) -> dict[str, dict[str, float]]:
     """Each of ``MEASURES`` for each layer that both have, in the order of ``reference``."""
     layers = [layer for layer in reference if layer in learned]
-    found = {layer: _measure(reference[layer], learned[layer]) for layer in layers}
-    return {name: {layer: found[layer][name] for layer in layers} for name in MEASURES}
+    errors = {layer: _measure(reference[layer], learned[layer]) for layer in layers}
+    return {name: {layer: errors[layer][name] for layer in layers} for name in MEASURES}
 
 
 def _measure(reference: ArrayLike, features: ArrayLike) -> dict[str, float]:
-    """Each of ``MEASURES``, equal up to rounding; inner products over the points are taken once for all of them."""
+    """Each of ``MEASURES`` up to rounding, with inner products over the points computed once for all."""
     target, learned = _pair(reference, features)
     if not np.isfinite(learned).all():
         return {name: measure(target, learned) for name, measure in MEASURES.items()}
@@ -96,7 +95,7 @@ def _measure(reference: ArrayLike, features: ArrayLike) -> dict[str, float]:
 
 
 def _rotation(cross: np.ndarray) -> np.ndarray:
-    """The first k' rows, (k', k), of the orthogonal U^T that brings S U^T closest to S*, from S^T S*; k' <= k."""
+    """First k' rows, (k', k), of the orthogonal U^T that brings S U^T closest to S*, from S^T S*; k' <= k."""
     padded = np.pad(cross, ((0, cross.shape[1] - len(cross)), (0, 0)))
     b, _, at = np.linalg.svd(padded)
     return np.asarray((b @ at)[: len(cross)])
@@ -105,7 +104,7 @@ def _rotation(cross: np.ndarray) -> np.ndarray:
 def _read_out(gram: np.ndarray, cross: np.ndarray, m: int) -> np.ndarray | None:
     """A^T of ``span_error``, (k', k), from S^T S and S^T S*, sums over m points; None where columns are collinear.
 
-    Columns that are zero up to rounding, which least squares counts as such too, read out nothing.
+    Columns that are zero up to rounding get weight 0, as in least squares.
     """
     sizes = np.sqrt(np.diag(gram))
     used = sizes > np.finfo(float).eps * m * sizes.max(initial=0.0)

@@ -1,4 +1,4 @@
-"""Reads data sets: what they give is checked, made read-only, and named by what it holds."""
+"""Reads data sets: checks what they return, makes it read-only and computes its digest."""
 
 from __future__ import annotations
 
@@ -15,45 +15,50 @@ from bfc_bench.utils.plain_json import canonical_json
 
 
 def read(data: DataSet, where: str) -> DataSetContents:
-    """A data set's contents, arrays read-only. Raises ``UsageError`` that starts with ``where``."""
+    """The contents of a data set, read-only. Raises ``UsageError`` that starts with ``where``."""
     try:
-        found = data.load()
+        contents = data.load()
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
     except Exception as error:
         raise UsageError(f"{where}: load raised {words(error)}.") from error
     path = getattr(data, "path", None)
-    return _checked(found, f"{where} ({path})" if path else where)
+    return _checked(contents, f"{where} ({path})" if path else where)
 
 
 @lru_cache(maxsize=4)
 def read_expected(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[DataSetContents, str]:
-    """A data set's contents and their name, read once by a process that fits many cells.
+    """The contents of a data set and their digest, cached for processes that fit many cells.
 
-    Once for each name that is expected: data that have changed are read again.
+    Args:
+        kind: The class of the data set.
+        options: Its options, as JSON so that they can be a cache key.
+        where: Start of error messages.
+        digest: The expected digest; as a part of the cache key it makes changed data be read again.
     """
-    found = read(kind.parse(json.loads(options), where), where)
-    return found, digest_of(found)
+    contents = read(kind.parse(json.loads(options), where), where)
+    return contents, digest_of(contents)
 
 
-def _checked(found: DataSetContents, where: str) -> DataSetContents:
-    """What a data set gave, arrays read-only. Raises ``UsageError`` where it is not what learners can be given."""
-    if not isinstance(found, DataSetContents):
-        raise UsageError(f"{where}: load must return DataSetContents. Got {type(found).__name__}.")
-    points = _checked_points(found.points, "", found, where)
-    test = found.test and _checked_points(found.test, "test ", found, where)
+def _checked(contents: DataSetContents, where: str) -> DataSetContents:
+    """The contents, read-only. Raises ``UsageError`` if learners cannot be given them."""
+    if not isinstance(contents, DataSetContents):
+        raise UsageError(f"{where}: load must return DataSetContents. Got {type(contents).__name__}.")
+    points = _checked_points(contents.points, "", contents, where)
+    test = contents.test and _checked_points(contents.test, "test ", contents, where)
     width = points.x.shape[1]
     if test and test.x.shape[1] != width:
         raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
-    if found.shape and (len(found.shape) != 3 or np.prod(found.shape) != width):
-        raise UsageError(f"{where}: shape must be (channels, height, width) of the {width} columns. Got {found.shape}.")
-    if not found.classes and np.ptp(points.y.astype(float)) == 0:
+    if contents.shape and (len(contents.shape) != 3 or np.prod(contents.shape) != width):
+        wanted = f"(channels, height, width) of the {width} columns"
+        raise UsageError(f"{where}: shape must be {wanted}. Got {contents.shape}.")
+    if not contents.classes and np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
-    return replace(found, points=points, test=test)
+    return replace(contents, points=points, test=test)
 
 
-def _checked_points(points: LabelledPoints, prefix: str, found: DataSetContents, where: str) -> LabelledPoints:
-    """Points, read-only. Raises ``UsageError`` for numbers that are not finite, too few, or of unknown classes."""
+def _checked_points(points: LabelledPoints, prefix: str, contents: DataSetContents, where: str) -> LabelledPoints:
+    """Points, read-only. Raises ``UsageError`` if they are not finite, too few, or of unknown classes."""
     x, y = np.asarray(points.x), np.asarray(points.y)
     if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 2 or not x.shape[1]:
         raise UsageError(
@@ -64,29 +69,29 @@ def _checked_points(points: LabelledPoints, prefix: str, found: DataSetContents,
             raise UsageError(f"{where}: {name} must hold numbers. Got dtype {array.dtype}.")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             row, *column = np.argwhere(~np.isfinite(array))[0].tolist()
-            named = f", column {found.columns[column[0]]!r}" if column and found.columns else ""
+            named = f", column {contents.columns[column[0]]!r}" if column and contents.columns else ""
             at = f"row {row}{named or (f', column {column[0]}' if column else '')}"
             raise UsageError(
                 f"{where}: {name} must be finite. Got {array[(row, *column)]} in {at}. "
                 "Leave such points out, or fill them in before."
             )
-    if found.classes:
-        counts = np.bincount(y.astype(int).clip(0), minlength=len(found.classes))
-        if np.any((y < 0) | (y >= len(found.classes)) | (y != y.astype(int))):
-            raise UsageError(f"{where}: {prefix}y must hold numbers of classes, 0 ... {len(found.classes) - 1}.")
-        if not prefix and len(found.classes) < 2:
-            raise UsageError(f"{where}: there must be 2 classes or more. Got {len(found.classes)}.")
-        few = [f"{name!r} has {count}" for name, count in zip(found.classes, counts, strict=True) if count < 2]
+    if contents.classes:
+        counts = np.bincount(y.astype(int).clip(0), minlength=len(contents.classes))
+        if np.any((y < 0) | (y >= len(contents.classes)) | (y != y.astype(int))):
+            raise UsageError(f"{where}: {prefix}y must hold numbers of classes, 0 ... {len(contents.classes) - 1}.")
+        if not prefix and len(contents.classes) < 2:
+            raise UsageError(f"{where}: there must be 2 classes or more. Got {len(contents.classes)}.")
+        few = [f"{name!r} has {count}" for name, count in zip(contents.classes, counts, strict=True) if count < 2]
         if few and not prefix:
             raise UsageError(f"{where}: each class needs 2 points or more; {', '.join(few[:5])}.")
     return LabelledPoints(frozen(x), frozen(y))
 
 
-def digest_of(found: DataSetContents) -> str:
-    """A name of the contents that depends on nothing else."""
+def digest_of(contents: DataSetContents) -> str:
+    """A digest that depends on the contents alone."""
     hashed = hashlib.blake2b(digest_size=16)
-    hashed.update(canonical_json([list(found.classes), list(found.shape), found.divisor]).encode())
-    for part in filter(None, (found.points, found.test)):
+    hashed.update(canonical_json([list(contents.classes), list(contents.shape), contents.divisor]).encode())
+    for part in filter(None, (contents.points, contents.test)):
         for array in (part.x, part.y):
             hashed.update(canonical_json([array.dtype.str, list(array.shape)]).encode())
             hashed.update(np.ascontiguousarray(array).data)

@@ -1,4 +1,4 @@
-"""How wrong predictions are. Arrays have shape (m,), but for scores and probabilities of C classes, (m, C)."""
+"""Errors of predictions. Arrays have shape (m,); scores and probabilities of C classes have shape (m, C)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ TRIMMED_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Metric:
-    """An error of predictions on a cell's test points: a number >= 0, the less the better."""
+    """An error of predictions on a cell's test points: a number >= 0, smaller is better."""
 
     name: str
-    """How suites, claims and results call it: ``metrics.NAME``."""
+    """Its name in suites, claims and results: ``metrics.NAME``."""
     measure: Callable[[Float, TargetValues], float]
     """``measure(prediction, truth)``: the error of predictions (m,) of the values ``truth.target`` (m,); for labels of
     kind ``class``, of scores (m, C)."""
     labels: frozenset[LabelKind] = frozenset({"real"})
-    """Label kinds that it is measured on. For ``real`` the truth is the clean target, for the others the labels."""
+    """Label kinds that it applies to. For ``real`` the truth is the clean target, for the others the labels."""
     of: Literal["predictions", "probabilities"] = "predictions"
-    """What is handed to ``measure``; where a predictor gives no probabilities, a metric of these is left out."""
+    """What ``measure`` is given; a metric of ``probabilities`` is left out where a predictor has none."""
     floor: float = 0.0
-    """The least error that can be told from none; smaller ones are kept as this. Positive for an error that is often 0,
-    since means of results are those of logarithms."""
+    """The smallest value that is stored; smaller errors are raised to it. Positive for an error that is often 0, since
+    results are averaged as logarithms."""
 
     def error(self, prediction: Float, truth: TargetValues) -> float:
-        """The value, at least ``floor``. Raises ``ValueError`` for a number that is no error."""
+        """The value, at least ``floor``. Raises ``ValueError`` if it is negative or not finite."""
         error = float(self.measure(prediction, truth))
         if not 0 <= error < inf:
             raise ValueError(f"must give a finite number >= 0. Got {error}")
@@ -42,7 +42,7 @@ class Metric:
 
 
 class TargetValues:
-    """Target values, with what every error against them needs, computed once for all predictions."""
+    """Target values, and what every error against them needs, computed once."""
 
     def __init__(self, target: Float, share: float = TRIMMED_SHARE, classes: int = 0) -> None:
         self.target = np.asarray(target, float)
@@ -52,16 +52,16 @@ class TargetValues:
         self._share = share
 
     def nmse(self, prediction: Float) -> float:
-        """``nmse``."""
+        """See the function ``nmse``."""
         return self._mean_square("nmse", prediction) / self._variance
 
     def trimmed_nmse(self, prediction: Float) -> float:
-        """``trimmed_nmse``."""
+        """See the function ``trimmed_nmse``."""
         return self._mean_square("trimmed_nmse", prediction, trimmed=True) / self._kept_variance
 
     @cached_property
     def constant(self) -> bool:
-        """Whether all values are equal, where no relative error exists."""
+        """Whether all values are equal, so that no relative error exists."""
         return bool(np.ptp(self.target) == 0)
 
     @cached_property
@@ -87,28 +87,33 @@ class TargetValues:
 
 
 def nmse(prediction: Float, target: Float) -> float:
-    """E(F - G*)^2 / Var G* over the m points: 1 for the constant mean, not finite where a prediction is not.
+    """E(F - G*)^2 / Var G* over the m points: 1 for the constant mean; not finite where a prediction is not.
 
-    Raises ``ValueError`` when the shapes differ or the target is constant, where no relative error exists.
+    Raises ``ValueError`` if the shapes differ or the target is constant, so that no relative error exists.
     """
     return TargetValues(target).nmse(prediction)
 
 
 def trimmed_nmse(prediction: Float, target: Float, share: float = TRIMMED_SHARE) -> float:
-    """NMSE on the points that remain when the ``share`` of them farthest from the target's median is left out.
+    """NMSE without the points whose target values are farthest from their median.
 
-    floor(share m) points are left out, chosen by the target alone, so they are the same for every learner. Variance and
-    error are both those of the remaining points. Raises ``ValueError`` as ``nmse`` does.
+    The floor(share m) points are chosen by the target alone, so they are the same for every learner. Both the error and
+    the variance are those of the remaining points. Raises ``ValueError`` like ``nmse``.
+
+    Args:
+        prediction: Predictions, (m,).
+        target: Target values, (m,).
+        share: Fraction of the points to leave out.
     """
     return TargetValues(target, share).trimmed_nmse(prediction)
 
 
 def error_rate(prediction: Float, labels: Float) -> float:
-    """Share of points whose class is not the label.
+    """Share of points whose class is wrong.
 
     For labels -1 and +1 the class is the sign of predictions (m,); zero and NaN have no sign and count as wrong. For
-    labels 0 ... C - 1 it is the largest of the scores (m, C); where another one is as large the point counts as wrong.
-    Raises ``ValueError`` when the shapes differ or a label is none of these.
+    labels 0 ... C - 1 it is the largest of the scores (m, C); a point with two largest scores counts as wrong. Raises
+    ``ValueError`` if the shapes differ or the labels are neither.
     """
     if np.ndim(prediction) == 2 and np.shape(prediction)[1] > 1:
         scores, numbers = _scores("error_rate", prediction, labels)
@@ -123,10 +128,10 @@ def error_rate(prediction: Float, labels: Float) -> float:
 
 
 def log_loss(probabilities: Float, labels: Float) -> float:
-    """Mean of -log of the probability that the label was given, at least 1e-15 each; natural logarithm.
+    """Mean of -log p for the probability p of the label, at least 1e-15; natural logarithm.
 
     ``probabilities`` are those of +1, (m,), for labels -1 and +1, or of each class, (m, C), for labels 0 ... C - 1.
-    Raises ``ValueError`` as ``error_rate`` does, and for numbers that are no probabilities.
+    Raises ``ValueError`` like ``error_rate``, and for numbers that are not probabilities.
     """
     table, numbers = _probabilities("log_loss", probabilities, labels)
     given = np.take_along_axis(table, numbers[:, None], 1)
@@ -134,10 +139,15 @@ def log_loss(probabilities: Float, labels: Float) -> float:
 
 
 def calibration_error(probabilities: Float, labels: Float, bins: int = 15) -> float:
-    """Mean distance between how sure and how right: sum_b (m_b / m) |share right - mean probability| over bins.
+    """Expected calibration error, sum_b (m_b / m) |share right - mean probability|, over bins b.
 
-    Points are put in ``bins`` of equal width by the probability of the class that is most likely (Guo et al. 2017,
-    equation 3). Arguments and what is raised are those of ``log_loss``.
+    Bins have equal width and group points by the probability of the likeliest class (Guo et al. 2017, equation 3).
+    Raises ``ValueError`` like ``log_loss``.
+
+    Args:
+        probabilities: (m,) or (m, C), as for ``log_loss``.
+        labels: (m,).
+        bins: Number of bins.
     """
     table, numbers = _probabilities("calibration_error", probabilities, labels)
     sure, right = table.max(axis=1), table.argmax(axis=1) == numbers
@@ -156,12 +166,12 @@ def _nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
 
 
 def _error_rate(prediction: Float, truth: TargetValues) -> float:
-    """Share of points of which the class is wrong."""
+    """Share of points whose class is wrong."""
     return error_rate(prediction, truth.target)
 
 
 def _log_loss(probabilities: Float, truth: TargetValues) -> float:
-    """Mean of -log of the probability that the label was given."""
+    """Mean of -log p for the probability p of the label."""
     return log_loss(probabilities, truth.target)
 
 
@@ -176,18 +186,18 @@ METRICS: tuple[Metric, ...] = (
     Metric("nmse_trimmed", _nmse_trimmed),
     Metric("error_rate", _error_rate, CLASSES),
 )
-"""The built-in metrics that have a column of the row."""
+"""The built-in metrics that have a column of their own in a row."""
 OF_PROBABILITIES: tuple[Metric, ...] = (
     Metric("log_loss", _log_loss, CLASSES, "probabilities", floor=1e-15),
     Metric("calibration_error", _calibration_error, CLASSES, "probabilities", floor=1e-15),
 )
-"""The built-in metrics of predictors that give probabilities."""
+"""The built-in metrics of class probabilities."""
 
 
 def _variance(target: Float) -> float:
-    """Raises ``ValueError`` for a constant."""
+    """The variance. Raises ``ValueError`` for a constant."""
     variance = float(np.var(target))
-    if np.ptp(target) == 0 or variance == 0:  # rounding leaves a constant some variance
+    if np.ptp(target) == 0 or variance == 0:  # rounding may give a constant some variance
         raise ValueError(f"nmse: the target is constant on all {len(target)} points, so that no relative error exists.")
     return variance
 
@@ -200,7 +210,7 @@ def _same_shape(who: str, prediction: Float, target: Float) -> tuple[Float, Floa
 
 
 def _scores(who: str, scores: Float, labels: Float) -> tuple[Float, np.ndarray]:
-    """Scores (m, C) and the numbers (m,) of classes."""
+    """Scores (m, C) and class numbers (m,), checked."""
     scores, labels = np.asarray(scores, float), np.asarray(labels, float)
     if scores.ndim != 2 or labels.shape != scores.shape[:1] or not len(labels):
         raise ValueError(f"{who}: expected (m, C) and (m,), m > 0. Got shapes {scores.shape} and {labels.shape}.")
@@ -214,7 +224,7 @@ def _scores(who: str, scores: Float, labels: Float) -> tuple[Float, np.ndarray]:
 
 
 def _probabilities(who: str, probabilities: Float, labels: Float) -> tuple[Float, np.ndarray]:
-    """A probability for each class, (m, C), and the numbers (m,) of the classes."""
+    """Class probabilities (m, C) and class numbers (m,), checked."""
     table = np.asarray(probabilities, float)
     if table.ndim == 1:
         table, labels = _same_shape(who, table, labels)

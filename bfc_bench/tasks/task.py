@@ -1,4 +1,4 @@
-"""A task and its problems, one per seed, input dimension and replicate: what every kind of task has in common."""
+"""Base classes of tasks, and of their problems: one for each seed, input dimension and replicate."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Task(ABC):
     name: str
     labels: Labels
     unlabeled: int
-    """How many inputs without labels learners are offered."""
+    """Number of inputs without labels that learners are offered."""
     teacher: str
-    """The task whose streams this one draws from; its own where it is empty."""
+    """The task whose random streams this one uses; empty for its own."""
 
     @property
     def streams(self) -> str:
@@ -36,16 +36,16 @@ class Task(ABC):
     @property
     @abstractmethod
     def kind(self) -> LabelKind:
-        """What its labels are."""
+        """Kind of its labels."""
 
     @property
     def classes(self) -> int:
-        """C, the number of classes, where labels are of kind ``class``; 0 elsewhere."""
+        """C for labels of kind ``class``; 0 for other labels."""
         return 0
 
     @property
     def dimension(self) -> int | None:
-        """The input dimension d, where the task has one of its own."""
+        """The input dimension d, if the task determines it."""
         return None
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Task(ABC):
         """Why this task does not exist in d dimensions, or None."""
 
     def check_size(self, n: int, test_size: int) -> str | None:
-        """Why it has no n training points where the suite asks for ``test_size`` test points, or None."""
+        """Why it lacks n training points if the suite asks for ``test_size`` test points, or None."""
         return None
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Task(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """What of the definition tells this task from others: options that have their defaults are left out."""
+        """What identifies this task: its definition without options that have their defaults."""
 
     @abstractmethod
     def facts(self, d: int) -> TaskFacts:
@@ -74,20 +74,30 @@ class Task(ABC):
 
     @abstractmethod
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:
-        """The problem of one replicate; nothing is drawn yet. Raises ``UsageError`` when ``check`` has a reason."""
+        """The problem of one replicate; nothing is drawn yet.
+
+        Args:
+            seed: The suite's seed.
+            d: Input dimension.
+            replicate: Number of the replicate.
+            test_size: Number of test points that the suite asks for.
+
+        Raises:
+            UsageError: ``check`` has a reason.
+        """
 
     def test_points(self, test_size: int) -> int:
-        """How many test points it has where the suite asks for ``test_size``."""
+        """Number of test points if the suite asks for ``test_size``."""
         return test_size
 
     @property
     def test_pool(self) -> int | None:
-        """From how many points the test points of all replicates are drawn; None where each draws fresh ones."""
+        """Number of points from which the test points of all replicates are drawn; None if each draws new ones."""
         return None
 
 
 class Problem(ABC):
-    """A task's points. Everything is drawn on first use, from streams that depend on their purpose alone.
+    """The points of one replicate, drawn on first use from streams that depend on their purpose alone.
 
     All arrays are float64 and read-only: every learner of the problem sees the same ones. In shapes, d is the task's
     input dimension; learners see d' = d + ``task.labels.columns`` columns.
@@ -101,16 +111,16 @@ class Problem(ABC):
 
     @cached_property
     def sample(self) -> str:
-        """Identity of the nested training sample: everything that determines it."""
+        """Identity of the nested training sample: a digest of everything that determines it."""
         return digest([self.seed, self.task.definition(), self.d, self.replicate])
 
     @property
     @abstractmethod
     def square_mean(self) -> Float | None:
-        """E[x_i^2] of the columns that learners see, (d',); None where inputs have no law."""
+        """E[x_i^2] of the columns that learners see, (d',); None if inputs have no law."""
 
     def outline(self, n: int) -> DataSpec:
-        """What is known of the first n training points without drawing them."""
+        """What is known of the first n training points before they are drawn."""
         task = self.task
         return DataSpec(self.sample, n, self.d + task.labels.columns, task.kind, task.classes)
 
@@ -125,12 +135,12 @@ class Problem(ABC):
 
     @abstractmethod
     def test_inputs(self, n: int) -> Float:
-        """The test inputs as a learner sees them that was given n training points, (test_size, d')."""
+        """The test inputs as seen by a learner with n training points, (test_size, d')."""
 
     @property
     @abstractmethod
     def test_y(self) -> Float:
-        """Clean target values at the test inputs, or their labels where labels are classes, (test_size,)."""
+        """Clean target values at the test inputs, or labels if these are classes, (test_size,)."""
 
     @property
     @abstractmethod
@@ -139,38 +149,38 @@ class Problem(ABC):
 
     @cached_property
     def truth(self) -> TargetValues:
-        """``test_y``, for errors against it."""
+        """``test_y``, to measure errors against."""
         return TargetValues(self.test_y, classes=self.task.classes)
 
     def train_truth(self, n: int) -> TargetValues:
-        """The first n training labels, for errors against them."""
+        """The first n training labels, to measure errors against."""
         if n not in self._train_truths:
             self._train_truths[n] = TargetValues(self.training_points(n)[1], classes=self.task.classes)
         return self._train_truths[n]
 
     @property
     def test_hidden(self) -> Mapping[str, Float]:
-        """The target's hidden features at the test inputs, {"S2": (test_size, k_2), ...}; empty where it has none."""
+        """The target's hidden features at the test inputs, {"S2": (test_size, k_2), ...}, or empty."""
         return {}
 
     def part_errors(self, prediction: Float) -> Mapping[str, float]:
-        """Errors of predictions (test_size,) at the test inputs in named parts of the target, where it has some.
+        """Errors of predictions (test_size,) at the test inputs in named parts of the target, if it has parts.
 
-        Unbiased estimates, each over its part's variance: one near 0 may come out negative.
+        These are unbiased estimates, each over its part's variance; one near 0 may be negative.
         """
         return {}
 
     def unlabeled_inputs(self, n: int) -> Float | None:
-        """Inputs without labels, (n_0, d'), as the test inputs are seen, or None when the task offers none."""
+        """Inputs without labels, (n_0, d'), seen like the test inputs, or None if the task offers none."""
         return None
 
     @property
     def target_facts(self) -> Mapping[str, object]:
-        """Plain facts of the target function, where there is one."""
+        """Plain facts of the target function, if there is one."""
         return {}
 
     def facts(self, keys: Collection[str]) -> dict[str, Any]:
-        """Facts of the target and the labelling under ``keys``. Raises ``UsageError`` for one they do not have."""
+        """Facts of target and labelling under ``keys``. Raises ``UsageError`` for a fact that they do not have."""
         known = {**self.target_facts, **self.task.labels.facts}
         for key in keys:
             if key not in known:
@@ -181,7 +191,7 @@ class Problem(ABC):
         return {key: known[key] for key in keys}
 
     def known(self, supposed: Mapping[str, Any]) -> set[str]:
-        """Names of facts that a learner has right without having asked."""
+        """Names of the facts that a learner assumed correctly without being told."""
         if not supposed:
             return set()
         facts = plain_option(dict(self.target_facts))
@@ -190,14 +200,14 @@ class Problem(ABC):
     @property
     @abstractmethod
     def _what(self) -> str:
-        """What the task is about, for messages."""
+        """The target or the data set, for error messages."""
 
     def _stream(self, *purpose: object) -> np.random.Generator:
         return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)
 
 
 class BlockwiseArrays:
-    """Arrays with a row per point, generated block by block as far as they are asked for, and kept."""
+    """Arrays with one row per point, generated block by block when needed, and kept."""
 
     def __init__(self, generate: Callable[[int], tuple[Float, ...]]) -> None:
         self._generate = generate

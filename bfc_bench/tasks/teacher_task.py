@@ -17,15 +17,15 @@ from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 
 SCALE_POINTS = 16 * BLOCK
-"""Leading test points on which the target's mean and deviation are estimated, whatever the size of the test set."""
+"""Number of leading test points on which the target's mean and deviation are estimated, whatever the test size."""
 
 
 @dataclass(frozen=True)
 class TeacherTask(Task):
     """An input law, a target and a labelling under one name, with ``unlabeled`` extra inputs for the learner.
 
-    ``teacher`` names the task whose streams this one draws from, its own where it is empty: then the target's weights,
-    the inputs, the test points and the draws of the labelling are those of that task.
+    ``teacher`` names another task whose random streams this one uses. The target's weights, the inputs, the test points
+    and the random parts of the labelling are then those of that task.
     """
 
     name: str
@@ -37,7 +37,7 @@ class TeacherTask(Task):
 
     @property
     def kind(self) -> LabelKind:
-        """What its labels are."""
+        """Kind of its labels."""
         return self.labels.label_kind
 
     def check(self, d: int) -> str | None:
@@ -72,7 +72,7 @@ class TeacherTask(Task):
         }
 
     def identity(self) -> dict[str, Any]:
-        """What of the definition tells this task from others: options that have their defaults are left out."""
+        """What identifies this task: its definition without options that have their defaults."""
         parts: dict[str, Inputs | Target | Labels]
         parts = {"inputs": self.inputs, "target": self.target, "labels": self.labels}
         named = {part: {"kind": value.kind, **value.changed()} for part, value in parts.items()}
@@ -103,12 +103,10 @@ class TeacherTask(Task):
 
 
 class TeacherProblem(Problem):
-    """One teacher with its points. Everything is drawn on first use, from streams that depend on their purpose alone.
+    """One teacher with its points, drawn on first use from streams that depend on their purpose alone.
 
     Points come in blocks of ``seeds.BLOCK`` rows, each from its own stream, so that a smaller sample is a bitwise
-    prefix of a larger one. All arrays are float64 and read-only: every learner of the problem sees the same ones.
-
-    In shapes, d is the target's input dimension; learners see d' = d + ``task.labels.columns`` columns.
+    prefix of a larger one. For read-only arrays and shapes see ``Problem``.
     """
 
     task: TeacherTask
@@ -127,13 +125,13 @@ class TeacherProblem(Problem):
 
     @cached_property
     def teacher(self) -> Teacher:
-        """The target function, of unit variance where the labels want that. Raises ``UsageError`` if it cannot be."""
+        """The target function, of unit variance if the labels need it. Raises ``UsageError`` if it is constant."""
         teacher = self.task.target.draw(self._stream("teacher"), self.law)
         if not self.task.labels.unit_variance:
             return teacher
         deviation = self._moments(teacher)[1]
         if not deviation > 0:
-            raise UsageError(f"task {self.task.name!r}: the target is constant, so {self.task.labels.kind} labels too.")
+            raise UsageError(f"task {self.task.name!r}: the target is constant, so its labels are too.")
         return ScaledTeacher(teacher, 1 / deviation)
 
     @cached_property
@@ -165,7 +163,7 @@ class TeacherProblem(Problem):
 
     @property
     def test_y(self) -> Float:
-        """Clean target values at the test inputs, or their labels where labels are binary, (test_size,)."""
+        """Clean target values at the test inputs, or labels if these are binary, (test_size,)."""
         return self.test_labels if self.task.kind == "binary" else self._test.first(self.test_size)[1]
 
     @property
@@ -181,10 +179,10 @@ class TeacherProblem(Problem):
         return {layer: np.concatenate([part[layer] for part in parts])[: self.test_size] for layer in parts[0]}
 
     def part_errors(self, prediction: Float) -> Mapping[str, float]:
-        """Errors of predictions (test_size,) at the test inputs in named parts of the target, where it has some.
+        """Errors of predictions (test_size,) at the test inputs in named parts of the target, if it has parts.
 
-        Unbiased estimates, each over its part's variance: one near 0 may come out negative. Empty where labels are
-        binary, or where the learner sees other inputs than the target.
+        These are unbiased estimates, each over its part's variance; one near 0 may be negative. Empty if labels are
+        binary, or if the learner sees other inputs than the target.
         """
         labels = self.task.labels
         if labels.label_kind == "binary" or labels.columns:
@@ -192,16 +190,16 @@ class TeacherProblem(Problem):
         return self.teacher.part_errors(self.test_x, prediction)
 
     def test_inputs(self, n: int) -> Float:
-        """``test_x``, whatever n is."""
+        """``test_x``, which does not depend on n."""
         return self.test_x
 
     def unlabeled_inputs(self, n: int) -> Float | None:
-        """``unlabeled``, whatever n is."""
+        """``unlabeled``, which does not depend on n."""
         return self.unlabeled
 
     @property
     def unlabeled(self) -> Float | None:
-        """Inputs without labels, (n_0, d'), or None when the task offers none."""
+        """Inputs without labels, (n_0, d'), or None if the task offers none."""
         return self._unlabeled.first(self.task.unlabeled)[0] if self.task.unlabeled else None
 
     @property

@@ -13,16 +13,16 @@ import numpy as np
 from bfc_bench.tasks.base import Float
 
 FLOOR = 1e-3
-"""Directions of less variance than this share of the mean over all are made no larger than those that have it."""
+"""Directions with less variance than this fraction of the mean are scaled as if they had it."""
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """x -> (x - mean) S^(-1/2), S the covariance of the points that it was fitted to (Bell and Sejnowski 1997).
+    """x -> (x - mean) S^(-1/2), S the covariance of the points that it is fitted to (Bell and Sejnowski 1997).
 
-    Eigenvalues of S below ``FLOOR`` times their mean are raised to it: fewer points than columns have directions of
-    which nothing is known, and images some of which next to nothing is; neither is blown up. The covariance of the
-    points is 1 then in all other directions, and smaller in these.
+    Eigenvalues of S below ``FLOOR`` times their mean are raised to it, so that directions with hardly any variance are
+    not amplified: those beyond the number of points, and some directions of images. The whitened points have variance 1
+    in all other directions, and less in these.
     """
 
     mean: Float

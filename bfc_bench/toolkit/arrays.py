@@ -1,4 +1,4 @@
-"""Moves arrays between NumPy, torch and JAX, in one place."""
+"""Moves arrays between NumPy, torch and JAX, and allocates large matrices."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 AnyArray = TypeVar("AnyArray", "np.ndarray", "Tensor", "jax.Array")
-"""An array of one of the libraries, the same one wherever it stands in a signature."""
+"""An array of one of the libraries, the same one throughout a signature."""
 NumpyOrJax = TypeVar("NumpyOrJax", "np.ndarray", "jax.Array")
-"""The same, for what is trained by JAX and evaluated by NumPy."""
+"""The same, for models that JAX trains and NumPy evaluates."""
 
 
 def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
-    """A NumPy array as ``kind`` on ``device`` (``cpu`` or ``cuda``), float64 (JAX: float32 unless x64 is enabled).
+    """A NumPy array as an array of another library; NumPy arrays are returned as they are, the others are copies.
 
-    NumPy arrays are passed on as they are; the others are copies.
+    Args:
+        x: Any array.
+        kind: The library.
+        device: ``cpu`` or ``cuda``.
     """
     if kind == "torch":
         import torch
@@ -31,13 +34,13 @@ def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
         import jax
         import numpy as np
 
-        # JAX would go on with the memory of an array of its own type that is aligned as it likes.
+        # Copy, because JAX shares the memory of suitably aligned arrays.
         return jax.device_put(np.array(x), prepare_jax(device))
     return x
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """Any array as a NumPy array on the host, its dtype kept."""
+    """Any array as a NumPy array on the host, of the same dtype."""
     import numpy as np
 
     if type(x).__module__.startswith("torch"):
@@ -46,10 +49,15 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def empty_matrix(rows: int, columns: int, like: Tensor) -> Tensor:
-    """A (rows, columns) matrix of unset values, of the dtype and device of ``like``.
+    """A (rows, columns) matrix of unset values.
 
-    On a CPU NumPy takes the memory, for it asks for huge pages where torch does not: a large matrix is then first
-    written in a fifth of the time.
+    On a CPU NumPy allocates it, since it asks for huge pages and torch does not: the first write to a large matrix then
+    takes a fifth of the time.
+
+    Args:
+        rows: Number of rows.
+        columns: Number of columns.
+        like: A tensor whose dtype and device are used.
     """
     import numpy as np
     import torch

@@ -1,7 +1,7 @@
-"""Whether what XLA compiles for this CPU is right: small programs with known answers, in a process of their own.
+"""Checks whether XLA compiles correctly for this CPU, by small programs with known answers in a process of their own.
 
-A program that is compiled wrongly may end its process. So a process that may end runs it before a learner does, once
-for each release of the compiler, CPU and flags; the answer is kept in the user's cache folder.
+Wrong code may end its process, so the programs run before any learner does, once for each release of the compiler, CPU
+and flags. Answers are kept in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from bfc_bench.utils.files import cache_folder, make_folder, write_file
 from bfc_bench.utils.masking import is_credential, variables
 
 SECONDS = 300.0
-"""Time that a program may take; it takes about two seconds."""
+"""Time limit of a program in seconds; it takes about two."""
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
-"""Signals by which wrong code ends a process; others come from outside."""
+"""Signals with which wrong code ends a process; other signals come from outside."""
 COMPILERS = ("jax", "jaxlib", "neural-tangents", "numpy")
 """Distributions on whose releases an answer depends."""
 
@@ -67,7 +67,7 @@ def convolutions() -> float:
     function = stax.serial(stax.Conv(1, (3, 3), padding="SAME"), stax.Relu(), stax.GlobalAvgPool())[2]
     with jax.enable_x64(True):
         program = jax.jit(lambda a, b: function(a, b, "nngp"))
-        found = [np.asarray(program(*jax.device_put((x, x), device))) for _ in range(3)][-1]
+        computed = [np.asarray(program(*jax.device_put((x, x), device))) for _ in range(3)][-1]
     patches = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))), (3, 3), (1, 2))
     rows = patches.reshape(6 * 64, 27)
     inner = rows @ rows.T / 27
@@ -75,7 +75,7 @@ def convolutions() -> float:
     angle = np.arccos(np.clip(inner / np.outer(norms, norms), -1, 1))
     relu = np.outer(norms, norms) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
     expected = relu.reshape(6, 64, 6, 64).mean((1, 3))
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    return float(np.abs(computed - expected).max() / np.abs(expected).max())
 
 
 PROGRAMS: Mapping[str, tuple[Callable[[], float], float, str]] = MappingProxyType(
@@ -84,13 +84,13 @@ PROGRAMS: Mapping[str, tuple[Callable[[], float], float, str]] = MappingProxyTyp
         "neural-tangents": (convolutions, 1e-9, "convolutions in float64"),
     }
 )
-"""By library: what it has compiled, the relative error that rounding explains, and what to call it."""
+"""By library: the test program, the relative error that rounding explains, and what it tests."""
 
 
 def miscompiled(libraries: Iterable[str]) -> str | None:
-    """Why a learner that uses these libraries must not run on this CPU, with what to do; None where it may.
+    """Why a learner that uses these libraries must not run on this CPU, and what to do; None if it may.
 
-    Takes some seconds when it is first asked on a machine.
+    The first call on a machine takes some seconds.
     """
     reasons = [
         reason for library in sorted(PROGRAMS.keys() & set(libraries)) if (reason := _reason(library, flags_to_come()))
@@ -99,36 +99,36 @@ def miscompiled(libraries: Iterable[str]) -> str | None:
 
 
 def unusable(libraries: Iterable[str], device: str) -> str | None:
-    """Why a learner that uses these libraries cannot run in this process: one is missing, or compiles wrongly."""
+    """Why a learner that uses these libraries cannot run in this process: one is missing or compiles wrongly."""
     libraries = set(libraries)
     return missing(libraries) or (miscompiled(libraries) if device == "cpu" else None)
 
 
 @cache
 def _reason(library: str, flags: str) -> str:
-    """Why what ``library`` compiles under these flags is not to be trusted here; empty where it is right."""
-    question = "\n".join([library, flags, *map(str, map(release, COMPILERS)), sys.version, _processor()])
-    with _answer(blake2b(question.encode(), digest_size=8).hexdigest()) as file:
+    """Why code that ``library`` compiles under these flags cannot be trusted here; empty if it can."""
+    conditions = "\n".join([library, flags, *map(str, map(release, COMPILERS)), sys.version, _processor()])
+    with _locked_answer_file(blake2b(conditions.encode(), digest_size=8).hexdigest()) as file:
         if file is not None and file.exists():
             wrong, failed = file.read_text(), ""
         else:
             wrong, failed = _run(library, flags)
             if file is not None and not failed:
                 write_file(file, wrong.encode())
-    jaxlib, called = f"XLA of jaxlib {release('jaxlib')}", PROGRAMS[library][2]
+    jaxlib, tested = f"XLA of jaxlib {release('jaxlib')}", PROGRAMS[library][2]
     if wrong:
         return (
-            f"{jaxlib} compiles {called} wrongly for this CPU: a test program {wrong}. "
+            f"{jaxlib} compiles {tested} wrongly for this CPU: a test program {wrong}. "
             f"Take another release of jaxlib, or start with {VARIABLE}={INSTRUCTIONS}=AVX2 in the environment"
         )
-    return failed and f"{jaxlib} cannot be tried on {called}: a test program {failed}"
+    return failed and f"{jaxlib} cannot be tried on {tested}: a test program {failed}"
 
 
 def _run(library: str, flags: str) -> tuple[str, str]:
-    """What is wrong with what was compiled, and what else kept the program from ending; empty for nothing."""
+    """What is wrong with the compiled code, and what else stopped the program; empty if nothing."""
     environment = {name: value for name, value in variables().items() if not is_credential(name, value)}
     try:
-        ran = subprocess.run(
+        finished = subprocess.run(
             [sys.executable, "-m", "bfc_bench.toolkit.canary", library],
             env={**environment, VARIABLE: flags, "JAX_PLATFORMS": "cpu"},
             capture_output=True,
@@ -141,16 +141,16 @@ def _run(library: str, flags: str) -> tuple[str, str]:
         return "", f"did not end in {SECONDS:g} s"
     except OSError as error:
         return "", f"cannot be started ({error.strerror})"
-    if ran.returncode == 0:
-        return ran.stdout.strip(), ""
-    if -ran.returncode in FAULTS:
-        return f"ends its process by {signal.Signals(-ran.returncode).name}", ""
-    return "", f"ended with {ran.returncode} ({ran.stderr.strip().rpartition(chr(10))[2][:300]})"
+    if finished.returncode == 0:
+        return finished.stdout.strip(), ""
+    if -finished.returncode in FAULTS:
+        return f"ends its process by {signal.Signals(-finished.returncode).name}", ""
+    return "", f"ended with {finished.returncode} ({finished.stderr.strip().rpartition(chr(10))[2][:300]})"
 
 
 @contextmanager
-def _answer(name: str) -> Iterator[Path | None]:
-    """The file in which an answer is kept, held so that one process at a time asks; None where none can be kept."""
+def _locked_answer_file(name: str) -> Iterator[Path | None]:
+    """The file of an answer, locked so that one process at a time runs the program; None if it cannot be kept."""
     try:
         folder = cache_folder() / "canary"
         make_folder(folder)
@@ -164,7 +164,7 @@ def _answer(name: str) -> Iterator[Path | None]:
 
 
 def _processor() -> str:
-    """The CPU's name and what it can do, as far as this system tells."""
+    """Name and features of the CPU, as far as the system reports them."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

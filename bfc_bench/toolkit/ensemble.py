@@ -1,13 +1,14 @@
-"""Train many small models at once: the whole training loop is one compiled program.
+"""Trains many small models at once: the whole training loop is one compiled program.
 
 Members of an ensemble share the shapes of their parameters, their minibatch size and their number of steps, and may
 differ in everything else: seed, initial values, learning rates, teacher, sample and training size. Compiled programs
 are reused for every ensemble of equal shapes, also between processes, through a cache on disk.
 
-What a member becomes does not depend on who it was trained with: its minibatches are keyed by (seed, stream, step),
-every reduction (loss, gradient norm, divergence) is its own, and a member that leaves the finite numbers is frozen. How
-many advance together is another program, which rounds differently; on a GPU that number follows from a member's shapes
-and the memory of the GPU, never from how many members there are, so that a run that goes on uses the same programs.
+The result of a member does not depend on the other members: its minibatches are keyed by (seed, stream, step), every
+reduction (loss, gradient norm, divergence) is its own, and a member whose gradient is not finite is frozen. The members
+that one program trains in parallel are its lanes. Another number of lanes is another program, which rounds differently.
+On a GPU this number follows from a member's shapes and the GPU's memory, never from the number of members, so that a
+continued run uses the same programs.
 
 Letters in shapes: n points, N points after padding, B minibatch, E members, P parameters of one member.
 """
@@ -34,14 +35,14 @@ Tree: TypeAlias = Any
 MIN_POINTS = 1024
 """Samples are padded to a power of two, at least this, so that few programs are compiled."""
 GPU_LANES = 128
-"""Most members that advance together on a GPU."""
+"""Largest number of lanes on a GPU."""
 GPU_FLOPS = 6e9
-"""Work of a step of all members that advance together on a GPU, at most: so much takes about as long there as starting
-the kernels of a step, .1 to .2 ms, so that fewer lanes would save nothing, and more would be waited for."""
+"""Largest work of a step of all lanes on a GPU. It takes about as long as starting the kernels of a step, .1 to .2 ms,
+so fewer lanes would save no time, and more would take longer."""
 GPU_SAMPLES = 2**31
-"""Bytes of padded samples that are put on a GPU together, at most: they are put together in the host's memory."""
+"""Most bytes of padded samples that are put on a GPU together, since they are assembled in the host's memory."""
 UNKNOWN_MEMORY = 2**32
-"""Assumed bytes that JAX may take of a GPU's memory, where the driver does not tell its size."""
+"""Assumed bytes of GPU memory for JAX if the driver does not report its size."""
 
 
 def square_loss(prediction: Array, y: Array) -> Array:
@@ -80,22 +81,23 @@ class WarmupCosine:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is compiled. Its functions must be hashable by value (module functions, frozen dataclasses with
-    ``__call__``): equal recipes then share one program.
+    """What is compiled; equal recipes share one program.
+
+    Its functions must be hashable by value: module functions, or frozen dataclasses with ``__call__``.
     """
 
     apply: Callable[[Tree, Tree], Array]
     """``apply(params, inputs)``: predictions (B,) from a member's parameters and leaves of ``inputs`` (B, ...)."""
     batch_size: int | None
-    """Points of a step, drawn with replacement; None is all of them."""
+    """Points of a step, drawn with replacement; None: all points."""
     loss: Callable[[Array, Array], Array] = square_loss
     """``loss(predictions, y)``: one value per point, (B,)."""
     optimizer: Literal["adam", "sgd"] = "adam"
     schedule: Callable[[Array], Array] = field(default_factory=WarmupCosine)
     penalty: Callable[[Tree, Array], Array] | None = None
-    """``penalty(params, strength)``: what is added to the mean loss, for a member's ``strength``; None is nothing."""
+    """``penalty(params, strength)`` is added to the mean loss, with a member's ``strength``; None: nothing."""
     noisy: bool = False
-    """Whether members' ``noise`` is added."""
+    """Whether members' ``noise`` is added to gradients."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Member:
     """First key of the minibatches."""
     lr: float
     multipliers: Tree = None
-    """Factors of ``lr``, a tree like ``params`` of numbers or arrays; 0 freezes. None is 1 everywhere."""
+    """Factors of ``lr``, a tree like ``params`` of numbers or arrays, where 0 freezes; None: 1 everywhere."""
     stream: int = 0
     """Second key of the minibatches, for another training with the same seed."""
     clip: float = math.inf
@@ -122,11 +124,11 @@ class Member:
     beta2: float = 0.99
     """Adam's beta_2."""
     weight_decay: float = 0.0
-    """Decoupled weight decay: a step of rate ``lr`` also takes this times ``lr`` off every trained parameter."""
+    """Decoupled weight decay: a step of rate ``lr`` also subtracts this times ``lr`` times every trained parameter."""
     strength: float = 0.0
     """Second argument of the recipe's penalty."""
     noise: float = 0.0
-    """Standard deviation of the normal number that a noisy recipe adds to every entry of every clipped gradient."""
+    """Standard deviation of the normal noise that a noisy recipe adds to every entry of a clipped gradient."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +136,13 @@ class Trained:
     """One trained model."""
 
     params: Tree
-    """Final parameters, NumPy float32; the last finite ones when training diverged."""
+    """Final parameters, NumPy float32; the last finite ones if training diverged."""
     loss: float
     """Mean loss over the n training points."""
     finite: bool
-    """False when a gradient or the final loss was not finite."""
+    """False if a gradient or the final loss was not finite."""
     checkpoints: Mapping[int, Tree] = field(default_factory=dict)
-    """Parameters after so many steps."""
+    """Parameters by number of steps."""
 
 
 def train(
@@ -152,13 +154,22 @@ def train(
     checkpoints: Sequence[int] = (),
     lanes: int | None = None,
 ) -> list[Trained]:
-    """Train ``members`` for ``steps`` steps each, in float32; results in the order given.
+    """Train ``members`` in float32; results are in the same order.
 
-    ``checkpoints`` are step counts below ``steps`` at which parameters are kept too. ``lanes`` is how many members
-    advance together. By default one after another on a CPU, where a model's state then stays in the core's cache and
-    results do not depend on the other members, bit for bit; on a GPU ``gpu_lanes`` of a member's own shapes.
-    More lanes on a CPU save up to a quarter for small models, cost as much or more for large ones, and are another
-    program: equal up to rounding. Raises ``ValueError`` when members' shapes differ.
+    With one lane on a CPU a model's state stays in the core's cache, and results do not depend on the other members,
+    bit for bit. More lanes there save up to a quarter for small models, cost as much or more for large ones, and give
+    results that are equal up to rounding.
+
+    Args:
+        recipe: What is compiled.
+        members: The models to train.
+        steps: Number of steps of each member.
+        device: ``cpu`` or ``cuda``.
+        checkpoints: Step counts below ``steps`` at which parameters are kept too.
+        lanes: Number of members trained in parallel; None: 1 on a CPU, ``gpu_lanes`` of a member's shapes on a GPU.
+
+    Raises:
+        ValueError: Members' parameters differ in shape.
     """
     if not members:
         return []
@@ -167,21 +178,21 @@ def train(
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
     trained: dict[int, Trained] = {}
     with jax.default_matmul_precision(MATMUL_PRECISION):
-        for (width, _), places in _companies(recipe, layout, members, device, lanes).items():
-            longest = max(len(members[place].y) for place in places)
+        for (size, _), indices in _group_members(recipe, layout, members, device, lanes).items():
+            longest = max(len(members[index].y) for index in indices)
             length = padded_length(longest) if recipe.batch_size else full_length(longest)
-            for first in range(0, len(places), width):
-                chunk = places[first : first + width]
-                # A short last chunk is filled up, because another number of lanes would be another program.
-                filled = [members[place] for place in chunk + [chunk[-1]] * (width - len(chunk))]
-                state, data = jax.device_put(_pack(layout, filled, length), where)
+            for first in range(0, len(indices), size):
+                chunk = indices[first : first + size]
+                # Repeat a member in a short last chunk, because another number of lanes is another program.
+                padded_chunk = [members[index] for index in chunk + [chunk[-1]] * (size - len(chunk))]
+                state, data = jax.device_put(_pack(layout, padded_chunk, length), where)
                 trained |= zip(chunk, _train_chunk(recipe, layout, state, data, stops), strict=False)
-    return [trained[place] for place in range(len(members))]
+    return [trained[index] for index in range(len(members))]
 
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """How a tree of parameters lies in one vector (P,): one vector per member makes an optimiser step one operation."""
+    """How a tree of parameters lies in one vector (P,), so that an optimiser step is one operation."""
 
     treedef: Any
     shapes: tuple[tuple[int, ...], ...]
@@ -193,7 +204,7 @@ class ParameterLayout:
         return cls(treedef, tuple(np.shape(leaf) for leaf in leaves))
 
     def flatten(self, tree: Tree) -> np.ndarray:
-        """The vector (P,), float32, of a tree whose leaves broadcast to this layout; ``ValueError`` where not."""
+        """The vector (P,), float32, of a tree whose leaves broadcast to this layout, else ``ValueError``."""
         leaves, treedef = jax.tree.flatten(tree)
         if treedef != self.treedef:
             raise ValueError(
@@ -212,35 +223,40 @@ class ParameterLayout:
         return jax.tree.unflatten(self.treedef, leaves)
 
 
-def _companies(
+def _group_members(
     recipe: Recipe, layout: ParameterLayout, members: Sequence[Member], device: str, lanes: int | None
 ) -> dict[tuple[int, int], list[int]]:
-    """Places of the members that may be trained together, by lanes and, of steps on all points on a GPU, by length.
+    """Indices of the members that may be trained together, by number of lanes and padded length.
 
-    Those steps add up over the length, which is then a member's own; of minibatches it is only where points lie.
+    The length only matters for steps on all points on a GPU, which add up over it: it must then be a member's own. With
+    minibatches it only says where points lie, and the key has 0.
     """
     if lanes or device == "cpu":
         return {(lanes or 1, 0): list(range(len(members)))}
     numbers = sum(math.prod(shape) for shape in layout.shapes)
-    found: dict[tuple[int, int], list[int]] = {}
-    for place, member in enumerate(members):
+    groups: dict[tuple[int, int], list[int]] = {}
+    for index, member in enumerate(members):
         n = len(member.y)
         length = padded_length(n) if recipe.batch_size else full_length(n)
         row = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(member.inputs))
-        width = gpu_lanes(numbers, row, length, recipe.batch_size)
-        found.setdefault((width, 0 if recipe.batch_size else length), []).append(place)
-    return found
+        size = gpu_lanes(numbers, row, length, recipe.batch_size)
+        groups.setdefault((size, 0 if recipe.batch_size else length), []).append(index)
+    return groups
 
 
 def gpu_lanes(numbers: int, row: int, length: int, batch_size: int | None) -> int:
-    """How many members advance together on a GPU: a power of two, ``GPU_LANES`` at most, at least 1.
+    """Number of lanes on a GPU: a power of two, from 1 to ``GPU_LANES``.
 
-    By a member's P = ``numbers`` parameters, its ``length`` points after padding, of ``row`` numbers each, and its
-    minibatch (None: all points). A step, 6 B P flops of each member, stays within ``GPU_FLOPS``, and what is on the GPU
-    within what JAX may take of it: samples; parameters, two moments, and what a step makes of them, with rates and
-    gradient; for a minibatch what is kept of each layer until its gradient, for all points what passes through the
-    layers in the end. Units are estimated as 4 sqrt(P), those of 16 layers of equal width, and the inputs. Parameters
-    after some steps, which are kept too, lie in the host's memory.
+    A step, 6 B P flops per member, stays within ``GPU_FLOPS``. The data on the GPU stay within the memory that JAX may
+    take: samples; parameters, two moments, and a step's new values of them, with rates and gradient; activations, for a
+    minibatch those kept for the gradient, for all points those of the final loss. Units are estimated as 4 sqrt(P),
+    those of 16 layers of equal width, and the inputs. Checkpoints are in the host's memory.
+
+    Args:
+        numbers: P.
+        row: Numbers in one input point.
+        length: N, a member's points after padding.
+        batch_size: B; None: all points.
     """
     batch = batch_size or length
     units = row + 4 * math.sqrt(numbers)
@@ -284,20 +300,20 @@ def _pack(layout: ParameterLayout, members: Sequence[Member], length: int) -> tu
 def _train_chunk(
     recipe: Recipe, layout: ParameterLayout, state: Tree, data: Tree, stops: Sequence[int]
 ) -> list[Trained]:
-    kept: list[np.ndarray] = []
+    parameters: list[np.ndarray] = []
     done = 0
     for stop in stops:
         state, loss = _advance(recipe, layout, state, data, (done, stop, stops[-1]))
-        kept.append(np.asarray(state[0]))
+        parameters.append(np.asarray(state[0]))
         done = stop
     finite = np.asarray(state[3] & jnp.isfinite(loss))
     return [
         Trained(
-            params=layout.unflatten(kept[-1][lane]),
+            params=layout.unflatten(parameters[-1][lane]),
             loss=float(loss[lane]),
             finite=bool(finite[lane]),
             checkpoints={
-                step: layout.unflatten(vectors[lane]) for step, vectors in zip(stops[:-1], kept, strict=False)
+                step: layout.unflatten(vectors[lane]) for step, vectors in zip(stops[:-1], parameters, strict=False)
             },
         )
         for lane in range(len(finite))
@@ -307,11 +323,11 @@ def _train_chunk(
 def _advance_members(
     recipe: Recipe, layout: ParameterLayout, state: Tree, data: Tree, span: Tree
 ) -> tuple[Tree, Array]:
-    """States after step ``stop``, and the members' mean training losses (E,); ``span`` is (start, stop, steps)."""
+    """States after step ``stop``, and mean training losses (E,); ``span`` is (start, stop, steps)."""
     advance = partial(_advance_one, recipe, layout, span)
     if state[0].shape[0] > 1:
         return jax.vmap(advance)(state, data)
-    # One lane is compiled without a batch axis, whose products are slower and rounded in another order.
+    # With a batch axis the products of a single lane would be slower, and rounded in another order.
     state, loss = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
     return jax.tree.map(lambda leaf: leaf[None], state), loss[None]
 
@@ -324,14 +340,14 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
     n: Array = data["n"]
     lr, beta1, beta2 = data["lr"], data["momentum"], data["beta2"]
     key = jax.random.fold_in(jax.random.key(data["seed"]), data["stream"])
-    inside = jnp.arange(len(data["y"])) < n
+    is_point = jnp.arange(len(data["y"])) < n
 
-    def total(points: Array) -> Array:
-        return jnp.sum(jnp.where(inside, points, 0.0)) / n
+    def mean_over_points(points: Array) -> Array:
+        return jnp.sum(jnp.where(is_point, points, 0.0)) / n
 
-    if recipe.batch_size is None:  # points beyond n must be numbers, for the gradient of what is left out of a sum
-        everything = jax.tree.map(
-            lambda leaf: jnp.where(inside.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), (data["inputs"], data["y"])
+    if recipe.batch_size is None:  # the gradient of a masked mean is only finite if the masked points are
+        all_points = jax.tree.map(
+            lambda leaf: jnp.where(is_point.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), (data["inputs"], data["y"])
         )
 
     def losses(params: Array, inputs: Tree, y: Array) -> Array:
@@ -339,14 +355,14 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
 
     def objective(params: Array, inputs: Tree, y: Array) -> Array:
         points = losses(params, inputs, y)
-        risk = jnp.mean(points) if recipe.batch_size else total(points)
+        risk = jnp.mean(points) if recipe.batch_size else mean_over_points(points)
         return risk if recipe.penalty is None else risk + recipe.penalty(layout.unflatten(params), data["strength"])
 
     def step(t: Array, state: Tree) -> Tree:
         params, first, second, finite = state
         step_key = jax.random.fold_in(key, t)
         if recipe.batch_size is None:
-            inputs, y = everything
+            inputs, y = all_points
         else:
             rows = minibatch(step_key, recipe.batch_size, n)
             inputs, y = jax.tree.map(
@@ -371,28 +387,34 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
         return jnp.where(finite, moved, params), first, second, finite
 
     state = jax.lax.fori_loop(start, stop, step, state)
-    return state, total(losses(state[0], data["inputs"], data["y"]))
+    return state, mean_over_points(losses(state[0], data["inputs"], data["y"]))
 
 
 def padded_length(n: int) -> int:
-    """The length that a sample of n points is padded to."""
+    """The length to which a sample of n points is padded."""
     return max(MIN_POINTS, 1 << (n - 1).bit_length())
 
 
 def full_length(n: int) -> int:
-    """The same for steps on all points, whose cost is this length: at most an eighth more."""
+    """The same for steps on all points, whose cost is proportional to it: at most an eighth above n."""
     unit = 1 << max(0, n.bit_length() - 4)
     return -(-n // unit) * unit
 
 
 def padded(leaf: np.ndarray, length: int) -> np.ndarray:
-    """``leaf`` (n, ...) as float32 (length, ...), with NaN, so that a point beyond n could not be used unnoticed."""
+    """``leaf`` (n, ...) as float32 (length, ...), padded by NaN so that any use of the padding shows."""
     points = np.full((length, *leaf.shape[1:]), np.nan, np.float32)
     points[: len(leaf)] = leaf
     return points
 
 
 def minibatch(key: Array, size: int, n: Array) -> Array:
-    """``size`` indices in [0, n), with replacement, that depend on ``key`` and n alone."""
+    """Random indices in [0, n), drawn with replacement, (size,).
+
+    Args:
+        key: The random key; indices depend on it and on n alone.
+        size: Number of indices.
+        n: Number of points.
+    """
     uniform = jax.random.uniform(key, (size,))
     return jnp.minimum((uniform * n).astype(jnp.int32), n - 1)

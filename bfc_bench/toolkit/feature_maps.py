@@ -1,6 +1,6 @@
-"""Random feature maps phi: R^p -> R^D whose products tend to a kernel of ``toolkit.kernels`` as D grows.
+"""Random feature maps phi: R^p -> R^D whose products converge to a kernel of ``toolkit.kernels`` as D grows.
 
-Each is drawn before any data are seen, and one with fewer features is the first part of one with more, up to a factor.
+Each is drawn without looking at data. A map with fewer features is the first part of one with more, up to a factor.
 
 Shapes: m points, p inputs, D features.
 """
@@ -74,7 +74,18 @@ class RandomPolynomial(FeatureMap):
 def make_map(
     name: MapName, features: int, p: int, gamma: float, *, degree: int = 2, coef0: float = 1.0, seed: int, like: Tensor
 ) -> FeatureMap:
-    """Draw the map called ``name`` with D = ``features``, of the dtype and on the device of ``like``."""
+    """Draw a feature map.
+
+    Args:
+        name: Which map.
+        features: D.
+        p: Number of inputs.
+        gamma: Inverse squared length of the kernel.
+        degree: Degree of the polynomial.
+        coef0: Constant term of the polynomial.
+        seed: Seed of the weights.
+        like: A tensor whose dtype and device are used.
+    """
     if name == "polynomial":
         rngs = [stream(seed, "feature-map", name, factor) for factor in range(degree)]
         signs = np.stack([rng.integers(0, 2, (features, p + 1)) * 2.0 - 1.0 for rng in rngs])

@@ -1,4 +1,4 @@
-"""The input of learners that are given the first layer of the hierarchy: ``(x, x^2 - E x^2)``.
+"""Adds the first layer of the hierarchy to inputs: ``(x, x^2 - E x^2)``.
 
 The squares are G_1 of Backward Feature Correction (Allen-Zhu & Li, section 2), which the paper gives to every learner
 of its tasks.
@@ -18,7 +18,7 @@ from bfc_bench.toolkit.arrays import AnyArray
 
 
 def square_mean(x: AnyArray, ctx: Context) -> np.ndarray:
-    """E[x_i^2], (d,), float64: of the input law where it is known, else of the training inputs x (m, d)."""
+    """E[x_i^2], (d,), float64: of the input law if it is known, else of the training inputs x (m, d)."""
     if ctx.square_mean is not None:
         return np.asarray(ctx.square_mean, dtype=np.float64)
     return np.asarray((x * x).mean(0).tolist(), dtype=np.float64)
@@ -52,9 +52,9 @@ class Squares:
 
 
 def nominal_square_norm(square_mean: np.ndarray, squares: bool) -> float:
-    """The inputs' E|x|^2 under their law; a square counts as of variance (E x_i^2)^2.
+    """E|x|^2 of the inputs under their law, where a square counts with variance (E x_i^2)^2.
 
-    d for inputs of unit variance, 2 d with squares. Its inverse is the natural ``gamma`` of a kernel: scikit-learn's
-    "scale" without looking at the sample, so that all prefixes of a sample share one kernel.
+    It is d for inputs of unit variance, 2 d with squares. Its inverse is the natural ``gamma`` of a kernel:
+    scikit-learn's "scale" without looking at the sample, so that all prefixes of a sample share one kernel.
     """
     return float(np.sum(square_mean) + (np.sum(square_mean**2) if squares else 0.0))

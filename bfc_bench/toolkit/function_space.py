@@ -18,12 +18,12 @@ from bfc_bench.toolkit.kernels.base import Kernel, PreparedPoints
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 CHUNK = 2048
-"""Points whose features are made together in prediction."""
+"""Number of points whose features are computed together in prediction."""
 
 Wanted: TypeAlias = Mapping[float, Sequence[int]]
-"""Sizes, ascending, by ridge."""
+"""Sizes in ascending order, by ridge."""
 Transform: TypeAlias = Callable[[Tensor], Tensor]
-"""What is done to inputs (m, d) first."""
+"""A function that is applied to inputs (m, d) first."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,18 @@ class Space(ABC):
 
     @abstractmethod
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-        """Minimisers of sum_i (y_i - offset - f(x_i))^2 + ridge |f|^2, by ridge and size, for x (N, d) and y (N,).
+        """Minimisers of sum_i (y_i - offset - f(x_i))^2 + ridge |f|^2, by ridge and size; none where float64 fails.
 
-        For y (N, r) there are r functions. ``center`` takes the mean of the first n labels as the offset, else it is 0.
-        Where float64 leaves no solution, there is none.
+        Args:
+            x: Inputs, (N, d).
+            y: Labels, (N,) or (N, r) for r functions.
+            wanted: Sizes by ridge.
+            center: Whether the offset is the mean of the first n labels; else it is 0.
         """
 
     @abstractmethod
     def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
-        """The functions with weights (k, r), padded by zeros, at x (m, d): (m, r)."""
+        """The functions with weights (k, r), zeros for missing points, at x (m, d): (m, r)."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +71,26 @@ class KernelSpace(Space):
 
     @classmethod
     def on(cls, x: Tensor, kernel: Kernel, transform: Transform | None = None, **info: Any) -> KernelSpace:
-        """The space over the sample x (N, d)."""
+        """The space over a sample.
+
+        Args:
+            x: The sample, (N, d).
+            kernel: The kernel.
+            transform: Applied to inputs first.
+            **info: Plain facts, for the predictors' info.
+        """
         return cls(kernel, kernel.points(transform(x) if transform else x), transform, info)
 
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-        """One kernel matrix, one factorisation per ridge."""
+        """Uses one kernel matrix, and one factorisation per ridge."""
         curve = RidgeCurve(self.kernel.gram(self.points, mirror=False))
         solved = {}
         for ridge, sizes in wanted.items():
-            found = curve.solve(_columns(y), sizes, ridge, center)
-            for k, (n, jitter) in enumerate(zip(sizes, found.jitters, strict=True)):
+            coefficients = curve.solve(_columns(y), sizes, ridge, center)
+            for k, (n, jitter) in enumerate(zip(sizes, coefficients.jitters, strict=True)):
                 if jitter is not None:
-                    weights = found.weights[:n, k].reshape(n, *y.shape[1:]).clone()
-                    offset = found.offsets[k].reshape(y.shape[1:])
+                    weights = coefficients.weights[:n, k].reshape(n, *y.shape[1:]).clone()
+                    offset = coefficients.offsets[k].reshape(y.shape[1:])
                     solved[ridge, n] = Solution(weights, offset, {"jitter": jitter})
         return solved
 
@@ -103,7 +113,7 @@ class FeatureSpace(Space):
         return self.map(self.transform(x) if self.transform else x)
 
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-        """Sizes n <= D from n x n systems (dual), larger ones from D x D systems (primal)."""
+        """Uses n x n systems (dual) for sizes n <= D, D x D systems (primal) for larger ones."""
         phi = self.features(x)
         solved = {}
         for name, solve in (("dual", solve_dual), ("primal", solve_primal)):
@@ -122,9 +132,13 @@ class FeatureSpace(Space):
 
 
 def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
-    """Weights (D,) by ridge and size, from phi (N, D) and y (N,): phi^T (phi phi^T + ridge I)^-1 (y - offset).
+    """Weights phi^T (phi phi^T + ridge I)^-1 (y - offset), (D,) or (D, r), by ridge and size; one factor per ridge.
 
-    One factor per ridge. For y (N, r) weights are (D, r).
+    Args:
+        phi: Features, (N, D).
+        y: Labels, (N,) or (N, r) for r functions.
+        wanted: Sizes by ridge.
+        center: Whether the offset is the mean of the first n labels; else it is 0.
     """
     largest = max((sizes[-1] for sizes in wanted.values()), default=0)
     if not largest:
@@ -133,22 +147,28 @@ def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tup
     curve = RidgeCurve(phi @ phi.T)
     solved = {}
     for ridge, sizes in wanted.items():
-        found = curve.solve(_columns(y), sizes, ridge, center)
-        for k, (n, jitter) in enumerate(zip(sizes, found.jitters, strict=True)):
+        coefficients = curve.solve(_columns(y), sizes, ridge, center)
+        for k, (n, jitter) in enumerate(zip(sizes, coefficients.jitters, strict=True)):
             if jitter is not None:
-                solved[ridge, n] = phi[:n].T @ found.weights[:n, k].reshape(n, *y.shape[1:])
+                solved[ridge, n] = phi[:n].T @ coefficients.weights[:n, k].reshape(n, *y.shape[1:])
     return solved
 
 
 def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
-    """Weights (D,) by ridge and size, from phi (N, D) and y (N,): (phi^T phi + ridge I)^-1 phi^T (y - offset).
+    """Weights (phi^T phi + ridge I)^-1 phi^T (y - offset), (D,) or (D, r), by ridge and size.
 
-    One eigendecomposition per size, whatever the number of ridges. Directions in which phi^T phi + ridge I is zero up
-    to rounding are left out. For y (N, r) weights are (D, r).
+    One eigendecomposition per size serves all ridges. Directions in which phi^T phi + ridge I is zero up to rounding
+    are left out.
+
+    Args:
+        phi: Features, (N, D).
+        y: Labels, (N,) or (N, r) for r functions.
+        wanted: Sizes by ridge.
+        center: Whether the offset is the mean of the first n labels; else it is 0.
     """
     solved: dict[tuple[float, int], Tensor] = {}
     every_size = sorted({n for sizes in wanted.values() for n in sizes})
-    if not every_size:  # then no D x D matrix is made
+    if not every_size:  # do not allocate a D x D matrix
         return solved
     gram, done = phi.new_zeros(phi.shape[1], phi.shape[1]), 0
     for n in every_size:

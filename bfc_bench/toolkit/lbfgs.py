@@ -1,4 +1,4 @@
-"""Minimisation by L-BFGS on all points, on any device, stopped by its relative progress."""
+"""Minimises a function by L-BFGS on any device, until its relative progress is small."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 ROUND = 10
-"""Iterations between two looks at the progress."""
+"""Iterations between two checks of the progress."""
 
 HISTORY = 20
-"""Steps from which the curvature is estimated."""
+"""Number of steps from which the curvature is estimated."""
 
 
 def minimise(
@@ -22,12 +22,16 @@ def minimise(
     tolerance: float,
     unit: float = 1.0,
 ) -> Tensor:
-    """A local minimiser of ``objective``, which gives value and gradient, of the shape of ``start``.
+    """A local minimiser of ``objective``, of the shape of ``start``, by a strong Wolfe line search.
 
-    Takes at most ``iterations`` (in rounds of ten) with a strong Wolfe line search, and stops after a round that
-    follows one in which the objective fell by less than the share ``tolerance``. The optimiser has absolute tolerances
-    of its own, for objectives of about unit size: ``unit`` is what to divide by. Ends where the objective leaves the
-    finite numbers.
+    Stops at the iterations' end, when a round lowers the objective too little, or where the objective is not finite.
+
+    Args:
+        objective: Returns value and gradient at a point.
+        start: The first point.
+        iterations: Most iterations, in rounds of ten.
+        tolerance: Least relative decrease of the objective in a round.
+        unit: Divides the objective, since the optimiser has absolute tolerances for objectives of about size 1.
     """
     point = start.clone().requires_grad_()
     search = torch.optim.LBFGS(

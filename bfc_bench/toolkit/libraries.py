@@ -1,4 +1,4 @@
-"""Which of the optional libraries are installed, and how to install one that is not."""
+"""Says which of the optional libraries are installed, and how to install the others."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 EXTRAS = ("torch", "jax", "mlflow")
-"""Libraries that an extra of bfc-bench of the same name installs."""
+"""Libraries that an extra of bfc-bench with the same name installs."""
 NEURAL_TANGENTS = "0.6.5"
-"""The release of neural-tangents that is known to work here; its declared dependencies are not needed."""
+"""The release of neural-tangents that works here; its declared dependencies are not needed."""
 
 
 def missing(libraries: Iterable[str]) -> str | None:
-    """Why something that imports these distributions cannot be used here, with what to type; None where it can.
+    """Why something that imports these distributions cannot be used here, with what to type; None if it can.
 
     Imports nothing.
     """
@@ -22,7 +22,7 @@ def missing(libraries: Iterable[str]) -> str | None:
 
 
 def release(distribution: str) -> str | None:
-    """The installed release of a distribution; None where there is none."""
+    """The installed release of a distribution, or None."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -40,7 +40,7 @@ def _problem(library: str) -> str:
 
 
 def install_command(library: str) -> str:
-    """What to type to install a library: an extra of bfc-bench where there is one, which knows the right versions."""
+    """What to type to install a library: if possible an extra of bfc-bench, which knows the right versions."""
     if library == "neural-tangents":
         return f"pip install --no-deps neural-tangents=={NEURAL_TANGENTS} frozendict"
     return f"pip install 'bfc-bench[{library}]'" if library in EXTRAS else f"pip install {library}"

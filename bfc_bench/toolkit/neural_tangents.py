@@ -1,8 +1,8 @@
-"""Access to neural-tangents, whose last release (0.6.5) does not import on current versions of JAX.
+"""Access to neural-tangents, whose last release (0.6.5) cannot be imported with current versions of JAX.
 
 Install it with ``pip install --no-deps neural-tangents==0.6.5 frozendict``; its declared dependencies are not needed.
-What JAX has removed since is put back before the import, and only what is missing. ``nt.stax`` kernels,
-``nt.empirical_ntk_fn`` (not its structured derivatives) and ``nt.predict`` work.
+Names that JAX has removed are restored before the import. ``nt.stax`` kernels, ``nt.empirical_ntk_fn`` (without its
+structured derivatives) and ``nt.predict`` work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bfc_bench.toolkit.libraries import missing
 
 @cache
 def neural_tangents() -> Any:
-    """The module ``neural_tangents``. Raises ``UsageError`` when it is not installed or of another version."""
+    """The module ``neural_tangents``. Raises ``UsageError`` if it is not installed, or in another version."""
     if reason := unavailable():
         raise UsageError(f"neural-tangents cannot be used: {reason}")
     _restore_names()
@@ -29,12 +29,12 @@ def neural_tangents() -> Any:
 
 
 def unavailable() -> str | None:
-    """Why ``neural_tangents`` cannot be had here, or None. Imports nothing."""
+    """Why ``neural_tangents`` cannot be used here, or None. Imports nothing."""
     return missing({"jax", "neural-tangents"})
 
 
 def _restore_names() -> None:
-    """Names that neural-tangents reads at import and that newer versions of JAX have moved or removed."""
+    """Restore the names that neural-tangents reads at import and that newer versions of JAX have moved or removed."""
     import jax
     import jax.extend.core
     import jax.interpreters.ad
@@ -42,20 +42,20 @@ def _restore_names() -> None:
     # Its experimental part needs TensorFlow.
     sys.modules.setdefault("neural_tangents.experimental", ModuleType("neural_tangents.experimental"))
     for name in ("Jaxpr", "JaxprEqn", "Literal", "Var", "Primitive", "ClosedJaxpr"):
-        _default(jax.core, name, getattr(jax.extend.core, name))
-    _default(jax.core, "DShapedArray", type("DShapedArray", (), {}))
-    _default(jax.interpreters.ad, "zeros_like_p", jax.extend.core.Primitive("zeros_like"))
+        _set_if_missing(jax.core, name, getattr(jax.extend.core, name))
+    _set_if_missing(jax.core, "DShapedArray", type("DShapedArray", (), {}))
+    _set_if_missing(jax.interpreters.ad, "zeros_like_p", jax.extend.core.Primitive("zeros_like"))
     try:
         importlib.import_module("jax.util")
     except ImportError:
         util = ModuleType("jax.util")
-        _default(util, "safe_map", lambda f, *xs: list(map(f, *_equal_lengths(xs))))
-        _default(util, "safe_zip", lambda *xs: list(zip(*xs, strict=True)))
+        _set_if_missing(util, "safe_map", lambda f, *xs: list(map(f, *_equal_lengths(xs))))
+        _set_if_missing(util, "safe_zip", lambda *xs: list(zip(*xs, strict=True)))
         sys.modules["jax.util"] = util
-        _default(jax, "util", util)
+        _set_if_missing(jax, "util", util)
 
 
-def _default(module: ModuleType, name: str, value: Any) -> None:
+def _set_if_missing(module: ModuleType, name: str, value: Any) -> None:
     try:
         getattr(module, name)
     except AttributeError:
@@ -70,7 +70,7 @@ def _equal_lengths(columns: tuple[Any, ...]) -> list[list[Any]]:
 
 
 def _patch(nt: Any) -> None:
-    """Calls whose signatures or results have changed."""
+    """Replace calls whose signatures or results have changed."""
     import jax
     import jax.numpy as jnp
 

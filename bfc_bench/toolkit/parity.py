@@ -1,4 +1,4 @@
-"""Parity traps: degrees of spherical harmonics that no function of a learner has, whatever n is."""
+"""Finds degrees of spherical harmonics that no function of a learner contains, whatever n is (parity traps)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ import numpy as np
 from bfc_bench.learner import TaskFacts
 
 NODES = 32
-"""Angles at which the profile of a kernel is read; degrees up to ``NODES`` / 2 are told apart."""
+"""Number of angles at which the profile of a kernel is evaluated; degrees up to ``NODES`` / 2 are told apart."""
 VANISHES = 1e-12
-"""Size, relative to the kernel, of what is rounding."""
+"""Size, relative to the kernel, below which a coefficient is rounding."""
 STANDS_OUT = 1e-6
-"""Size from which on the last coefficient before those that vanish shows an end, not a decay into rounding."""
+"""Size of the last coefficient that shows an end of the series, and not a decay into rounding."""
 
 
 def parity_caution(who: str, has_degree: Callable[[int], bool], task: TaskFacts, remedy: str) -> str | None:
-    """A sentence for ``Learner.caution`` where a degree of the target is none of the learner's, else None.
+    """A sentence for ``Learner.caution`` if the learner lacks a degree of the target, else None.
 
-    ``who`` names the learner with the options that matter, ``remedy`` says what to change, as an imperative clause.
+    Args:
+        who: The learner with the options that matter.
+        has_degree: Whether the learner has functions of a degree.
+        task: The task.
+        remedy: What to change, as an imperative clause.
     """
     missing = [str(degree) for degree in task.degrees if not has_degree(degree)]
     if not missing:
@@ -34,10 +38,10 @@ def missing_degrees(profile: Callable[[np.ndarray], np.ndarray]) -> frozenset[in
     """Degrees 1 to ``NODES`` / 2 whose eigenvalue on the sphere is 0, for the kernel k(x, z) = profile(<x, z>).
 
     ``profile`` maps cosines (m,) to values (m,). The eigenvalue of degree k is a positive multiple of the integral of
-    profile times the Gegenbauer polynomial of degree k. A positive definite profile is a power series of coefficients
-    a_j >= 0 (Schoenberg 1942), and t^j has a part of degree k exactly where j >= k and j - k is even. So the
-    eigenvalue is 0, in every dimension, where a_k = a_{k+2} = ... = 0, which is read from Chebyshev coefficients.
-    Those of a smooth profile, an RBF kernel's say, fall below rounding without being 0: such degrees are not missing.
+    profile times the Gegenbauer polynomial of degree k. A positive definite profile is a power series with coefficients
+    a_j >= 0 (Schoenberg 1942), and t^j has a part of degree k exactly if j >= k and j - k is even. So the eigenvalue is
+    0, in every dimension, if a_k = a_{k+2} = ... = 0, which is read from Chebyshev coefficients. The coefficients of a
+    smooth profile, such as an RBF kernel's, fall below rounding without being 0: such degrees are not missing.
     """
     angles = np.pi * (np.arange(NODES) + 0.5) / NODES
     values = profile(np.cos(angles))

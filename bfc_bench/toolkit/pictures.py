@@ -1,4 +1,4 @@
-"""Sheets of small images, such as pictures of what hidden neurons look for, as PNG files.
+"""Draws sheets of small images as PNG files, for example of what hidden neurons respond to.
 
 Shapes: k images of c channels, h x w points each.
 """
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
 COLUMNS = 16
-"""Images beside each other."""
+"""Images in a line."""
 SIDE = 48
-"""Points that the longer side of an image has on the sheet, or more: whole multiples of its own."""
+"""Least length in pixels of the longer side of an image on the sheet; images are enlarged by whole factors."""
 GAP, TEXT = 4, 14
 
 
 def sheet(title: str, rows: Mapping[str, np.ndarray]) -> bytes:
     """A PNG with a title and a labelled row of images (k, c, h, w), values in [0, 1], for each of ``rows``.
 
-    All have the same number of images of one shape; those of one place stand below each other. Rows of more than
-    ``COLUMNS`` images go on below. Three channels are red, green and blue; of others the mean is shown in grey.
+    All rows have the same number of images of one shape, so that images with the same index stand below each other.
+    Rows of more than ``COLUMNS`` images continue below. Three channels are shown as red, green and blue, others as
+    their mean in grey.
     """
     from PIL import Image, ImageDraw, ImageFont
 

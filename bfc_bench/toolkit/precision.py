@@ -26,7 +26,7 @@ MATMUL_PRECISION = "highest"
 """What learners pass to ``jax.default_matmul_precision`` around their own computations."""
 
 COMPILE_CACHE_BYTES = 2**28
-"""Size above which the oldest compiled programs are removed from the cache on disk."""
+"""Size of the cache on disk above which the oldest compiled programs are removed."""
 
 
 def resolve_device(request: str) -> Device:
@@ -66,7 +66,7 @@ def _jax_sees_gpu() -> bool:
 
 
 def torch_device(device: str) -> torch.device:
-    """The torch device for ``ctx.device``, with full precision set. Raises ``UsageError`` when it is not there."""
+    """The torch device for ``ctx.device``, with full precision set. Raises ``UsageError`` if it does not exist."""
     import torch
 
     if device == "cuda" and not torch.cuda.is_available():
@@ -78,10 +78,10 @@ def torch_device(device: str) -> torch.device:
 
 
 def prepare_torch(device: str = "cpu") -> None:
-    """Turn TensorFloat-32 and reduced-precision products off for this process.
+    """Turn off TensorFloat-32 and reduced-precision products in this process.
 
-    For a GPU keep to the process's share of it as well, and take algorithms that give the same bits each time, where
-    there are such; torch warns of the others.
+    For a GPU also limit the process to its share of memory, and choose algorithms that give the same bits each time;
+    torch warns where there are none.
     """
     import torch
 
@@ -92,20 +92,19 @@ def prepare_torch(device: str = "cpu") -> None:
     if (share := os.environ.get(TORCH_VARIABLE)) and torch.cuda.is_available():
         torch.cuda.set_per_process_memory_fraction(float(share))
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-    # What use_deterministic_algorithms(True, warn_only=True) does, without loading the compiler of torch for it.
+    # Like use_deterministic_algorithms(True, warn_only=True), but without loading torch's compiler.
     torch.set_deterministic_debug_mode("warn")
 
 
 def prepare_jax(device: str) -> jax.Device:
-    """The JAX device for ``ctx.device``, with the compile cache on and without grabbing the GPU's whole memory.
+    """The JAX device for ``ctx.device``, with the compile cache on and without taking all of the GPU's memory.
 
-    Called by a learner when it fits, never at import. Compiled programs are kept in the user's cache directory
-    (``$XDG_CACHE_HOME/bfc-bench/jax``) unless the user has set a cache of their own. Matrix products are made exact
-    locally, with ``jax.default_matmul_precision(MATMUL_PRECISION)`` around a computation, because a global setting
-    would change other people's programs. XLA is given the instruction set of ``toolkit.xla``. Raises ``UsageError``
-    when JAX has no such device.
+    Learners call it when they fit, never at import. Compiled programs are kept in the user's cache directory
+    (``$XDG_CACHE_HOME/bfc-bench/jax``) unless the user has set another. Make matrix products exact locally, with
+    ``jax.default_matmul_precision(MATMUL_PRECISION)`` around a computation, since a global setting would change other
+    programs. XLA uses the instruction set of ``toolkit.xla``. Raises ``UsageError`` if JAX has no such device.
     """
-    # Torch may live on the same GPU. Read when JAX first touches the GPU, so it must be in the environment by then.
+    # Leave memory to torch on the same GPU. JAX reads this when it first uses the GPU, so set it before.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
 
@@ -113,7 +112,7 @@ def prepare_jax(device: str) -> jax.Device:
     if configured is None and (folder := _compile_cache()) is not None:
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
-        # A bound also makes jax lock the folder, which many workers share.
+        # With a bound jax locks the folder, which many workers share.
         jax.config.update("jax_compilation_cache_max_size", COMPILE_CACHE_BYTES)
     try:
         start()
@@ -135,9 +134,9 @@ def _compile_cache() -> Path | None:
 
 
 def precision_state(device: Device = "cpu") -> dict[str, Any]:
-    """Precision settings of this process for provenance: only of libraries already imported, importing none.
+    """Precision settings of this process, for provenance, of the libraries that it has already imported.
 
-    Where it computed on a GPU, this one's name too.
+    With the name of the GPU if it computed on one.
     """
     state: dict[str, Any] = {}
     if device == "cuda" and (name := gpu_name()):

@@ -1,8 +1,8 @@
-"""Kernel ridge regression along a learning curve: every prefix of one nested sample from one Cholesky factor per ridge.
+"""Kernel ridge regression along a learning curve: all prefixes of a nested sample from one Cholesky factor per ridge.
 
 With K + ridge I = L L^T, the leading n x n block of L is the factor of the first n points, and the leading n entries of
 L^-1 y are theirs as well. So one factorisation and two triangular solves give the coefficients at all sizes and for all
-targets. The ridge is absolute: nothing that a prefix is given depends on the points after it.
+targets. The ridge is absolute, so that no prefix depends on the points after it.
 
 Shapes: N points, K sizes, r targets.
 """
@@ -18,7 +18,7 @@ from torch import Tensor
 from bfc_bench.toolkit.arrays import empty_matrix
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8)
-"""Added to the ridge, in turn, where rounding makes K + ridge I indefinite; kernels are of order 1 on the diagonal."""
+"""Values added to the ridge, in turn, if rounding makes K + ridge I indefinite; kernels are about 1 on the diagonal."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Coefficients:
     offsets: Tensor
     """(K, r): means of the first ``sizes[k]`` targets, or zeros."""
     jitters: tuple[float | None, ...]
-    """What was added to the ridge, by size; None where no jitter gave a factor: there the weights are not set."""
+    """What was added to the ridge, by size; None where no jitter gave a factor and weights are not set."""
 
 
 class RidgeCurve:
-    """Solves for many ridges on one kernel matrix; holds one N x N buffer for the factor."""
+    """Solves for many ridges with one kernel matrix; has one N x N buffer for the factor."""
 
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
@@ -44,9 +44,15 @@ class RidgeCurve:
         self._buffer = empty_matrix(len(kernel), len(kernel), kernel).view(-1)
 
     def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
-        """(K_n + ridge I) weights = y_n - offset for every size n and each target of y (N, r).
+        """Solutions of (K_n + ridge I) weights = y_n - offset for every size n and each target.
 
         Sizes at which rounding leaves no factor are solved with the first of ``JITTERS`` that gives one.
+
+        Args:
+            y: Targets, (N, r).
+            sizes: The sizes n.
+            ridge: The ridge.
+            center: Whether offsets are the means of the first n targets; else they are 0.
         """
         weights = y.new_zeros(len(self.kernel), len(sizes), y.shape[1])
         offsets = torch.stack([y[:n].mean(0) if center else y.new_zeros(y.shape[1]) for n in sizes])
@@ -65,11 +71,11 @@ class RidgeCurve:
         return Coefficients(tuple(sizes), weights, offsets, tuple(jitters))
 
     def _factor(self, order: int, shift: float) -> tuple[Tensor, int]:
-        """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor, 0 if none."""
+        """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor or 0."""
         factor = self._buffer[: order * order].view(order, order)
         block = self.kernel[:order, :order]
         if self._on_gpu:
-            indefinite = _factor_beside(block, shift, factor)
+            indefinite = _factor_on_gpu(block, shift, factor)
         else:
             from scipy.linalg.lapack import dpotrf
 
@@ -82,7 +88,7 @@ class RidgeCurve:
 
     @staticmethod
     def _substitute(factor: Tensor, y: Tensor, sizes: dict[int, int], offsets: Tensor, weights: Tensor) -> None:
-        """Fill ``weights`` of the given sizes (by index)."""
+        """Fill in ``weights`` for the given sizes, by index."""
         order, count = len(factor), y.shape[1]
         whitened = torch.linalg.solve_triangular(
             factor, torch.cat([y[:order], y.new_ones(order, 1)], dim=1), upper=False
@@ -94,18 +100,19 @@ class RidgeCurve:
         weights[:order, list(sizes)] = solved.view(order, len(sizes), count)
 
 
-def _factor_beside(block: Tensor, shift: float, factor: Tensor) -> int:
-    """Write the lower factor of block + shift I, (order, order) each, to ``factor``; the first indefinite minor, or 0.
+def _factor_on_gpu(block: Tensor, shift: float, factor: Tensor) -> int:
+    """Write the lower factor of block + shift I, (order, order), to ``factor``; returns the first indefinite minor or
+    0.
 
     torch does not promise that the output may be the input. To save a third matrix, the shift is added to the diagonal
-    of the block itself and taken back before this returns.
+    of the block itself and removed before this returns.
     """
     info = torch.empty((), dtype=torch.int32, device=block.device)
     diagonal = block.diagonal()
     before = diagonal.clone()
     try:
         diagonal.add_(shift)
-        # Of the transposed ones: a row-major lower triangle is the upper one that cuSOLVER writes without a copy.
+        # Transposed: a row-major lower triangle is the upper one that cuSOLVER writes without a copy.
         torch.linalg.cholesky_ex(block.mT, upper=True, out=(factor.mT, info))
     finally:
         diagonal.copy_(before)

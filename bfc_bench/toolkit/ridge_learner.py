@@ -1,4 +1,4 @@
-"""Ridge regression in a space of functions, at all sizes and ridges of a sample together: what such learners share."""
+"""Base class of learners that solve ridge regressions of all sizes and ridges on a sample together."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 CALLS_SECONDS = 1e-3
-"""What the calls of a fit take however small it is."""
+"""Seconds that the calls of a fit take at any size."""
 
 
 def entry_flops(depth: int) -> float:
-    """What an entry of the kernel matrix of a network of ``depth`` layers takes besides products, in their flops.
+    """Work per entry of the kernel matrix of a network of ``depth`` layers besides products, in flops of products.
 
-    Of n^2 entries, of which half are computed: 11 ns at depth 1 and 18 ns at depth 2, at 4e10 flops a second, memory
-    that is touched for the first time included (``python -m benchmarks.scaling``, ``kernel_matrices``).
+    Of n^2 entries, half of which are computed: 11 ns at depth 1 and 18 ns at depth 2, at 4e10 flops a second, with the
+    first access to memory (``python -m benchmarks.scaling``, ``kernel_matrices``).
     """
     return 120.0 + 300.0 * depth
 
@@ -36,8 +36,8 @@ def entry_flops(depth: int) -> float:
 class RidgeLearner(BatchLearner):
     """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over a space of functions f; float64.
 
-    Classes are fitted as C labels, 1 for the class and 0 for the others, and score by the prediction of their own.
-    Subclasses say which space their options stand for.
+    Classes are fitted as C labels, 1 for the class and 0 for the others; the prediction of each label is the class's
+    score. Subclasses return the space for their options.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -49,33 +49,43 @@ class RidgeLearner(BatchLearner):
     smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3}
 
     ridge: Annotated[float, Field(ge=0)] = 1e-6
-    """Penalty on |f|^2, what is added to the diagonal of the kernel matrix, whatever n is."""
+    """Penalty on |f|^2, which is added to the diagonal of the kernel matrix at every n."""
     center: bool = True
-    """Whether the mean of the training labels is taken off before and added after."""
+    """Whether the mean of the training labels is subtracted before the fit and added to predictions."""
 
     @abstractmethod
     def space(self, x: Tensor, ctx: Context) -> Space:
-        """The space of functions, for fits to prefixes of x (n, d), float64 on the context's device."""
+        """The space of functions for fits to prefixes of x (n, d), float64 on the context's device."""
 
     def shares(self, train: Data, ctx: Context) -> Hashable:
-        """Jobs of one batch and device share a space where this is equal: by default all."""
+        """Jobs of one batch and device with equal values share a space; by default all of them do."""
         return None
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """All sizes and ridges of one sample share what is computed of its points."""
+        """All sizes and ridges on one sample share what is computed from its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
 
     def dual_cost(self, n: int, matrix: float, bytes: float) -> Cost:
-        """Of a fit in n unknowns: all ridges of a sample share the matrix, of so many flops, and all sizes a factor.
+        """Cost of a fit in n unknowns: all ridges on a sample share the matrix, all sizes share a factor.
 
-        Predictions at n/4 points, which tuning asks for, take half a matrix, whatever the number of ridges.
+        Predictions at n/4 points, which tuning asks for, take half a matrix for all ridges together.
+
+        Args:
+            n: Number of points.
+            matrix: Flops of the kernel matrix.
+            bytes: Peak memory.
         """
         shared = {"matrix": matrix, ("predictions", n): matrix / 2, ("factor", self.ridge): n**3 / 3}
         return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS)
 
     def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
-        """Of a fit in so many features: all ridges and sizes share their products, of so many flops, and all ridges of
-        a size an eigendecomposition.
+        """Cost of a fit in features: all ridges and sizes share products, all ridges an eigendecomposition per size.
+
+        Args:
+            n: Number of points.
+            features: Number of features.
+            products: Flops of the products of features.
+            bytes: Peak memory.
         """
         eigenvectors = 9.0 * features**3
         shared = {"products": products, ("eigenvectors", n): eigenvectors}
@@ -83,32 +93,32 @@ class RidgeLearner(BatchLearner):
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample; those whose system cannot be solved in float64 fail.
+        """Fit jobs on prefixes of one sample; those whose system cannot be solved in float64 fail.
 
-        Equal to ``fit`` up to rounding: relative 1e-8 in the predictions where the system's condition is below 1e8.
+        Equal to ``fit`` up to rounding: relative 1e-8 in the predictions if the system's condition is below 1e8.
         """
         return fit_ridges(jobs)
 
     @classmethod
     def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Predictors of one space share what is computed of test inputs that are equal."""
+        """Predictors of one space share what is computed from equal test inputs."""
         import torch
 
         fitted = cast("Sequence[RidgePredictor]", predictors)  # that is what fit_batch gives
         results: dict[int, Tensor] = {}
-        for members in group(range(len(fitted)), lambda i: id(fitted[i].space)):
-            left = members
-            while left:
-                x = xs[left[0]]
-                same = [i for i in left if xs[i] is x or torch.equal(xs[i], x)]
+        for indices in group(range(len(fitted)), lambda i: id(fitted[i].space)):
+            remaining = indices
+            while remaining:
+                x = xs[remaining[0]]
+                same = [i for i in remaining if xs[i] is x or torch.equal(xs[i], x)]
                 results.update(zip(same, _predict([fitted[i] for i in same], x), strict=True))
-                left = [i for i in left if i not in same]
+                remaining = [i for i in remaining if i not in same]
         return [results[i] for i in range(len(fitted))]
 
 
 @dataclass(frozen=True)
 class RidgePredictor(Predictor):
-    """``f + offset`` with the function f of a space that has the given weights."""
+    """``f + offset`` for the function f with the given weights."""
 
     space: Space
     weights: Tensor
@@ -123,16 +133,16 @@ class RidgePredictor(Predictor):
 
 
 def fit_ridges(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
-    """One result per job, in order, of jobs of one batch key: those that share a space are fitted together."""
+    """One result per job, in order, for jobs of one batch key; jobs that share a space are fitted together."""
     shared = [(job.ctx.device, job.learner.shares(job.train, job.ctx)) for job in jobs]
     results: dict[int, RidgePredictor | Failure] = {}
-    for members in group(range(len(jobs)), lambda i: shared[i]):
-        results.update(zip(members, _fit_prefixes([jobs[i] for i in members]), strict=True))
+    for indices in group(range(len(jobs)), lambda i: shared[i]):
+        results.update(zip(indices, _fit_prefixes([jobs[i] for i in indices]), strict=True))
     return [results[i] for i in range(len(jobs))]
 
 
 def group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Items of equal keys together, in the order in which they came."""
+    """Items with equal keys together, in their order."""
     groups: dict[Hashable, list[T]] = defaultdict(list)
     for item in items:
         groups[key(item)].append(item)
@@ -140,7 +150,7 @@ def group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 
 
 def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
-    """Jobs that share a space."""
+    """Fit jobs that share a space."""
     import torch
 
     from bfc_bench.toolkit.precision import torch_device
@@ -159,11 +169,13 @@ def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Fa
     results: list[RidgePredictor | Failure] = []
     for job in jobs:
         ridge, n = job.learner.ridge, job.train.n
-        found = solved.get((ridge, n))
+        solution = solved.get((ridge, n))
         results.append(
             Failure("failed", _unsolvable(learner.name, ridge, n))
-            if found is None
-            else RidgePredictor(space, found.weights, found.offset, {**space.info, "ridge": ridge, **found.info})
+            if solution is None
+            else RidgePredictor(
+                space, solution.weights, solution.offset, {**space.info, "ridge": ridge, **solution.info}
+            )
         )
     return results
 
@@ -176,7 +188,7 @@ def _unsolvable(name: str, ridge: float, n: int) -> str:
 
 
 def _predict(predictors: Sequence[RidgePredictor], x: Tensor) -> list[Tensor]:
-    """Predictions of predictors of one space at the same x (m, d), in one pass."""
+    """Predictions of predictors of one space at the same x (m, d), computed in one pass."""
     import torch
 
     like = predictors[0].weights

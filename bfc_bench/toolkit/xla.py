@@ -1,8 +1,8 @@
-"""How XLA, the compiler of JAX, compiles for the CPU of this machine.
+"""Chooses the instructions with which XLA, the compiler of JAX, compiles for the CPU of this machine.
 
-XLA chooses its instructions by the CPU. For those with AVX-512 it compiles some convolutions in float64 wrongly: they
-read eight numbers before a buffer and end the process (jaxlib 0.8.3 to 0.10.2). Held to AVX2 it compiles them rightly,
-at most a tenth slower (docs/performance.md), and CPUs of several makers compute by the same instructions.
+XLA chooses them by the CPU. With AVX-512 it compiles some convolutions in float64 wrongly: they read eight numbers
+before a buffer and end the process (jaxlib 0.8.3 to 0.10.2). Limited to AVX2 it compiles them correctly, at most a
+tenth slower (docs/performance.md), and CPUs of several makers use the same instructions.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from functools import cache
 VARIABLE = "XLA_FLAGS"
 """Environment variable that XLA reads once, when JAX first looks for devices."""
 INSTRUCTIONS = "--xla_cpu_max_isa"
-"""Flag with the largest instruction set that XLA may use."""
+"""Flag for the largest instruction set that XLA may use."""
 BEST = "AMX_FP16"
-"""The largest one that the flag knows: XLA then uses all that a CPU has."""
+"""The largest set that the flag knows: XLA then uses everything that a CPU has."""
 
 
 def with_instructions(flags: str) -> str:
-    """``flags`` of XLA and the instruction set, unless they name one, or the CPU is no x86-64."""
+    """``flags`` with the instruction set, unless they name one or the CPU is not x86-64."""
     if INSTRUCTIONS in flags or platform.machine() not in ("x86_64", "AMD64"):
         return flags
     return f"{flags} {INSTRUCTIONS}=AVX2".strip()
 
 
 def flags_to_come() -> str:
-    """The flags under which this process compiles, or will when JAX is first used."""
+    """The flags with which this process compiles, or will once JAX is used."""
     return start() if _started() else with_instructions(os.environ.get(VARIABLE, ""))
 
 
 @cache
 def start() -> str:
-    """Have JAX look for devices, and XLA read its flags, with the instruction set chosen; the flags that it has read.
+    """Let JAX look for devices, so that XLA reads its flags with the chosen instruction set; returns the flags read.
 
-    The environment is afterwards what it was. Where JAX has looked before, it is too late to choose. Raises
-    ``RuntimeError`` where JAX finds no device.
+    The environment is restored afterwards. If JAX has looked for devices before, it is too late to choose. Raises
+    ``RuntimeError`` if JAX finds no device.
     """
     before = os.environ.get(VARIABLE)
     if _started():

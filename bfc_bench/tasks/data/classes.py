@@ -1,4 +1,4 @@
-"""Labels of a data set as numbers of classes."""
+"""Converts labels of a data set to numbers of classes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from bfc_bench.errors import UsageError
 
 
 def are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
-    """Whether labels (N,) are classes: text and truth values unless ``classes`` says no, numbers where it says yes.
+    """Whether labels are classes: text and booleans by default, numbers only if ``classes`` is true.
 
-    Raises ``UsageError`` for text that is not to be classes.
+    Args:
+        labels: Labels, (N,).
+        classes: What the user said, or None.
+        where: Start of error messages.
+
+    Raises:
+        UsageError: ``classes`` is false, but labels are text.
     """
     if labels.dtype.kind in "fiu":
         return bool(classes)
@@ -23,19 +29,25 @@ def are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
 
 
 def numbered(labels: np.ndarray, where: str, known: Sequence[Any] = ()) -> tuple[np.ndarray, list[Any]]:
-    """Numbers (N,) of the classes of labels (N,), and the classes in order, or as they are ``known``.
+    """Class numbers (N,) of labels, and the classes in order.
 
-    Raises ``UsageError`` for a class that is not known, where some are.
+    Args:
+        labels: Labels, (N,).
+        where: Start of error messages.
+        known: The classes in order; by default the sorted labels.
+
+    Raises:
+        UsageError: A label is not among the known classes.
     """
-    found, numbers = np.unique(labels, return_inverse=True)
+    distinct, numbers = np.unique(labels, return_inverse=True)
     if not len(known):
-        return numbers, found.tolist()
-    if new := [item for item in found.tolist() if item not in known]:
+        return numbers, distinct.tolist()
+    if new := [item for item in distinct.tolist() if item not in known]:
         raise UsageError(f"{where}: the class {new[0]!r} of the test part is not among those of the training part.")
-    places = np.array([list(known).index(item) for item in found.tolist()])
-    return places[numbers], list(known)
+    number_of = np.array([list(known).index(item) for item in distinct.tolist()])
+    return number_of[numbers], list(known)
 
 
 def names(classes: Sequence[Any]) -> tuple[str, ...]:
-    """What classes are called: whole numbers without a point."""
+    """Names of classes; whole numbers are written without a decimal point."""
     return tuple(str(int(item)) if isinstance(item, float) and item.is_integer() else str(item) for item in classes)

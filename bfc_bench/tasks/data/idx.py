@@ -1,4 +1,4 @@
-"""Files of the format IDX, in which MNIST and its kin come."""
+"""Reads IDX files, the format of MNIST and similar data sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bfc_bench.tasks.data.classes import names, numbered
 from bfc_bench.tasks.data.images import ImageSet
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-"""By the third byte of a file. LeCun, Cortes and Burges, *The MNIST database*."""
+"""NumPy types by the third byte of a file. LeCun, Cortes and Burges, *The MNIST database*."""
 
 Part: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Images (N, height, width) or (N, channels, height, width) of bytes, and whole numbers (N,)."""
+"""Images (N, height, width) or (N, channels, height, width) of bytes, and whole numbers (N,) as labels."""
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """The array in an IDX file, compressed by gzip or not. Raises ``UsageError`` that names the file."""
+    """The array in an IDX file, which may be compressed by gzip. Raises ``UsageError`` that names the file."""
     content = _bytes(path)
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in TYPES:
         raise UsageError(f"{path}: an IDX file must begin with 0, 0 and a type's number. Got {content[:4].hex(' ')}.")
@@ -58,33 +58,42 @@ def read_images(images: Path, labels: Path) -> Part:
 
 
 def contents(train: Part, test: Part | None, where: str) -> DataSetContents:
-    """What images and their labels come to. Raises ``UsageError`` that starts with ``where``."""
+    """The contents of a data set of images.
+
+    Args:
+        train: Images and labels to train on.
+        test: Images and labels to test on, if there are any.
+        where: Start of error messages.
+
+    Raises:
+        UsageError: The two parts do not match.
+    """
     (x, y), tested = train, None
-    numbers, found = numbered(y, where)
+    numbers, classes = numbered(y, where)
     shape = (1, *x.shape[1:]) if x.ndim == 3 else x.shape[1:]
     if test:
         x_test, y_test = test
         if x_test.shape[1:] != x.shape[1:]:
             raise UsageError(f"{where}: images are {x.shape[1:]}, test images {x_test.shape[1:]}; both need the same.")
-        tested = LabelledPoints(x_test.reshape(len(x_test), -1), numbered(y_test, where, found)[0])
-    return DataSetContents(LabelledPoints(x.reshape(len(x), -1), numbers), tested, names(found), shape)
+        tested = LabelledPoints(x_test.reshape(len(x_test), -1), numbered(y_test, where, classes)[0])
+    return DataSetContents(LabelledPoints(x.reshape(len(x), -1), numbers), tested, names(classes), shape)
 
 
 class Idx(ImageSet):
-    """Images of bytes and their classes in IDX files, compressed by gzip or not."""
+    """Images of bytes and their classes in IDX files, which may be compressed by gzip."""
 
     kind: ClassVar[str] = "idx"
     path: str
-    """The images."""
+    """The file of the images."""
     labels_path: str
-    """The labels of the images."""
+    """The file of the images' labels."""
     test_path: str = ""
-    """Images of the test part, where there is one."""
+    """The file of the test images, if there are any."""
     test_labels_path: str = ""
-    """Their labels."""
+    """The file of the test images' labels."""
 
     def images(self) -> DataSetContents:
-        """What the files hold."""
+        """The contents of the files."""
         train = read_images(Path(self.path), Path(self.labels_path))
         if bool(self.test_path) != bool(self.test_labels_path):
             raise UsageError("test_path and test_labels_path go together; one is missing.")

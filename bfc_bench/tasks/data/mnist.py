@@ -30,22 +30,22 @@ class Mnist(ImageSet):
     }
     """MD5 of each file at ``source``."""
     package: ClassVar[str] = ""
-    """Debian's package of the files."""
+    """Debian's package with the files."""
     names: ClassVar[tuple[str, ...]] = DIGITS
 
     def images(self) -> DataSetContents:
-        """x (60000, 784), y (60000,), and 10,000 to test on."""
+        """x (60000, 784), y (60000,), and 10,000 images to test on."""
         train, test = (read_images(*self._files(part)) for part in PARTS)
-        found = contents(train, test, self.kind)
-        if found.classes != DIGITS:
-            raise UsageError(f"{self.kind}: labels must be 0 ... 9. Got {', '.join(found.classes[:20])}.")
-        return DataSetContents(found.points, found.test, self.names, found.shape)
+        loaded = contents(train, test, self.kind)
+        if loaded.classes != DIGITS:
+            raise UsageError(f"{self.kind}: labels must be 0 ... 9. Got {', '.join(loaded.classes[:20])}.")
+        return DataSetContents(loaded.points, loaded.test, self.names, loaded.shape)
 
     def _files(self, part: str) -> list[Path]:
-        return [find(self.kind, *_spelt(name.format(part)), package=self.package) for name in (IMAGES, LABELS)]
+        return [find(self.kind, *_both_forms(name.format(part)), package=self.package) for name in (IMAGES, LABELS)]
 
     def missing(self) -> str | None:
-        """What to type where a file is missing."""
+        """What to type if a file is missing."""
         try:
             _ = [self._files(part) for part in PARTS]
         except Missing as error:
@@ -75,5 +75,5 @@ class FashionMnist(Mnist):
     )
 
 
-def _spelt(name: str) -> tuple[str, ...]:
+def _both_forms(name: str) -> tuple[str, ...]:
     return f"{name}.gz", name

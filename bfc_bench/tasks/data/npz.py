@@ -1,4 +1,4 @@
-"""Arrays in a NumPy file."""
+"""Data sets in NumPy ``.npz`` files."""
 
 from __future__ import annotations
 
@@ -19,60 +19,60 @@ OTHERS = ("columns", "classes")
 
 
 class Npz(DataSet):
-    """Arrays x, y, and x_test, y_test where there are some, of a ``.npz`` file.
+    """Arrays x and y, and optionally x_test and y_test, in a ``.npz`` file.
 
-    x is (N, d), or (N, height, width) or (N, channels, height, width) for images. Labels that are text or truth values
-    are classes. The file may name the columns of x in an array ``columns``; where it names classes, in an array
-    ``classes``, labels are their numbers.
+    x is (N, d), or (N, height, width) or (N, channels, height, width) for images. Labels that are text or booleans are
+    classes. An array ``columns`` may name the columns of x. If an array ``classes`` names classes, labels are their
+    numbers.
     """
 
     kind: ClassVar[str] = "npz"
     path: str
-    """The file, of NumPy arrays x and y, and x_test and y_test where there is a test part."""
+    """The file of NumPy arrays x and y, and x_test and y_test if there is a test part."""
     classes: bool | None = None
-    """Whether labels are classes; None: where they are no numbers."""
+    """Whether labels are classes; None: if they are not numbers."""
     divisor: Annotated[float, Field(gt=0)] = 1.0
-    """By which x is divided: 255 for images of bytes."""
+    """Number by which x is divided, for example 255 for images of bytes."""
 
     def load(self) -> DataSetContents:
-        """What the file holds."""
-        held = read_npz(Path(self.path))
-        if missing := [name for name in REQUIRED if name not in held]:
-            raise UsageError(f"{self.path}: there is no array {missing[0]!r}.{suggest(missing[0], held)}")
-        if ("x_test" in held) != ("y_test" in held):
+        """The contents of the file."""
+        arrays = read_npz(Path(self.path))
+        if missing := [name for name in REQUIRED if name not in arrays]:
+            raise UsageError(f"{self.path}: there is no array {missing[0]!r}.{suggest(missing[0], arrays)}")
+        if ("x_test" in arrays) != ("y_test" in arrays):
             raise UsageError(f"{self.path}: x_test and y_test go together; one is missing.")
         for name in ("y", "y_test"):
-            if name in held and held[name].ndim != 1:
-                raise UsageError(f"{self.path}: {name} must have shape (N,). Got {held[name].shape}.")
-        y, given = held["y"], held.get("classes")
+            if name in arrays and arrays[name].ndim != 1:
+                raise UsageError(f"{self.path}: {name} must have shape (N,). Got {arrays[name].shape}.")
+        y, given = arrays["y"], arrays.get("classes")
         known = [] if given is None else given.tolist()
         if given is not None and (y.dtype.kind not in "iu" or given.ndim != 1):
             raise UsageError(f"{self.path}: where 'classes' names them, y must hold their numbers. Got {y.dtype}.")
         if not known and len(y) and are_classes(y, self.classes, f"{self.path}: y"):
-            held["y"], known = numbered(y, f"{self.path}: y")
-            if "y_test" in held:
-                held["y_test"] = numbered(held["y_test"], f"{self.path}: y_test", known)[0]
+            arrays["y"], known = numbered(y, f"{self.path}: y")
+            if "y_test" in arrays:
+                arrays["y_test"] = numbered(arrays["y_test"], f"{self.path}: y_test", known)[0]
         points, test = (
-            LabelledPoints(_rows(held[x]), held[y]) if x in held else None  # checked by the task
+            LabelledPoints(_rows(arrays[x]), arrays[y]) if x in arrays else None  # checked by the task
             for x, y in PARTS
         )
         assert points is not None
-        columns = tuple(map(str, held["columns"].tolist())) if "columns" in held else ()
-        return DataSetContents(points, test, names(known), _shape(held["x"]), columns, self.divisor)
+        columns = tuple(map(str, arrays["columns"].tolist())) if "columns" in arrays else ()
+        return DataSetContents(points, test, names(known), _shape(arrays["x"]), columns, self.divisor)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file, none of them of objects, which are pickles. Raises ``UsageError`` that names the file."""
+    """The arrays of a file; arrays of objects, which are pickles, are refused with a ``UsageError``."""
     name = ""
     try:
         with path.open("rb") as file:
-            held, arrays = np.load(file, allow_pickle=False), {}
-            if isinstance(held, np.ndarray):
+            loaded, arrays = np.load(file, allow_pickle=False), {}
+            if isinstance(loaded, np.ndarray):
                 raise UsageError(
                     f"{path} must be a .npz file with arrays x and y. Got one array, as np.save writes it."
                 )
-            for name in held.files:
-                arrays[name] = held[name]
+            for name in loaded.files:
+                arrays[name] = loaded[name]
             return arrays
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -84,7 +84,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
 
 
 def _rows(x: np.ndarray) -> np.ndarray:
-    """A row for each point."""
+    """One row per point."""
     return x.reshape(len(x), -1) if x.ndim in (3, 4) else x
 
 

@@ -1,4 +1,4 @@
-"""Pickles of plain data: arrays, lists, dicts, strings, bytes and numbers. One that asks for more is refused."""
+"""Reads pickles of arrays, lists, dicts, strings, bytes and numbers, and refuses all others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfc_bench.errors import UsageError, words
 
 
 def loads(content: bytes, where: str) -> Any:
-    """What a pickle holds. Strings of Python 2 become bytes. Raises ``UsageError`` that starts with ``where``."""
+    """The content of a pickle; strings of Python 2 become bytes. Raises ``UsageError`` that starts with ``where``."""
     try:
         return _plain(_Unpickler(io.BytesIO(content), encoding="bytes").load())
     except UsageError as error:
@@ -22,7 +22,7 @@ def loads(content: bytes, where: str) -> Any:
 
 
 class _Array:
-    """What a pickle says of an array. Nothing of NumPy's own unpickling is called."""
+    """Stands for an array in a pickle, so that NumPy's own unpickling is never called."""
 
     def __init__(self, *arguments: object) -> None:
         self.dtype, self.shape, self.order, self.content = np.dtype("u1"), (0,), "C", b""
@@ -38,7 +38,7 @@ class _Array:
 
 
 class _Dtype:
-    """What a pickle says of a dtype: numbers only."""
+    """Stands for a dtype in a pickle; only numbers are allowed."""
 
     def __init__(self, name: str | bytes, *arguments: object) -> None:
         self.dtype = np.dtype(name.decode("ascii") if isinstance(name, bytes) else name)
@@ -51,14 +51,14 @@ class _Dtype:
 
 
 def _latin1(text: str, encoding: str) -> bytes:
-    """How Python 3 writes bytes for Python 2."""
+    """Decode bytes as Python 3 writes them for Python 2."""
     if encoding != "latin1":
         raise UsageError(f"it encodes text as {encoding!r}. Bytes are written as latin1.")
     return text.encode("latin1")
 
 
 def _frombuffer(content: Any, dtype: object, shape: Any, order: str) -> _Array:
-    """An array as protocol 5 has it."""
+    """An array as pickle protocol 5 writes it."""
     array = _Array()
     array.__setstate__((1, shape, dtype, order == "F", bytes(content)))
     return array
@@ -75,10 +75,10 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows no class and no function but those that stand for arrays."""
+    """An unpickler that only knows what stands for arrays."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands for a global; raises ``UsageError`` for all others."""
+        """What stands for a global. Raises ``UsageError`` for all other globals."""
         if (module, name) not in _ALLOWED:
             raise UsageError(f"it asks for {module}.{name}. Arrays, lists, dicts, strings and numbers are allowed.")
         return _ALLOWED[module, name]

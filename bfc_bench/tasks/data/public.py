@@ -1,6 +1,6 @@
-"""Where files of public data sets are: in a folder of the user's, in the system's packages, in the cache.
+"""Finds files of public data sets: in the user's folder, in the system's packages or in the cache.
 
-A run never downloads. ``fetch`` does, for the verb ``data get``, and checks what came.
+A run never downloads. ``fetch``, used by the verb ``data get``, downloads and checks the MD5 sum.
 """
 
 from __future__ import annotations
@@ -16,41 +16,50 @@ from bfc_bench.utils.files import cache_folder
 
 
 class Missing(UsageError):
-    """A file of a public data set is nowhere."""
+    """A file of a public data set is in none of the folders."""
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of a kind are looked for, the first that has them."""
+    """The folders in which files of a kind are searched, in order."""
     own = os.environ.get(DATA_VARIABLE)
-    system = [Path(part) / "datasets" / kind for part in _system() if part]
-    found = [*((Path(own) / kind, Path(own)) if own else ()), *system]
+    system = [Path(part) / "datasets" / kind for part in _system_folders() if part]
+    searched = [*((Path(own) / kind, Path(own)) if own else ()), *system]
     with suppress(OutputError):
-        found.append(cache_folder() / "data" / kind)
-    return found
+        searched.append(cache_folder() / "data" / kind)
+    return searched
 
 
-def _system() -> list[str]:
+def _system_folders() -> list[str]:
     return (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep)
 
 
 def find(kind: str, *names: str, package: str = "") -> Path:
-    """The first of the files or folders that is there. Raises ``Missing`` that says what to type."""
-    looked = folders(kind)
-    for folder in looked:
+    """The first of several files or folders that exists.
+
+    Args:
+        kind: The kind of data set.
+        *names: Names of the files or folders.
+        package: Debian's package with them, for the message.
+
+    Raises:
+        Missing: None exists; the message says what to type.
+    """
+    searched = folders(kind)
+    for folder in searched:
         for name in names:
             if (folder / name).exists():
                 return folder / name
     or_package = f", or `apt-get install {package}` on Debian" if package else ""
     raise Missing(
-        f"{kind}: there is no {' or '.join(names)} in {', '.join(map(str, looked))}. `bfc-bench data get {kind}` "
-        f"fetches it{or_package}; --data DIR or {DATA_VARIABLE} say where else it lies."
+        f"{kind}: there is no {' or '.join(names)} in {', '.join(map(str, searched))}. `bfc-bench data get {kind}` "
+        f"fetches it{or_package}; --data DIR or {DATA_VARIABLE} name another folder."
     )
 
 
 def fetch(kind: str, files: Mapping[str, tuple[str, str]]) -> Path:
-    """Download files, {name: (address, MD5)}, into the cache, except those there already; their folder.
+    """Download files, {name: (address, MD5)}, into the cache unless they are there; returns their folder.
 
-    Raises ``BenchError`` where one cannot be had, or is another than it should be.
+    Raises ``BenchError`` if a file cannot be downloaded or has another MD5.
     """
     try:
         import pooch

@@ -15,11 +15,11 @@ class Diabetes(DataSet):
     kind: ClassVar[str] = "diabetes"
 
     def load(self) -> DataSetContents:
-        """x (442, 10) in the units in which it was measured, y (442,)."""
+        """x (442, 10) in the units of measurement, y (442,)."""
         from sklearn.datasets import load_diabetes
 
-        found: Any = load_diabetes(scaled=False)
-        return DataSetContents(LabelledPoints(found.data, found.target), columns=tuple(found.feature_names))
+        bunch: Any = load_diabetes(scaled=False)
+        return DataSetContents(LabelledPoints(bunch.data, bunch.target), columns=tuple(bunch.feature_names))
 
 
 class Wine(DataSet):
@@ -55,13 +55,13 @@ class Digits(DataSet):
         """x (1797, 64) in [0, 1], y (1797,)."""
         from sklearn.datasets import load_digits
 
-        found: Any = load_digits()
-        names = tuple(str(name) for name in found.target_names)
+        bunch: Any = load_digits()
+        names = tuple(str(name) for name in bunch.target_names)
         return DataSetContents(
-            LabelledPoints(found.data.astype(np.uint8), found.target), classes=names, shape=(1, 8, 8), divisor=16.0
+            LabelledPoints(bunch.data.astype(np.uint8), bunch.target), classes=names, shape=(1, 8, 8), divisor=16.0
         )
 
 
-def _classes(found: Any) -> DataSetContents:
-    names = tuple(str(name) for name in found.target_names)
-    return DataSetContents(LabelledPoints(found.data, found.target), classes=names, columns=tuple(found.feature_names))
+def _classes(bunch: Any) -> DataSetContents:
+    names = tuple(str(name) for name in bunch.target_names)
+    return DataSetContents(LabelledPoints(bunch.data, bunch.target), classes=names, columns=tuple(bunch.feature_names))

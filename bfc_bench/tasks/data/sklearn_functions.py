@@ -1,4 +1,4 @@
-"""Data sets that scikit-learn ships or draws, by function: ``sklearn:make_moons``, ``sklearn:load_iris``."""
+"""Data sets that scikit-learn ships or generates, by function: ``sklearn:make_moons``, ``sklearn:load_iris``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import names, numbered
 
 OURS = frozenset({"return_X_y", "as_frame", "return_centers", "coef", "return_distributions"})
-"""Parameters that say in what form a function returns its points."""
+"""Parameters that only change the form in which a function returns its points."""
 
 
 class SklearnData(DataSet):
     """A data set of scikit-learn. Name it as ``sklearn:function``; the options are the function's parameters.
 
-    ``random_state`` is 0 unless it is given: the points are the same at every call. Labels that are whole numbers, or
-    -1 and 1, are classes.
+    ``random_state`` is 0 by default, so that points are the same at every call. Labels that are whole numbers, or -1
+    and 1, are classes.
     """
 
     kind: ClassVar[str] = "sklearn"
@@ -29,7 +29,7 @@ class SklearnData(DataSet):
 
     @classmethod
     def variant(cls, path: str) -> type[DataSet]:
-        """The data set that ``sklearn.datasets.<path>`` gives. Raises ``UsageError`` with the nearest name."""
+        """The data set of ``sklearn.datasets.<path>``. Raises ``UsageError`` with the nearest name."""
         return _variant(path)
 
     @model_validator(mode="after")
@@ -39,32 +39,32 @@ class SklearnData(DataSet):
         return self
 
     def load(self) -> DataSetContents:
-        """What the function returns."""
+        """The points that the function returns."""
         call = f"sklearn.datasets.{self.function}"
-        # Not those that have their defaults: a tuple that has travelled as JSON is a list, which scikit-learn refuses.
+        # Leave out defaults: JSON has made lists of their tuples, which scikit-learn refuses.
         own = (name for name in type(self).model_fields if name not in DataSet.model_fields)
         options = {name: getattr(self, name) for name in own if name in self.changed() or name == "random_state"}
         try:
-            found: Any = _known()[self.function](**options)
+            result: Any = _known()[self.function](**options)
         except Exception as error:
             raise UsageError(f"{call}: {' '.join(message(error).split())}") from None
-        x, y = (found.data, found.target) if hasattr(found, "target") else found[:2]
+        x, y = (result.data, result.target) if hasattr(result, "target") else result[:2]
         x, y = np.asarray(x), np.asarray(y)
         if y.dtype.kind in "iu" or np.all(np.abs(y) == 1):
             numbers, classes = numbered(y, call)
-            given = getattr(found, "target_names", ())
+            given = getattr(result, "target_names", ())
             called = tuple(map(str, given)) if len(given) == len(classes) else names(classes)
-            return DataSetContents(LabelledPoints(x, numbers), classes=called, columns=_columns(found))
-        return DataSetContents(LabelledPoints(x, y), columns=_columns(found))
+            return DataSetContents(LabelledPoints(x, numbers), classes=called, columns=_columns(result))
+        return DataSetContents(LabelledPoints(x, y), columns=_columns(result))
 
 
-def _columns(found: Any) -> tuple[str, ...]:
-    return tuple(map(str, getattr(found, "feature_names", ())))
+def _columns(result: Any) -> tuple[str, ...]:
+    return tuple(map(str, getattr(result, "feature_names", ())))
 
 
 @cache
 def _known() -> dict[str, Any]:
-    """Functions that return points with a label each, by name."""
+    """Functions that return points with one label each, by name."""
     from sklearn import datasets
 
     wanted = {name: getattr(datasets, name) for name in datasets.__all__ if name.startswith(("load_", "make_"))}
@@ -79,7 +79,7 @@ NOT_LABELLED = frozenset(
         *("make_sparse_spd_matrix", "make_spd_matrix"),
     }
 )
-"""Functions of ``sklearn.datasets`` that give something else than points with a label each."""
+"""Functions of ``sklearn.datasets`` that do not return points with one label each."""
 
 
 @cache
@@ -97,7 +97,7 @@ def _variant(path: str) -> type[SklearnData]:
         if name not in OURS:
             default = ... if parameter.default is Parameter.empty else parameter.default
             fields[name] = (int, 0) if name == "random_state" else (Any, Field(default))
-    made = create_model(f"sklearn_{path}", __base__=SklearnData, __module__=__name__, **fields)
-    made.__doc__ = f"scikit-learn's ``{path}``."
-    made.kind, made.function = f"sklearn:{path}", path
-    return made
+    variant = create_model(f"sklearn_{path}", __base__=SklearnData, __module__=__name__, **fields)
+    variant.__doc__ = f"scikit-learn's ``{path}``."
+    variant.kind, variant.function = f"sklearn:{path}", path
+    return variant

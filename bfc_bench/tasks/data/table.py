@@ -1,4 +1,4 @@
-"""Tables: CSV and parquet."""
+"""Data sets in tables: CSV and parquet files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 class Table(DataSet):
     """A table with named columns: CSV with a header, or parquet.
 
-    A target of text, truth values or categories is a class. Every other column that is learned from must hold numbers.
+    A target of text, booleans or categories is a class. All other columns that are learned from must hold numbers.
     """
 
     kind: ClassVar[str] = "table"
     path: str
-    """A file that ends in .csv, .tsv, .txt or .parquet."""
+    """The file, which ends in .csv, .tsv, .txt or .parquet."""
     test_path: str = ""
     """A table of the same columns to test on."""
     target: str
@@ -33,12 +33,12 @@ class Table(DataSet):
     columns: Annotated[list[str], Field(min_length=1)] | None = None
     """The columns to learn from; None: all but the target."""
     classes: bool | None = None
-    """Whether the target is a class; None: where it holds no numbers."""
+    """Whether the target is a class; None: if it is not a number."""
     separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
-    """Of a text file; None: a tabulator in .tsv, a comma else."""
+    """Separator of a text file; None: a tab in .tsv, otherwise a comma."""
 
     def load(self) -> DataSetContents:
-        """What the files hold."""
+        """The contents of the files."""
         frame = _read(Path(self.path), self.separator)
         columns = self.columns or [name for name in map(str, frame.columns) if name != self.target]
         if self.target in columns:
@@ -59,18 +59,18 @@ class Table(DataSet):
         return DataSetContents(points, test, names(known), columns=tuple(columns))
 
     def _part(self, frame: Any, path: str, columns: list[str]) -> tuple[np.ndarray, np.ndarray, list[Any]]:
-        """x (N, d), y (N,), and the classes in order where the file has an order of them."""
+        """x (N, d), y (N,), and the classes in order if the file orders them."""
         for name in (self.target, *columns):
             if name not in frame.columns:
                 raise UsageError(f"{path}: there is no column {name!r}.{suggest(name, map(str, frame.columns))}")
-        place = RowLocator(path, self.separator)
-        x = [numbers(frame[name], name, place) for name in columns]
-        y, order = labels(frame[self.target], self.target, place, self.classes)
+        locator = RowLocator(path, self.separator)
+        x = [numbers(frame[name], name, locator) for name in columns]
+        y, order = labels(frame[self.target], self.target, locator, self.classes)
         return np.column_stack(x) if x else np.empty((len(y), 0)), y, order
 
 
 class RowLocator:
-    """Says where a row of a table is."""
+    """Locates rows of a table for error messages."""
 
     def __init__(self, path: str, separator: str | None = None) -> None:
         self.path, self.separator = path, separator
@@ -86,34 +86,52 @@ class RowLocator:
             return f"{self.path}: line {next(islice(lines, row + 1, None))}, column {column!r}"
 
 
-def numbers(series: Any, name: str, place: RowLocator) -> np.ndarray:
-    """A column as float64, (N,). Raises ``UsageError`` that names file, column and line of the first that is none."""
+def numbers(series: Any, name: str, locator: RowLocator) -> np.ndarray:
+    """A column as float64, (N,).
+
+    Args:
+        series: The column, a pandas series (N,).
+        name: Its name.
+        locator: Locates rows for the message.
+
+    Raises:
+        UsageError: A value is missing or not a finite number; the message names file, line and column.
+    """
     import pandas as pd
 
     kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else ""
     if kind in "Mmc" and kind:
-        raise UsageError(f"{place.of(0, name)} must be a number. Got {series.iloc[0]!s}, of dtype {series.dtype}.")
+        raise UsageError(f"{locator.of(0, name)} must be a number. Got {series.iloc[0]!s}, of dtype {series.dtype}.")
     if not (pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series)):
-        found = pd.to_numeric(series.astype(object), errors="coerce")
-        if (wrong := np.flatnonzero(found.isna() & series.notna())).size:
+        parsed = pd.to_numeric(series.astype(object), errors="coerce")
+        if (wrong := np.flatnonzero(parsed.isna() & series.notna())).size:
             value = series.iloc[wrong[0]]
-            raise UsageError(f"{place.of(int(wrong[0]), name)} must be a number. Got {value!r}.")
-        series = found
-    _complete(series, name, place)
+            raise UsageError(f"{locator.of(int(wrong[0]), name)} must be a number. Got {value!r}.")
+        series = parsed
+    _check_complete(series, name, locator)
     numeric: np.ndarray = series.to_numpy(dtype=float)
     if (wrong := np.flatnonzero(~np.isfinite(numeric))).size:
-        raise UsageError(f"{place.of(int(wrong[0]), name)} must be finite. Got {numeric[wrong[0]]}.")
+        raise UsageError(f"{locator.of(int(wrong[0]), name)} must be finite. Got {numeric[wrong[0]]}.")
     return numeric
 
 
-def labels(series: Any, name: str, place: RowLocator, classes: bool | None) -> tuple[np.ndarray, list[Any]]:
-    """The target's values, (N,), and its classes in order where it is of categories. Raises ``UsageError``.
+def labels(series: Any, name: str, locator: RowLocator, classes: bool | None) -> tuple[np.ndarray, list[Any]]:
+    """The target's values, (N,), and its classes in order if it is categorical.
 
-    Text among numbers is taken for a slip, unless ``classes`` says that they are classes.
+    Text among numbers is taken for a mistake, unless ``classes`` is true.
+
+    Args:
+        series: The column, a pandas series (N,).
+        name: Its name.
+        locator: Locates rows for the message.
+        classes: Whether the values are classes; None: if they are not numbers.
+
+    Raises:
+        UsageError: A value is missing, or should be a number.
     """
     import pandas as pd
 
-    _complete(series, name, place)
+    _check_complete(series, name, locator)
     if isinstance(series.dtype, pd.CategoricalDtype):
         present = set(series.unique())
         order = [str(item) for item in series.dtype.categories if item in present]
@@ -126,20 +144,19 @@ def labels(series: Any, name: str, place: RowLocator, classes: bool | None) -> t
         if parsed.any() and not parsed.all():
             row = int(np.flatnonzero(~parsed)[0])
             raise UsageError(
-                f"{place.of(row, name)} must be a number, as others are there. Got {series.iloc[row]!r}. "
-                "Say classes = true where they are names of classes."
+                f"{locator.of(row, name)} must be a number, as others in the column are. Got {series.iloc[row]!r}. "
+                "Set classes = true if they are names of classes."
             )
     if text and classes is not False:
         return series.astype(str).to_numpy(dtype=str), []
-    return numbers(series, name, place), []
+    return numbers(series, name, locator), []
 
 
-def _complete(series: Any, name: str, place: RowLocator) -> None:
+def _check_complete(series: Any, name: str, locator: RowLocator) -> None:
     if (gaps := np.flatnonzero(series.isna())).size:
         others = f", as are {gaps.size - 1:,} more of {len(series):,}" if gaps.size > 1 else ""
         raise UsageError(
-            f"{place.of(int(gaps[0]), name)} is empty, or says so (NA, nan){others}. "
-            "Leave such rows out, or fill them in before."
+            f"{locator.of(int(gaps[0]), name)} is empty or NA{others}. Leave such rows out, or fill them in before."
         )
 
 
@@ -147,8 +164,8 @@ def _separator(path: Path, separator: str | None) -> str:
     return separator or ("\t" if path.suffix == ".tsv" else ",")
 
 
-def _exact(version: str) -> dict[str, str]:
-    """What makes pandas read numbers to the last digit, as it does of itself from 3.1 on."""
+def _exact_floats(version: str) -> dict[str, str]:
+    """Options with which pandas reads numbers to the last digit, as it does by default from 3.1 on."""
     return {} if tuple(map(int, version.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
@@ -167,13 +184,13 @@ def _read(path: Path, separator: str | None) -> Any:
             path,
             sep=_separator(path, separator),
             index_col=False,
-            low_memory=False,  # a column has one type
+            low_memory=False,  # else one column may get several types
             encoding="utf-8-sig",
-            **_exact(pd.__version__),
+            **_exact_floats(pd.__version__),
         )
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} must be text in UTF-8; its byte {error.start} is not.") from None
-    except (ValueError, ImportError) as error:  # pandas' and pyarrow's own are values that are wrong
+    except (ValueError, ImportError) as error:  # errors of pandas and pyarrow are ValueErrors
         raise UsageError(f"{path} is no table: {' '.join(message(error).split())}") from None

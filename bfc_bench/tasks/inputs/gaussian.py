@@ -11,7 +11,7 @@ from bfc_bench.tasks.base import Float, InputLaw, Inputs
 
 
 class Gaussian(Inputs):
-    """x ~ N(mean, I), mean 0 unless told otherwise. BFC section 5; SLIDES' correction example has E[x_i] = 1."""
+    """x ~ N(mean, I), by default of mean 0. BFC section 5; SLIDES' correction example has E[x_i] = 1."""
 
     kind: ClassVar[str] = "gaussian"
     mean: FiniteFloat = 0.0
@@ -28,5 +28,5 @@ class Gaussian(Inputs):
 
     @property
     def independent(self) -> bool:
-        """Where the mean is 0."""
+        """True if the mean is 0."""
         return not self.mean

@@ -18,7 +18,7 @@ class GaussianDropped(Inputs):
     kind: ClassVar[str] = "gaussian-dropped"
 
     def check(self, d: int) -> str | None:
-        """Something must be left."""
+        """One coordinate must remain."""
         return "gaussian-dropped inputs need d >= 2" if d < 2 else None
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:

@@ -14,17 +14,17 @@ from bfc_bench.tasks.inputs.gaussian_nonspherical import Condition, equal_row_fa
 class GaussianMixture(Inputs):
     """x ~ N(0, Sigma_c Sigma_c^T) with c uniform over the components; all rows of all Sigma_c have norm 1.
 
-    So E[x_i^2] = 1 in every component, as BFC Proposition 5.1 asks.
+    Therefore E[x_i^2] = 1 in every component, as BFC Proposition 5.1 requires.
     """
 
     kind: ClassVar[str] = "gaussian-mixture"
     components: PositiveInt = 3
-    """Their number."""
+    """Number of components."""
     condition: Condition = 2.0
     """Largest over smallest singular value of each Sigma_c."""
 
     def law(self, rng: np.random.Generator, d: int) -> InputLaw:
-        """One Sigma per component, (components, d, d), under the name ``sigmas``."""
+        """One Sigma per component, (components, d, d), named ``sigmas``."""
         return InputLaw(
             self, d, sigmas=np.stack([equal_row_factor(rng, d, self.condition) for _ in range(self.components)])
         )

@@ -26,7 +26,7 @@ class GaussianNonspherical(Inputs):
     """Largest over smallest singular value of Sigma."""
 
     def law(self, rng: np.random.Generator, d: int) -> InputLaw:
-        """One Sigma, (d, d), under the name ``sigma``."""
+        """One Sigma, (d, d), named ``sigma``."""
         return InputLaw(self, d, sigma=equal_row_factor(rng, d, self.condition))
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
@@ -39,7 +39,12 @@ def equal_row_factor(rng: np.random.Generator, d: int, condition: float) -> Floa
     """A random Sigma, (d, d), with rows of norm 1 and geometrically spaced singular values.
 
     Rotating two rows into each other keeps the singular values and the sum of the squared norms, which is d; each
-    rotation brings one row to norm 1 (Bendel & Mickey 1978, Davies & Higham 2000, here on the factor).
+    rotation gives one row norm 1 (Bendel & Mickey 1978, Davies & Higham 2000, here on the factor).
+
+    Args:
+        rng: The random stream.
+        d: Dimension.
+        condition: Largest over smallest singular value, >= 1.
     """
     singular = np.geomspace(1, condition, d)
     sigma = orthonormal_rows(rng, d, d) * singular * sqrt(d / np.sum(singular**2))

@@ -20,5 +20,5 @@ class Hypercube(Inputs):
 
     @property
     def independent(self) -> bool:
-        """Yes."""
+        """True."""
         return True

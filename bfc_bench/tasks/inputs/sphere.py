@@ -15,7 +15,7 @@ class Sphere(Inputs):
     kind: ClassVar[str] = "sphere"
 
     def check(self, d: int) -> str | None:
-        """The sphere of one dimension is two points, where every x_i^2 is constant."""
+        """For d = 1 the sphere is two points, and every x_i^2 is constant."""
         return "sphere inputs need d >= 2" if d < 2 else None
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:

@@ -21,5 +21,5 @@ class Uniform(Inputs):
 
     @property
     def independent(self) -> bool:
-        """Yes."""
+        """True."""
         return True

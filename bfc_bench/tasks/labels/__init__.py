@@ -1,4 +1,4 @@
-"""Ways of labelling, one per file."""
+"""Kinds of labelling, one per file."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ from bfc_bench.tasks.labels.threshold import BeyondThreshold
 __all__ = ["LABELS", "Agnostic", "BeyondThreshold", "Clean", "Flip", "Noise", "Sign"]
 
 LABELS: tuple[type[Labels], ...] = (Agnostic, Clean, Flip, Noise, Sign, BeyondThreshold)
-"""The built-in ways of labelling."""
+"""The built-in kinds of labelling."""

@@ -11,14 +11,14 @@ from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Clean(Labels):
-    """y = G*(x), or the label that a data set has."""
+    """y = G*(x), or the label in a data set."""
 
     kind: ClassVar[str] = "clean"
     takes: ClassVar[frozenset[LabelKind]] = frozenset({"real", "binary", "class"})
 
     @property
     def noise_variance(self) -> float:
-        """None of it."""
+        """0."""
         return 0.0
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:

@@ -1,4 +1,4 @@
-"""Labels of classes, some of them wrong."""
+"""Labels of classes of which some are wrong."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Flip(Labels):
-    """The class that a data set has, or with probability ``rate`` another one, each of the others as likely.
+    """The class in the data set, or with probability ``rate`` one of the others, each equally likely.
 
-    Training labels alone: predictions are compared with the class that the data set has.
+    Only training labels are flipped: predictions are compared with the class in the data set.
     """
 
     kind: ClassVar[str] = "flip"

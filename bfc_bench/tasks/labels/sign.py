@@ -11,10 +11,10 @@ from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Sign(Labels):
-    """y = sgn(G*(x) - E G*) in {-1, +1}, +1 at 0: classification of which the logistic and hinge losses of NR are made.
+    """y = sgn(G*(x) - E G*) in {-1, +1}, +1 at 0: classification for the logistic and hinge losses of NR section 2.
 
-    The mean is taken off so that the classes are of like size for a target that is not centred, such as a monomial of
-    even degree. NR section 2.
+    The mean is subtracted so that the classes have similar sizes for a target that is not centred, such as a monomial
+    of even degree.
     """
 
     kind: ClassVar[str] = "sign"

@@ -1,4 +1,4 @@
-"""Binary labels: on which side of a linear threshold the target is."""
+"""Binary labels that say on which side of a linear threshold the target is."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class BeyondThreshold(Labels):
     The learner sees x_0 too, d + 1 columns in all.
 
     ``form = "coordinate"``: it sees (x_0, x) and knows that column 0 is added to G* before the sign is taken.
+
     ``form = "direction"``: y = sgn(w.z + G*(P z) - E G*) for z ~ N(0, I) in d + 1 dimensions, an unknown direction w of
     norm 1, and P z the d coordinates of z orthogonal to w in a random basis (SLIDES, 1{<w,x> + G(P x) >= 0}). G* is
-    centred here, since a mean of w.z would tell w. Squares of z are no squares of P z: the target should be one that
-    does not build on x_i^2, such as ``slide-densenet``.
+    centred here, since a mean of w.z would reveal w. Squares of z are not squares of P z, so take a target that does
+    not build on x_i^2, such as ``slide-densenet``.
     """
 
     kind: ClassVar[str] = "threshold"
@@ -30,21 +31,21 @@ class BeyondThreshold(Labels):
     unit_variance: ClassVar[bool] = True
     columns: ClassVar[int] = 1
     form: Literal["coordinate", "direction"] = "coordinate"
-    """Where x_0 lies: in column 0, or along an unknown direction."""
+    """Whether x_0 is column 0 (``coordinate``) or lies along an unknown direction (``direction``)."""
 
     @property
     def margin_column(self) -> int | None:
-        """Column 0 for ``coordinate``, unknown for ``direction``."""
+        """Column 0 for ``coordinate``; unknown for ``direction``."""
         return 0 if self.form == "coordinate" else None
 
     def check_inputs(self, inputs: Inputs) -> str | None:
-        """A direction is hidden only where all directions look alike."""
+        """A direction is only hidden if the input law has no preferred direction."""
         if self.form == "direction" and not (isinstance(inputs, Gaussian) and inputs.mean == 0):
             return "form = 'direction' needs gaussian inputs of mean 0; take them or form = 'coordinate'"
         return None
 
     def draw(self, rng: np.random.Generator, law: InputLaw, target: Target) -> Mapping[str, Any]:
-        """A random ``basis``, (d + 1, d + 1), whose first row is w; none for ``coordinate``."""
+        """A random ``basis``, (d + 1, d + 1), whose first row is w; nothing for ``coordinate``."""
         return {"basis": orthonormal_rows(rng, law.d + 1, law.d + 1)} if self.form == "direction" else {}
 
     def show(self, rng: np.random.Generator, x: Float, rule: Labelling) -> Float:

@@ -1,4 +1,4 @@
-"""What the options of DenseNet targets have in common."""
+"""Types and checks of options that DenseNet targets share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfc_bench.tasks.base import Inputs
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 
 
-def _falls(values: tuple[float, ...]) -> tuple[float, ...]:
+def _check_not_increasing(values: tuple[float, ...]) -> tuple[float, ...]:
     if not values:
         raise ValueError("must have an entry per layer, one at least")
     if any(after > before for before, after in pairwise(values)):
@@ -20,9 +20,9 @@ def _falls(values: tuple[float, ...]) -> tuple[float, ...]:
     return values
 
 
-Widths: TypeAlias = Annotated[tuple[PositiveInt, ...], AfterValidator(_falls)]
+Widths: TypeAlias = Annotated[tuple[PositiveInt, ...], AfterValidator(_check_not_increasing)]
 """Layer widths, not increasing."""
-Alphas: TypeAlias = Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], AfterValidator(_falls)]
+Alphas: TypeAlias = Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], AfterValidator(_check_not_increasing)]
 """Layer scales alpha_l, positive, not increasing. The information gap is a strict decrease."""
 
 
@@ -34,10 +34,10 @@ def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
 
 
 def too_wide(widths: Sequence[int], d: int) -> str | None:
-    """Why no orthonormal rows of the first width exist in d dimensions, or None."""
+    """Why orthonormal rows of the first width do not exist in d dimensions, or None."""
     return f"widths[0] = {widths[0]} is above the input dimension {d}" if widths[0] > d else None
 
 
 def constant_squares(inputs: Inputs) -> str | None:
-    """Why a target of the squares x_i^2 does not go with an input law, or None."""
+    """Why a target built on the squares x_i^2 does not go with an input law, or None."""
     return "x^2 is constant on hypercube inputs, so that G_1 = 0" if isinstance(inputs, Hypercube) else None

@@ -1,4 +1,4 @@
-"""Quadratic DenseNets as target functions: the network with its weights, and how random ones are drawn."""
+"""Quadratic DenseNets as target functions: the network for given weights, and the drawing of random weights."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bfc_bench.tasks.base import Float, InputLaw, Teacher
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 
 CHUNK = 8192
-"""Points evaluated at a time, which bounds the memory of a teacher."""
+"""Number of points evaluated at a time, which bounds the memory of a teacher."""
 PROBES = 16384
-"""Points on which the size of a contribution is measured when a teacher is drawn."""
+"""Number of points on which the size of a contribution is measured when a teacher is drawn."""
 
 
 class DensenetTeacher(Teacher):
     """G*(x) for given weights, in float64.
 
-    ``weights[l-2][j]`` is W_{l,j}, (k_l, k_j) with k_0 = k_1 = d; ``square_mean``, (d,), is taken off x^2 in G_1;
-    ``readouts[l-2]``, (k_l,), is w_l in sum_l alpha_l w_l . G_l, all 1 unless given.
+    ``weights[l-2][j]`` is W_{l,j}, (k_l, k_j) with k_0 = k_1 = d; ``square_mean``, (d,), is subtracted from x^2 in G_1;
+    ``readouts[l-2]``, (k_l,), is w_l in sum_l alpha_l w_l . G_l, by default all 1.
     """
 
     def __init__(
@@ -69,12 +69,21 @@ def draw_weights(
     kind: str,
     condition: float = 1.0,
 ) -> list[dict[int, Float]]:
-    """W_{l,j} for l = 2, 3, ... and j in J_l, as ``QuadraticDensenet`` says; ``condition`` is its kappa.
+    """W_{l,j} for l = 2, 3, ... and j in J_l, as ``QuadraticDensenet`` defines them.
 
-    Raises ``UsageError`` naming the target's ``kind`` when a contribution is constant under the law.
+    Args:
+        rng: The random stream of the teacher.
+        law: The law of the inputs.
+        widths: k_2, k_3, ...
+        skips: J_2, J_3, ...
+        kind: The target's kind, for error messages.
+        condition: kappa.
+
+    Raises:
+        UsageError: A contribution is constant under the law.
     """
     weights: list[dict[int, Float]] = []
-    # A child of the stream takes nothing from it, so that teachers of every kappa have the same orthonormal rows.
+    # Spawning draws nothing from rng, so that teachers of every kappa have the same orthonormal rows.
     stretches = rng.spawn(1)[0]
     features = _first_features(law.sample(rng, PROBES), law.square_mean)
     for layer, (width, below) in enumerate(zip(widths, skips, strict=True), start=2):
@@ -95,9 +104,9 @@ def draw_weights(
 
 
 def _stretch(rng: np.random.Generator, width: int, condition: float) -> Float:
-    """A random symmetric (width, width) matrix whose eigenvalues are log-uniform between 1 / condition and condition.
+    """A random symmetric (width, width) matrix with eigenvalues log-uniform between 1 / condition and condition.
 
-    Its eigenvectors are a Haar rotation, and it is the identity at condition 1.
+    Its eigenvectors are a Haar rotation; at condition 1 it is the identity.
     """
     vectors = orthonormal_rows(rng, width, width)
     stretch: Float = (vectors.T * condition ** rng.uniform(-1.0, 1.0, width)) @ vectors

@@ -74,11 +74,11 @@ class HardKernelTeacher(DensenetTeacher):
         self.is_part = law.inputs.independent
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
-        """The error in the product over the product's variance, {"product": 1.0} for what knows nothing of it.
+        """The error in the product over the product's variance, {"product": 1.0} for a predictor without any of it.
 
-        Of F - G* the component c along the product prod x_i, (c / c*)^2, from the mean over all pairs of points i != j:
+        It is (c / c*)^2 for the component c of F - G* along prod x_i, from the mean over all pairs of points i != j:
         unbiased, of standard deviation about 2 sqrt(v) |c / c*| + sqrt(2) v, v = E(F - G*)^2 / (m c*^2 E[prod x_i^2]).
-        Empty where the coordinates of x are not independent, of mean 0.
+        Empty unless the coordinates of x are independent with mean 0.
         """
         if not self.is_part:
             return {}

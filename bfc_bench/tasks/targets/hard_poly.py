@@ -25,7 +25,7 @@ class HardPoly(Target):
     alphas: Alphas
     """alpha_2, ..., alpha_L, positive, not increasing."""
     theorem: Literal["I.6", "I.7"] = "I.6"
-    """Whose widths and weights."""
+    """The theorem whose widths and weights are used."""
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """G_1 = x^2 - E[x^2] must not vanish."""

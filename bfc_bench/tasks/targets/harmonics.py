@@ -12,18 +12,18 @@ import numpy as np
 from bfc_bench.tasks.base import Float
 
 BLOCK = 256
-"""Points whose products with all others are made together."""
+"""Number of points whose products with all others are computed together."""
 
 
 def part_name(degree: int) -> str:
-    """The name, in a row's ``part_errors``, of the part of a target that has this degree: ``degree2``."""
+    """The name of the part of a target with this degree in a row's ``part_errors``: ``degree2``."""
     return f"degree{degree}"
 
 
 def part_degree(name: str) -> int | None:
-    """The degree of a part with that name, None for another part."""
-    found = re.fullmatch(r"degree(\d+)", name)
-    return int(found[1]) if found else None
+    """The degree of a part with this name, or None for another part."""
+    match = re.fullmatch(r"degree(\d+)", name)
+    return int(match[1]) if match else None
 
 
 def harmonics_dimension(d: int, p: int) -> int:
@@ -35,7 +35,13 @@ def harmonics_dimension(d: int, p: int) -> int:
 
 
 def legendre_sequence(d: int, p: int, t: Float) -> Iterator[Float]:
-    """P_0, ..., P_p at t, see ``legendre``."""
+    """The Legendre polynomials P_0, ..., P_p, see ``legendre``.
+
+    Args:
+        d: Dimension, >= 2.
+        p: Highest degree.
+        t: Points in [-1, 1], any shape.
+    """
     before, here = np.ones_like(t), np.array(t)
     yield before
     for q in range(1, p + 1):
@@ -44,26 +50,41 @@ def legendre_sequence(d: int, p: int, t: Float) -> Iterator[Float]:
 
 
 def legendre(d: int, p: int, t: Float) -> Float:
-    """The Legendre polynomial P_p in d >= 2 dimensions at t in [-1, 1], any shape, with P_p(1) = 1.
+    """The Legendre polynomial P_p in d dimensions, with P_p(1) = 1.
 
     It is the Gegenbauer polynomial of index (d-2)/2 over its value at 1 (Chebyshev's for d = 2, Legendre's for d = 3),
     by the recurrence (q+d-2) P_{q+1} = (2q+d-2) t P_q - q P_{q-1}.
+
+    Args:
+        d: Dimension, >= 2.
+        p: Degree.
+        t: Points in [-1, 1], any shape.
     """
     *_, last = legendre_sequence(d, p, t)
     return last
 
 
 def zonal(d: int, p: int, t: Float) -> Float:
-    """phi_p(t) = sqrt(B(d,p)) P_p(t): of mean square 1 at t = beta . x for x uniform on S^{d-1} and beta of norm 1."""
+    """phi_p(t) = sqrt(B(d,p)) P_p(t), of mean square 1 at t = beta . x for x uniform on S^{d-1} and beta of norm 1.
+
+    Args:
+        d: Dimension, >= 2.
+        p: Degree.
+        t: Points in [-1, 1], any shape.
+    """
     return sqrt(harmonics_dimension(d, p)) * legendre(d, p, t)
 
 
 def degree_errors(x: Float, residual: Float, p: int) -> Float:
     """Unbiased estimates of ||Pi_k e||^2, k = 1..p, (p,), Pi_k the projection onto the harmonics of degree k.
 
-    ``residual`` (m,) are values e(x_i) at m independent uniform points x (m, d) of the sphere. With the reproducing
-    kernel B(d,k) P_k(<x, z>) of degree k, ||Pi_k e||^2 = B(d,k) E[e(x) e(z) P_k(<x, z>)] over independent x and z: the
-    mean over all pairs i != j.
+    With the reproducing kernel B(d,k) P_k(<x, z>) of degree k, ||Pi_k e||^2 = B(d,k) E[e(x) e(z) P_k(<x, z>)] over
+    independent x and z: the mean over all pairs i != j.
+
+    Args:
+        x: Independent uniform points on the sphere, (m, d).
+        residual: Values e(x_i), (m,).
+        p: Highest degree.
     """
     m, d = x.shape
     sums = np.zeros(p)

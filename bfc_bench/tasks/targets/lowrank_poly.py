@@ -15,10 +15,10 @@ from bfc_bench.tasks.orthonormal import orthonormal_rows
 from bfc_bench.tasks.targets.harmonics import zonal
 
 PROBES = 16384
-"""Points on which the L2 norm of a monomial is measured when a teacher is drawn."""
+"""Number of points on which the L2 norm of a monomial is measured when a teacher is drawn."""
 
 ROUNDING = 1e-12
-"""A deviation below this share of the terms' size is rounding."""
+"""A deviation below this fraction of the terms' size is rounding."""
 CONSTANT = "degree 2 in all directions with equal coefficients is |x|^2, a constant target, which has no relative error"
 
 Form = Literal["monomial", "gegenbauer"]
@@ -35,14 +35,14 @@ class LowrankPoly(Target):
     kind: ClassVar[str] = "lowrank-poly"
     swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     degree: PositiveInt
-    """p."""
+    """Degree p of the terms."""
     rank: PositiveInt = 1
     """Number of terms."""
     form: Form = "gegenbauer"
-    """A power of the projection, or a polynomial of pure degree."""
+    """Whether terms are powers t^p (``monomial``) or polynomials of pure degree p (``gegenbauer``)."""
     coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
-    """a_s, one per term; without it all equal with sum a_s^2 = 1. On the sphere d equal terms of degree 2 are constant,
-    which is an error."""
+    """a_s, one per term; by default all equal with sum a_s^2 = 1 (d equal terms of degree 2 on the sphere are an error,
+    since they are constant)."""
 
     @field_validator("coefficients")
     @classmethod
@@ -56,16 +56,16 @@ class LowrankPoly(Target):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """p alone, or p, p - 2, ... for monomials."""
+        """p, or p, p - 2, ... for monomials."""
         return (self.degree,) if self.form == "gegenbauer" else tuple(range(2 - self.degree % 2, self.degree + 1, 2))
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """All in p; those of monomials depend on d and on the directions."""
+        """All in p; empty for monomials, whose shares depend on d and the directions."""
         return (1.0,) if self.form == "gegenbauer" else ()
 
     def check(self, d: int) -> str | None:
-        """Orthonormal directions need rank <= d, and a target that is not constant."""
+        """Orthonormal directions need rank <= d, and the target must not be constant."""
         if self.rank > d:
             return f"rank = {self.rank} is above the input dimension {d}"
         if self.form == "gegenbauer" and self.degree == 2 and self.rank == d and len(set(self.coefficients or ())) < 2:

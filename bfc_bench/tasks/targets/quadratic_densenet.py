@@ -32,9 +32,10 @@ class QuadraticDensenet(Target):
     alphas: Alphas
     """alpha_2, ..., alpha_L, positive, not increasing. The information gap is a strict decrease."""
     skips: Skips = ()
-    """J_2, ..., J_L: the layers that feed each layer. Without it J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
+    """J_2, ..., J_L, the layers that feed each layer; by default J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
     condition: Annotated[FiniteFloat, Field(ge=1)] = 1.0
-    """kappa: up to one number, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property 3)."""
+    """kappa: up to a common factor, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property
+    3)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -68,7 +69,7 @@ class QuadraticDensenet(Target):
         return constant_squares(inputs)
 
     def check_teacher(self, other: Self) -> str | None:
-        """Layers are drawn from below: those that both have need the same widths and skips, and one may be deeper."""
+        """Layers are drawn from below, so one may be deeper; common layers need equal widths and skips."""
         common = min(len(self.widths), len(other.widths))
         if (self.widths[:common], self.skips[:common]) != (other.widths[:common], other.skips[:common]):
             return "both need the same widths and skips in the layers that both have"

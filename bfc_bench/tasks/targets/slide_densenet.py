@@ -27,7 +27,8 @@ class SlideDensenet(Target):
     alphas: Alphas
     """alpha_1, ..., alpha_L, positive, not increasing; 1 > alpha_2 > ... in the talk."""
     signs: Literal["random", "positive"] = "random"
-    """Entries of w_l: -1 or 1 with equal chance, or all 1, which a network of positive sums can express."""
+    """Whether entries of w_l are -1 or 1 with equal chance (``random``) or all 1 (``positive``), which a network of
+    positive sums can express."""
 
     @field_validator("alphas")
     @classmethod

@@ -1,4 +1,4 @@
-"""What the toy examples on given squares x_i^2 share."""
+"""Base class of toy examples that build on the squares x_i^2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SquaresToy(Toy):
     """A toy whose first layer is x_i^2 as the paper writes it, or x_i^2 - E[x_i^2], the G_1 of its section 2."""
 
     centred: bool = False
-    """Whether x_i^2 stands for x_i^2 - E[x_i^2], which puts the toy exactly into the concept class of section 2."""
+    """Whether x_i^2 - E[x_i^2] replaces x_i^2, which puts the toy exactly into the concept class of section 2."""
 
     @field_validator("centred")
     @classmethod
@@ -23,5 +23,5 @@ class SquaresToy(Toy):
         return centred
 
     def offset(self, law: InputLaw) -> Float:
-        """What the squares are taken less of, (coordinates,)."""
+        """What is subtracted from the squares, (coordinates,)."""
         return law.square_mean[: self.coordinates] if self.centred else np.zeros(self.coordinates)

@@ -1,4 +1,4 @@
-"""A staircase of spherical harmonics: one target for the sample sizes at which a learner gains each degree."""
+"""A staircase of spherical harmonics: a target that shows at which sample size a learner gains each degree."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.targets.harmonics import degree_errors, part_name, zonal
 
 POINTS = 2048
-"""Leading test points on which errors per degree are estimated: the work is quadratic in it."""
+"""Number of leading test points for errors per degree, whose cost is quadratic in it."""
 
 
 class Staircase(Target):
     """G*(x) = sum_k a_k phi_k(beta_k . x), k = 1..p, with random directions beta_k, phi_k of degree k and variance 1.
 
     A rotation-invariant kernel learns degree k when n reaches about B(d, k), the number of harmonics of degree k
-    (Ghorbani et al. 2019; NR Theorem 3), so that its error goes down these stairs. Rows have the error of each degree.
+    (Ghorbani et al. 2019; NR Theorem 3), so its error falls in steps. Rows have the error of each degree.
     """
 
     kind: ClassVar[str] = "staircase"
     swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     degree: PositiveInt
-    """p."""
+    """Highest degree p."""
     coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
-    """a_k, one per degree from 1 on; without it all equal with sum a_k^2 = 1."""
+    """a_k, one per degree from 1 on; by default all equal with sum a_k^2 = 1."""
 
     @field_validator("coefficients")
     @classmethod
@@ -42,7 +42,7 @@ class Staircase(Target):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """Those with a_k other than 0."""
+        """The k with a_k other than 0."""
         return tuple(k for k in range(1, self.degree + 1) if self.coefficients is None or self.coefficients[k - 1])
 
     @property
@@ -80,8 +80,8 @@ class StaircaseTeacher(Teacher):
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
         """The error of each degree over that degree's variance a_k^2, {"degree1": 0.1, ...}: 1 - R^2.
 
-        An unbiased estimate on the first ``POINTS`` points, of standard deviation about sqrt(2 B(d, k)) / ``POINTS``
-        times E(F - G*)^2 / a_k^2: an error near 0 may come out negative.
+        It is an unbiased estimate on the first ``POINTS`` points, with a standard deviation of about sqrt(2 B(d, k)) /
+        ``POINTS`` times E(F - G*)^2 / a_k^2: an error near 0 may be negative.
         """
         residual = (prediction - self(x))[:POINTS]
         errors = degree_errors(x[:POINTS], residual, len(self.directions))

@@ -1,4 +1,4 @@
-"""What the toy examples share."""
+"""Base class of the toy examples."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ class Toy(Target):
 
     coordinates: ClassVar[int]
     rotate: bool = False
-    """Whether x_1, x_2, ... are random orthonormal directions, whose squares are not linear in the squared inputs."""
+    """Whether x_1, x_2, ... are projections on random orthonormal directions, whose squares are not linear in the
+    squared inputs."""
 
     @abstractmethod
     def network(self, law: InputLaw) -> DensenetTeacher:
-        """The network on the coordinates alone, whatever they are."""
+        """The network as a function of its coordinates."""
 
     def check(self, d: int) -> str | None:
-        """It needs its coordinates."""
+        """Why there are too few coordinates, or None."""
         return f"{self.kind} needs d >= {self.coordinates}, not {d}" if d < self.coordinates else None
 
     def check_inputs(self, inputs: Inputs) -> str | None:

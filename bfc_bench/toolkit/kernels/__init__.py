@@ -1,1 +1,1 @@
-"""Kernels: their matrices tile by tile, closed forms, and any by its name."""
+"""Kernels: matrices computed in tiles, closed forms, spectra, and kernels by name."""

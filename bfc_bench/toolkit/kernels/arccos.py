@@ -63,15 +63,20 @@ def k3(rho: AnyArray) -> AnyArray:
 def first_layer(x: Tensor, gamma: float, bias_variance: float) -> tuple[Tensor, Tensor]:
     """Directions (m, d or d + 1) and standard deviations (m,) of the first pre-activation.
 
-    Its variance is 2 gamma |x|^2 + bias_variance. Products of directions are cosines. They come out a few units of
-    rounding too large, so that after clipping those of equal points are exactly 1: near there acos turns a rounding
-    error e into sqrt(2 e).
+    Its variance is 2 gamma |x|^2 + bias_variance. Products of directions are cosines. They are a few units of rounding
+    too large, so that after clipping those of equal points are exactly 1: near 1 acos turns a rounding error e into
+    sqrt(2 e).
+
+    Args:
+        x: Points, (m, d).
+        gamma: Inverse squared length.
+        bias_variance: Variance of the biases.
     """
     columns = sqrt(2 * gamma) * x
     if bias_variance:
         columns = torch.cat([columns, columns.new_full((len(x), 1), sqrt(bias_variance))], dim=1)
     scale = torch.linalg.vector_norm(columns, dim=1)
-    return columns * (_upward(x) / scale.clamp_min(torch.finfo(x.dtype).tiny)).unsqueeze(1), scale
+    return columns * (_upward_factor(x) / scale.clamp_min(torch.finfo(x.dtype).tiny)).unsqueeze(1), scale
 
 
 def relu_network(
@@ -86,12 +91,21 @@ def relu_network(
     tangent: bool,
     unit: float = 1.0,
 ) -> Tensor:
-    """Write NNGP, or NTK with ``tangent``, over ``unit``, into ``out`` (m, n) and return it.
+    """Write NNGP, or NTK with ``tangent``, over ``unit``, into ``out`` and return it.
 
-    From cosines ``rho`` (m, n) of the first pre-activation, overwritten as is ``scratch``: three of the same shape.
+    Both kernels are computed relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to
+    itself times f0 = 2 k0.
 
-    ``left`` (m,) and ``right`` (n,) are the pre-activation's standard deviations, see ``first_layer``. Both kernels are
-    carried relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to itself times f0 = 2 k0.
+    Args:
+        rho: Cosines of the first pre-activation, (m, n); overwritten.
+        left: Its standard deviations, (m,), see ``first_layer``.
+        right: The same for the other points, (n,).
+        scratch: Three tensors (m, n); overwritten.
+        out: The result, (m, n).
+        depth: Number of hidden layers.
+        bias_variance: Variance of the biases.
+        tangent: Whether to compute the NTK.
+        unit: Divides the result.
     """
     angle, sine, total = scratch
     one = rho.new_ones(())
@@ -108,7 +122,7 @@ def relu_network(
             new_left, new_right = ((gain * v**2 + bias_variance).sqrt() for v in (left, right))
             shrink_left, shrink_right = sqrt(gain) * left / new_left, sqrt(gain) * right / new_right
             rho.mul_(shrink_left).mul_(shrink_right).addcmul_(1 / new_left, 1 / new_right, value=bias_variance)
-            rho.mul_(_upward(rho))
+            rho.mul_(_upward_factor(rho))
             if tangent:
                 total.mul_(shrink_left).mul_(shrink_right)
         else:
@@ -120,7 +134,14 @@ def relu_network(
 
 
 def relu_network_diagonal(scale: Tensor, depth: int, bias_variance: float, tangent: bool) -> Tensor:
-    """The kernel of each point with itself, (m,), from its first pre-activation's standard deviation (m,)."""
+    """The kernel of each point with itself, (m,).
+
+    Args:
+        scale: Standard deviations of the first pre-activation, (m,).
+        depth: Number of hidden layers.
+        bias_variance: Variance of the biases.
+        tangent: Whether to compute the NTK.
+    """
     variance = scale**2
     total = variance.clone()
     for layer in range(depth):
@@ -129,7 +150,7 @@ def relu_network_diagonal(scale: Tensor, depth: int, bias_variance: float, tange
     return total if tangent else variance
 
 
-def _upward(like: Tensor) -> float:
+def _upward_factor(like: Tensor) -> float:
     return 1.0 + 4 * float(torch.finfo(like.dtype).eps)
 
 

@@ -1,7 +1,7 @@
-"""Kernel matrices, built tile by tile so that every temporary stays in cache.
+"""Kernel matrices, computed in tiles so that all temporaries stay in cache.
 
-Every kernel is 1 on the diagonal where gamma |x|^2 = 1, by a constant in closed form: an absolute ridge then means the
-same for all kernels, sizes and samples, and no scale is taken from data.
+Every kernel is 1 on the diagonal if gamma |x|^2 = 1, by a constant in closed form. So an absolute ridge means the same
+for all kernels, sizes and samples, and no scale is taken from data.
 
 Shapes: m and n points, p input features.
 """
@@ -18,10 +18,10 @@ from torch import Tensor
 from bfc_bench.toolkit.arrays import empty_matrix
 
 TILE = 256
-"""Side of the blocks of a matrix on a CPU: a few of them fit a core's cache."""
+"""Side of a tile on a CPU: a few tiles fit a core's cache."""
 
 GPU_TILE = 2048
-"""On a GPU, where it only bounds memory."""
+"""Side of a tile on a GPU, where it only bounds memory."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PreparedPoints:
     features: Tensor
     """(n, p), or (n, p + 1) with a bias."""
     scale: Tensor
-    """(n,), what the kernel needs of each point besides products of features."""
+    """(n,), what the kernel needs for each point besides products of features."""
 
     def __len__(self) -> int:
         return len(self.features)
@@ -41,7 +41,7 @@ class PreparedPoints:
 
 
 class Kernel(ABC):
-    """A function of two points, evaluated a tile of pairs at a time."""
+    """A function of two points, evaluated for a tile of pairs at a time."""
 
     def points(self, x: Tensor) -> PreparedPoints:
         """Prepare x (n, p)."""
@@ -49,7 +49,14 @@ class Kernel(ABC):
 
     @abstractmethod
     def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
-        """Write k(x, z) into ``out`` (m, n); ``scratch`` (4, m n or more) may be overwritten."""
+        """Write k(x, z), (m, n), into ``out``.
+
+        Args:
+            x: m points.
+            z: n points.
+            scratch: (4, m n or more); may be overwritten.
+            out: The tile, (m, n).
+        """
 
     @abstractmethod
     def diagonal(self, points: PreparedPoints) -> Tensor:
@@ -76,7 +83,13 @@ class Kernel(ABC):
         return out
 
     def matmul(self, x: PreparedPoints, z: PreparedPoints, weights: Tensor) -> Tensor:
-        """k(x, z) @ weights, (m, r) for weights (n, r), without storing k(x, z)."""
+        """k(x, z) @ weights, (m, r), without storing k(x, z).
+
+        Args:
+            x: m points.
+            z: n points.
+            weights: (n, r).
+        """
         out = weights.new_zeros(len(x), weights.shape[1])
         scratch = _scratch(x, z)
         block = torch.empty_like(scratch[0])
@@ -89,14 +102,18 @@ class Kernel(ABC):
 
 
 class ProductKernel(Kernel):
-    """A function of products of features and of one number per point."""
+    """A kernel that depends on products of features and one number per point."""
 
     @abstractmethod
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """Write kernel values into ``out`` (m, n), from products (m, n) of features and scales left (m,), right (n,).
+        """Write kernel values into ``out``.
 
-        ``products`` and ``scratch``, three of the same shape, may be overwritten: memory that is new to the process is
-        slow.
+        Args:
+            products: Products of features, (m, n); may be overwritten, since new memory is slow.
+            left: Scales of the first points, (m,).
+            right: Scales of the second points, (n,).
+            scratch: Three tensors (m, n); may be overwritten.
+            out: The values, (m, n).
         """
 
     def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
@@ -112,7 +129,7 @@ def _scratch(x: PreparedPoints, z: PreparedPoints) -> Tensor:
 
 
 def _tiles(x: PreparedPoints, z: PreparedPoints) -> list[tuple[slice, slice]]:
-    """Blocks of k(x, z), (m, n)."""
+    """The tiles of k(x, z), (m, n), as slices."""
     m, n, side = len(x), len(z), _side(x)
     return [
         (slice(i, min(i + side, m)), slice(j, min(j + side, n))) for i in range(0, m, side) for j in range(0, n, side)

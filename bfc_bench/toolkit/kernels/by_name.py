@@ -1,4 +1,4 @@
-"""Kernels by name."""
+"""Makes a kernel by its name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ def make_kernel(
     bias_variance: float = 0.0,
     activation: Activation = "relu",
 ) -> Kernel:
-    """The kernel called ``name`` of inverse squared length ``gamma`` > 0; options of other kernels are ignored."""
+    """The kernel called ``name``; options of other kernels are ignored.
+
+    Args:
+        name: Which kernel.
+        gamma: Inverse squared length, > 0.
+        depth: Hidden layers of ``ntk`` and ``nngp``, compositions of ``compositional``.
+        degree: Degree of ``poly``.
+        coef0: Constant term of ``poly``.
+        bias_variance: Variance of the biases of ``ntk`` and ``nngp``.
+        activation: Activation of ``compositional``.
+    """
     if name == "rbf":
         return Rbf(gamma)
     if name == "poly":

@@ -1,4 +1,4 @@
-"""Kernels with a closed form: RBF, polynomial, and those of ReLU networks.
+"""Kernels in closed form: RBF, polynomial, and those of ReLU networks.
 
 Shapes: m and n points.
 """

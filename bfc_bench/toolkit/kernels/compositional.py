@@ -36,7 +36,7 @@ class Compositional(Kernel):
     depth: int = 1
 
     def diagonal(self, points: PreparedPoints) -> Tensor:
-        """The variance carried along the network, free of the rounding in products of equal points."""
+        """The network's variance, without the rounding in products of equal points."""
         lengths = points.scale.sqrt().unsqueeze(1)
         return torch.cat([self._evaluate(part, part, "cov1")[: len(part)] for part in lengths.split(TILE)])
 
@@ -56,11 +56,11 @@ class Compositional(Kernel):
         scale = sqrt(self.gamma * x.shape[1])
         with _float64():
             program = _program(self.activation, self.depth, get)
-            values = program(*(jax.device_put(scale * _filled(part), device) for part in (x, z)))
+            values = program(*(jax.device_put(scale * _repeated_to_tile(part), device) for part in (x, z)))
             return torch.tensor(np.asarray(values), dtype=x.dtype, device=x.device)
 
 
-def _filled(x: Tensor) -> np.ndarray:
+def _repeated_to_tile(x: Tensor) -> np.ndarray:
     """``x`` (m, p) repeated to ``TILE`` rows, so that tiles of all sizes share one program."""
     rows = x.numpy(force=True)
     return np.resize(rows, (TILE, rows.shape[1]))

@@ -37,21 +37,22 @@ class RidgeTheory:
 
     spectrum: Spectrum
     shares: np.ndarray
-    """v_k over the target's variance, (K,). What is missing to 1 lies beyond the spectrum and is not learned."""
+    """v_k over the target's variance, (K,). If they sum to less than 1, the rest is beyond the spectrum and not
+    learned."""
     ridge: float = 0.0
     noise: float = 0.0
     """s^2 over the target's variance."""
 
     @property
     def shift(self) -> float:
-        """delta: the ridge, and the tail of the spectrum, which acts as one."""
+        """delta: the ridge and the tail of the spectrum, which acts as a ridge."""
         return self.ridge + self.spectrum.tail
 
     def kappa(self, n: float) -> float:
-        """The effective regularisation at n > 0 points; 0 where they fix every eigenfunction and nothing is ridge."""
+        """The effective regularisation at n > 0 points; 0 if they determine every eigenfunction and delta is 0."""
         from scipy.optimize import brentq
 
-        counts, values = self._present
+        counts, values = self._positive
         if not self.shift and n >= counts.sum():
             return 0.0
         # Both ends are bounds: sum_k B_k L_k lies below trace / kappa, and above rank - kappa sum_k B_k / lambda_k.
@@ -62,7 +63,7 @@ class RidgeTheory:
             kappa = exp(log_kappa)
             return float(counts @ (values / (values + kappa))) + self.shift / kappa - n
 
-        if not lowest < highest:  # no eigenvalue is present, or all are equal and nothing is ridge
+        if not lowest < highest:  # no eigenvalue is positive, or all are equal without a ridge
             return highest
         return exp(brentq(excess, log(lowest) - 1e-9, log(highest) + 1e-9, xtol=1e-13, rtol=1e-13))
 
@@ -71,12 +72,12 @@ class RidgeTheory:
         return self._learned(self.kappa(n))
 
     def nmse(self, n: float) -> float:
-        """Expected error at fresh points against the target itself, over its variance; inf where n is the rank."""
+        """Expected error on fresh points against the target itself, over its variance; inf if n is the rank."""
         kappa = self.kappa(n)
         learned = self._learned(kappa)
-        # n - sum_k B_k L_k^2 without the difference.
+        # n - sum_k B_k L_k^2, without cancellation.
         free = float(self.spectrum.multiplicities @ (learned * (1 - learned)))
-        free += self.shift / kappa if kappa else n - float(self._present[0].sum())
+        free += self.shift / kappa if kappa else n - float(self._positive[0].sum())
         if not free > 0:
             return inf
         missed = float(self.shares @ (1 - learned) ** 2) + max(0.0, 1.0 - float(self.shares.sum()))
@@ -88,18 +89,22 @@ class RidgeTheory:
         return learned
 
     @property
-    def _present(self) -> tuple[np.ndarray, np.ndarray]:
-        """Multiplicities and values of the eigenvalues above 0."""
+    def _positive(self) -> tuple[np.ndarray, np.ndarray]:
+        """Multiplicities and values of the positive eigenvalues."""
         above = self.spectrum.eigenvalues > 0
         return self.spectrum.multiplicities[above], self.spectrum.eigenvalues[above]
 
 
 def sphere_theory(kernel: Kernel, ridge: float, task: TaskFacts) -> Theory | None:
-    """What theory says of ridge regression with a rotation-invariant kernel on a task.
+    """The learning curve of ridge regression with a rotation-invariant kernel, where theory gives one, else None.
 
-    None where inputs are not uniform on the sphere, where the target's share in each degree is not known, or where
-    labels are not the target with independent noise. The labels' mean, which learners may take off, is one function
-    among n and is left out.
+    Inputs must be uniform on the sphere, the target's share in each degree known, and labels the target with
+    independent noise. The mean of the labels, which learners may subtract, is one function among n and is ignored.
+
+    Args:
+        kernel: The kernel.
+        ridge: The ridge.
+        task: The task.
     """
     if task.inputs != "sphere" or not task.shares or task.noise_variance is None:
         return None

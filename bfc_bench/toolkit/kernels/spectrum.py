@@ -19,22 +19,22 @@ from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre_sequ
 from bfc_bench.toolkit.kernels.base import Kernel
 
 DEGREES = 40
-"""The last degree whose eigenvalue is computed."""
+"""The highest degree whose eigenvalue is computed."""
 NODES = 2000
 ROUNDING = 1e-14
-"""Eigenvalues below it, over k(1), are rounding of the quadrature, and so is a tail below it."""
+"""Eigenvalues, and a tail, below this times k(1) are rounding of the quadrature."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues of a kernel under a law of its inputs, equal ones together."""
+    """Eigenvalues of a kernel under an input law, each with its multiplicity."""
 
     multiplicities: np.ndarray
     """(K,), B(d, k) on the sphere."""
     eigenvalues: np.ndarray
     """lambda_k, (K,), not negative; k is the degree on the sphere."""
     tail: float = 0.0
-    """What is left of the trace E k(x, x): the sum of all other eigenvalues."""
+    """The sum of all other eigenvalues: what remains of the trace E k(x, x)."""
 
     @property
     def trace(self) -> float:
@@ -46,13 +46,13 @@ class Spectrum:
 def sphere_spectrum(kernel: Kernel, d: int) -> Spectrum:
     """lambda_0, ..., lambda_40 of a rotation-invariant kernel on S^{d-1}, d >= 2, by Gauss-Jacobi quadrature.
 
-    Exact to rounding for polynomial kernels up to degree 40. Eigenvalues that rounding hides count to the tail: their
-    degrees are so many-dimensional that their part of the trace may still be large.
+    Exact to rounding for polynomial kernels up to degree 40. Eigenvalues hidden by rounding are counted in the tail:
+    their degrees have so many dimensions that their part of the trace may still be large.
     """
     nodes, weights = sphere_nodes(d)
     values, at_one = profile(kernel, nodes), float(profile(kernel, np.ones(1))[0])
-    found = np.array([weights @ (values * p) for p in legendre_sequence(d, DEGREES, nodes)])
-    eigenvalues = np.where(found > ROUNDING * at_one, found, 0.0)
+    computed = np.array([weights @ (values * p) for p in legendre_sequence(d, DEGREES, nodes)])
+    eigenvalues = np.where(computed > ROUNDING * at_one, computed, 0.0)
     multiplicities = np.array([float(harmonics_dimension(d, k)) for k in range(DEGREES + 1)])
     tail = at_one - float(multiplicities @ eigenvalues)
     return Spectrum(multiplicities, eigenvalues, tail if tail > ROUNDING * at_one else 0.0)
@@ -71,7 +71,7 @@ def sphere_nodes(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def profile(kernel: Kernel, cosines: np.ndarray) -> np.ndarray:
-    """k(t) at cosines t (m,) of unit vectors: the kernel on points of a plane, which is all that it sees of them."""
+    """k(t) at cosines t (m,) of unit vectors, computed on points of a plane, since k depends on t alone."""
     t = torch.from_numpy(np.asarray(cosines, dtype=np.float64))
     first = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     others = torch.stack([t, ((1 - t) * (1 + t)).clamp(min=0).sqrt()], dim=1)
