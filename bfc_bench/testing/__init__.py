@@ -14,16 +14,16 @@ a learner that ends its process, or never returns, fails the requirement that wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bfc_bench.errors import UsageError, is_ctrl_c, message, words
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import ArrayKind, Capabilities, Learner
-from bfc_bench.testing.requirement import Skip, Subject, requirements_of
+from bfc_bench.testing.requirement import Requirement, Skip, Subject, requirements_of
 from bfc_bench.toolkit.canary import unusable
 from bfc_bench.utils.escape_control import visible
 
@@ -203,34 +203,36 @@ def report_on(
         watch: Called with the name of each requirement before it is tested.
         fatal: Reasons by the name of requirements that fail without being tested.
     """
+    checks: list[Check] = []
+    outcome: Outcome
+    met = set()
     try:
-        return CheckReport(subject.name, tuple(_checks(subject, watch, fatal)))
+        for requirement in subject.requirements:
+            unmet = [need.name for need in requirement.needs if need not in met]
+            if unmet:
+                outcome, reason = "skipped", f"needs '{unmet[0]}'"
+            elif requirement.name in fatal:
+                outcome, reason = "failed", fatal[requirement.name]
+            else:
+                watch(requirement.name)
+                outcome, reason = _outcome(requirement, subject.trial)
+            if outcome == "passed":
+                met.add(requirement)
+            checks.append(Check(requirement.name, outcome, reason))
     finally:
         subject.end()
+    return CheckReport(subject.name, tuple(checks))
 
 
-def _checks(subject: Subject, watch: Callable[[str], object], fatal: Mapping[str, str]) -> Iterator[Check]:
-    met = set()
-    for requirement in subject.requirements:
-        name = requirement.name
-        unmet = [need.name for need in requirement.needs if need not in met]
-        if unmet:
-            yield Check(name, "skipped", f"needs '{unmet[0]}'")
-            continue
-        if name in fatal:
-            yield Check(name, "failed", fatal[name])
-            continue
-        watch(name)
-        try:
-            requirement.test(subject.trial)
-        except Skip as reason:
-            yield Check(name, "skipped", visible(str(reason)))
-        except AssertionError as error:
-            yield Check(name, "failed", visible(message(error)))
-        except BaseException as error:
-            if is_ctrl_c(error):
-                raise
-            yield Check(name, "failed", visible(words(error)))
-        else:
-            met.add(requirement)
-            yield Check(name, "passed")
+def _outcome(requirement: Requirement, trial: Any) -> tuple[Outcome, str]:
+    try:
+        requirement.test(trial)
+    except Skip as reason:
+        return "skipped", visible(str(reason))
+    except AssertionError as error:
+        return "failed", visible(message(error))
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
+        return "failed", visible(words(error))
+    return "passed", ""
