@@ -220,7 +220,7 @@ class Accusing(Mortal):
             return replace(outcome, kind="killed") if lost else outcome
 
 
-def apart(call: Any, payload: Any) -> Any:
+def in_new_session(call: Any, payload: Any) -> Any:
     subprocess.Popen = partial(subprocess.Popen, start_new_session=True)  # type: ignore[assignment,misc]
     return call(payload)
 
@@ -228,7 +228,7 @@ def apart(call: Any, payload: Any) -> Any:
 class Scattering(Mortal):
     """Does not end the children of units."""
 
-    around = apart
+    around = in_new_session
 
 
 def unlimited(call: Any, payload: Any) -> Any:
