@@ -1,6 +1,6 @@
-"""The parts that ship with the framework, registered through the hooks that everybody's parts come through.
+"""Registers the parts of the framework through the same hooks that other plugins use.
 
-The built-in learners and suites are a plugin of their own, the package ``bfc_plugins``.
+The built-in learners and suites are a separate plugin, the package ``bfc_plugins``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bfc_bench.utils.hook_markers import hookimpl
 
 @hookimpl
 def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
-    """Register every input distribution."""
+    """Register every input law."""
     for inputs in INPUTS:
         register(inputs)
 
@@ -36,21 +36,21 @@ def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
 
 @hookimpl
 def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
-    """Register every way of labelling."""
+    """Register every labelling."""
     for labels in LABELS:
         register(labels)
 
 
 @hookimpl
 def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
-    """Register every kind of data set."""
+    """Register every data set."""
     for data in DATA_SETS:
         register(data)
 
 
 @hookimpl
 def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
-    """Register the metrics that have a column of their own, and those of probabilities."""
+    """Register the metrics that have a column of their own and the metrics of probabilities."""
     for metric in (*METRICS, *OF_PROBABILITIES):
         register(metric)
 

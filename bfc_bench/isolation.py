@@ -1,7 +1,7 @@
-"""The one place from which plugins' code is called: what it raises is reported with the plugin's name, and ends there.
+"""Isolates plugins: a hook that raises is reported with the plugin's name, and the other plugins are still called.
 
-The order of calls and hook wrappers are pluggy's own: each implementation is replaced by a guarded one when its plugin
-is registered, and the calls themselves are left to pluggy.
+Each hook implementation is replaced by a guarded one when its plugin is registered. pluggy makes the calls, so the
+order of hooks and wrappers is its own.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, TypeAlias
 import pluggy
 
 Report: TypeAlias = Callable[[str, str, BaseException], None]
-"""Called with a plugin's name, what was called, and what that raised."""
+"""Called with the plugin's name, what was called, and the exception."""
 REGISTRATION = "bfc_register_"
-"""How the names of the hooks begin that hand a plugin a ``register`` callback."""
+"""Prefix of the hooks that pass a ``register`` callback to plugins."""
 
 
 @contextmanager
 def isolated(
     report: Callable[[BaseException], None], passes: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
 ) -> Iterator[None]:
-    """Whatever is raised inside goes to ``report`` and no further, ``SystemExit`` included.
+    """Pass every exception of the block to ``report``, ``SystemExit`` included, except those in ``passes``.
 
-    ``passes`` are raised on: by default Ctrl-C, which cannot be told from a plugin's own ``KeyboardInterrupt``.
+    The default lets Ctrl-C through. It cannot be told from a ``KeyboardInterrupt`` that a plugin raises itself.
     """
     try:
         yield
@@ -36,9 +36,9 @@ def isolated(
 
 
 class IsolatingManager(pluggy.PluginManager):
-    """A plugin manager whose hooks never raise. ``report`` is told once per plugin and hook.
+    """A plugin manager whose hooks do not raise. ``report`` is called once per plugin and hook.
 
-    While plugins register, a ``KeyboardInterrupt`` is taken for theirs.
+    While plugins register, a ``KeyboardInterrupt`` counts as theirs.
     """
 
     def __init__(self, project: str, report: Report) -> None:
@@ -48,11 +48,17 @@ class IsolatingManager(pluggy.PluginManager):
     def register(
         self, plugin: object, name: str | None = None, passes: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
     ) -> str | None:
-        """Register a plugin with its hooks guarded; exceptions in ``passes`` come through its events."""
+        """Register a plugin with its hooks guarded, and return its name.
+
+        Args:
+            plugin: A module or an object with hooks.
+            name: Name of the plugin; by default one is made from the object.
+            passes: Exceptions that events of the plugin may raise.
+        """
         try:
             name = super().register(plugin, name)
         except pluggy.PluginValidationError:
-            if self.get_name(plugin) is not None:  # pluggy before 1.7 leaves it half registered
+            if self.get_name(plugin) is not None:  # pluggy before 1.7 leaves it partly registered
                 self.unregister(plugin)
             raise
         for hook in self.get_hookcallers(plugin) or ():
@@ -60,7 +66,7 @@ class IsolatingManager(pluggy.PluginManager):
                 if impl.plugin is plugin:
                     guarded = _Guarded(impl, hook.name, self._report, passes)
                     around = impl.wrapper or impl.hookwrapper
-                    impl.function = guarded.around if around else guarded.call  # type: ignore[misc]  # nothing else may
+                    impl.function = guarded.around if around else guarded.call  # type: ignore[misc]  # declared final
         return name
 
 
@@ -77,12 +83,12 @@ class _Guarded:
         self._failed = False
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The implementation's result, or None when it raised."""
+        """The result of the implementation, or None if it raised."""
         with isolated(self._fail, self._passes):
             return self._start(args, kwargs)
 
     def around(self, *args: Any, **kwargs: Any) -> Generator[None, Any, Any]:
-        """A wrapper's two halves, each isolated; what happens between them is none of its faults."""
+        """The two halves of a wrapper, each isolated; exceptions raised between them are not its own."""
         wrapper: Generator[None, Any, Any] | None = None
         with isolated(self._fail, self._passes):
             started = self._start(args, kwargs)
@@ -91,7 +97,7 @@ class _Guarded:
             wrapper = started
         try:
             result = yield
-        except BaseException:  # Ctrl-C, or what a listener of the session's own raised on purpose
+        except BaseException:  # Ctrl-C, or raised on purpose by a listener of the session
             if wrapper is not None:
                 with isolated(self._fail):
                     wrapper.close()
@@ -107,7 +113,7 @@ class _Guarded:
         return result
 
     def _start(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the plugin's function, with a ``register`` that knows whose it is."""
+        """Call the plugin's function; ``register`` is bound to the plugin's name."""
         if self._registers:
             args = tuple(partial(register, self._plugin) for register in args)
             kwargs = {name: partial(register, self._plugin) for name, register in kwargs.items()}

@@ -1,4 +1,4 @@
-"""Finds plugins and collects what they offer: the framework's own parts first, then installed distributions."""
+"""Finds plugins and collects what they register: the framework's own parts first, then installed distributions."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ log = logging.getLogger(__name__)
 ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
 BY_NAME = frozenset({"suites", "plots", "verbs"})
-"""What is registered as ``register(name, value)``; anything else brings its own name."""
+"""Kinds that are registered by ``register(name, value)``; objects of the others have a name."""
 NAMED = frozenset({"learners", "metrics", "executors"})
-"""What is called by its ``name``; anything else by its ``kind``."""
+"""Kinds whose objects are named by ``name``; the others by ``kind``."""
 Offer: TypeAlias = tuple[str, Any, Any]
-"""A plugin, the name that it gives a thing, and the thing."""
+"""A plugin, the name of an object that it registers, and the object."""
 
 
 class Plugins:
-    """What all plugins together offer. Made by ``load_plugins``; there is no global one."""
+    """Everything that plugins register. Made by ``load_plugins``; there is no global instance."""
 
     def __init__(self) -> None:
         self.unavailable: list[Unavailable] = []
-        """What is broken, with the reason: plugins, and single things that they register."""
+        """Broken plugins and objects, with the reason."""
         self.extra: tuple[object, ...] = ()
-        """Plugin objects that were added to what is installed."""
+        """Plugin objects that were added to the installed plugins."""
         missing = self.unavailable
         self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing)
         self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing)
@@ -68,12 +68,12 @@ class Plugins:
 
     @property
     def registries(self) -> dict[str, Registry[Any]]:
-        """Everything that can be registered, by the end of its hook's name."""
+        """The registries by the end of their hook's name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Registry)}
 
     @property
     def kinds(self) -> Kinds:
-        """What tasks are made of."""
+        """The registries of the parts of tasks."""
         return Kinds(self.inputs, self.targets, self.labels, self.data)
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
@@ -81,15 +81,24 @@ class Plugins:
         return self.learners.find(name, where)
 
     def registers(self, plugin: object) -> bool:
-        """Whether a plugin object takes part in a hook that registers something."""
+        """Whether a plugin object implements a hook that registers something."""
         return any(hook.name.startswith(REGISTRATION) for hook in self.manager.get_hookcallers(plugin) or ())
 
     def executor(self, name: str, options: Mapping[str, Any] = MappingProxyType({}), where: str = "") -> Executor:
-        """An executor with its options. Raises ``UsageError`` for an unknown name, option or value."""
+        """An executor with its options.
+
+        Args:
+            name: Its name.
+            options: Values of its options.
+            where: Start of error messages, such as a file.
+
+        Raises:
+            UsageError: The name, an option or a value is unknown.
+        """
         return self.executors.get(name, where).parse(options, f"{where + ': ' if where else ''}executor {name!r}")
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """The figures that plugins draw of a suite's rows, by file stem. A plot that raises is left out."""
+        """The figures of all plots for the rows of a suite, by file stem. A plot that raises is left out."""
         figures: dict[str, Any] = {}
         for name in self.plots:
             with isolated(partial(self._failed, self.plots.origin(name), f"plot {name!r}")):
@@ -97,13 +106,13 @@ class Plugins:
                 if taken := sorted(drawn.keys() & figures.keys()):
                     raise ValueError(f"the file stem {taken[0]!r} is another plot's")
                 for figure in drawn.values():
-                    figure.draw_without_rendering()  # what is wrong with a figure often shows only here
+                    figure.draw_without_rendering()  # many errors of a figure appear only here
                 figures |= drawn
         return figures
 
     @contextmanager
     def listening(self, listeners: Sequence[object]) -> Iterator[None]:
-        """Let objects hear events for a while. They are the caller's own: a ``BenchError`` of theirs goes through."""
+        """Pass events to listeners during the block. Unlike plugins, they may raise ``BenchError``."""
         try:
             for listener in listeners:
                 name = f"{type(listener).__name__} {id(listener)}"
@@ -114,56 +123,55 @@ class Plugins:
                 self.manager.unregister(listener)
 
     def add(self, plugin: object, name: str) -> None:
-        """Let a plugin object take part. Hooks of it that cannot be called are listed as unavailable."""
-        with isolated(lambda error: self._miss(name, _unfit(error)), passes=()):
+        """Register a plugin object. Its hooks that cannot be called are listed as unavailable."""
+        with isolated(lambda error: self._add_unavailable(name, _registration_error(error)), passes=()):
             self.manager.register(plugin, name)
         for hook in self.manager.get_hookcallers(plugin) or ():
             mine = [impl for impl in hook.get_hookimpls() if impl.plugin is plugin]
             if not hook.has_spec() and not all(impl.optionalhook for impl in mine):
-                known = [spec for spec in vars(hookspecs) if spec.startswith("bfc_")]
-                self._miss(name, f"implements a hook {hook.name!r} that does not exist.{suggest(hook.name, known)}")
+                near = suggest(hook.name, [spec for spec in vars(hookspecs) if spec.startswith("bfc_")])
+                self._add_unavailable(name, f"implements a hook {hook.name!r} that does not exist.{near}")
 
     def add_installed(self, point: EntryPoint) -> None:
-        """Import an installed plugin and let it take part."""
+        """Import and register an installed plugin."""
         name = _origin(point)
-        with isolated(lambda error: self._miss(name, words(error)), passes=()):
+        with isolated(lambda error: self._add_unavailable(name, words(error)), passes=()):
             self.add(point.load(), name)
 
     def collect(self) -> None:
-        """Ask every plugin for what it registers. A name is the plugin's that was loaded first, in whatever order the
-        hooks are called.
-        """
+        """Call the hooks that register. A name belongs to the plugin that was loaded first, not to the first call."""
         loaded = [name for name, _ in self.manager.list_name_plugin()]
         for kind, registry in self.registries.items():
             offers: list[Offer] = []
-            register = _by_name(offers) if kind in BY_NAME else _by_itself(offers, "name" if kind in NAMED else "kind")
+            name_of = "name" if kind in NAMED else "kind"
+            register = _named_by_caller(offers) if kind in BY_NAME else _named_by_attribute(offers, name_of)
             getattr(self.manager.hook, f"{REGISTRATION}{kind}")(register=register)
             for plugin, name, value in sorted(offers, key=lambda offer: loaded.index(offer[0])):
                 try:
                     registry.register(name, value, plugin)
                 except PluginError as error:
-                    self._miss(plugin, str(error), registry.kind, name if isinstance(name, str) else "")
+                    self._add_unavailable(plugin, str(error), registry.kind, name if isinstance(name, str) else "")
 
     def _failed(self, plugin: str, what: str, error: BaseException) -> None:
         """A plugin's code has raised ``error``."""
         if what.startswith(REGISTRATION):
-            self._miss(plugin, f"{what} raised {words(error)}")
+            self._add_unavailable(plugin, f"{what} raised {words(error)}")
         else:
             log.warning("plugin %s failed in %s: %s", plugin, what, words(error))
 
-    def _miss(self, plugin: str, why: str, kind: str = "", name: str = "") -> None:
+    def _add_unavailable(self, plugin: str, why: str, kind: str = "", name: str = "") -> None:
         self.unavailable.append(Unavailable(plugin, why, kind, name))
 
 
 def load_plugins(extra: Sequence[object] = ()) -> Plugins:
-    """Everything installed, and the plugin objects in ``extra``.
+    """The installed plugins and the plugin objects in ``extra``.
 
-    What is broken raises nothing: it is listed in ``unavailable`` with the reason, and all else can be used.
+    A broken plugin does not raise: ``unavailable`` lists it with the reason, and the others can be used.
     """
     plugins = Plugins()
     plugins.add(builtin, PROJECT)
-    found = {(point.name, point.value): point for point in entry_points(group=ENTRY_POINT_GROUP)}
-    for point in sorted(found.values(), key=_place):
+    points = {(point.name, point.value): point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    for point in sorted(points.values(), key=_place):
         plugins.add_installed(point)
     for plugin in extra:
         if not plugins.manager.is_registered(plugin):
@@ -178,25 +186,25 @@ def _origin(point: EntryPoint) -> str:
 
 
 def _place(point: EntryPoint) -> tuple[bool, str]:
-    """The framework's own distribution comes first, so that none can take its names; then the alphabet."""
+    """Sort key that puts the framework's distribution first, so that no other can take its names."""
     return point.dist is None or point.dist.name != DISTRIBUTION, _origin(point)
 
 
 def _name(plugin: object, manager: pluggy.PluginManager) -> str:
-    """The name of a module or a class, or that of an object's class."""
+    """The name of a module or class, or of the class of an object."""
     name = str(getattr(plugin, "__name__", type(plugin).__name__))
     return f"{name} {id(plugin)}" if manager.has_plugin(name) else name
 
 
-def _unfit(error: BaseException) -> str:
+def _registration_error(error: BaseException) -> str:
     """Why a plugin object could not be registered."""
     if isinstance(error, pluggy.PluginValidationError):
         return f"does not fit the hooks: {' '.join(str(error).split())}"
     return "is installed twice; uninstall one of the two distributions" if type(error) is ValueError else words(error)
 
 
-def _by_itself(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:
-    """A ``register`` callback for things that bring their name."""
+def _named_by_attribute(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:
+    """A ``register`` callback for objects that have a name in an attribute."""
 
     def register(plugin: str, part: Any) -> None:
         offers.append((plugin, getattr(part, attribute, None), part))
@@ -204,8 +212,8 @@ def _by_itself(offers: list[Offer], attribute: str) -> Callable[[str, Any], None
     return register
 
 
-def _by_name(offers: list[Offer]) -> Callable[[str, str, Any], None]:
-    """A ``register`` callback for things that are given a name."""
+def _named_by_caller(offers: list[Offer]) -> Callable[[str, str, Any], None]:
+    """A ``register`` callback for objects that are registered under a given name."""
 
     def register(plugin: str, name: str, value: Any) -> None:
         offers.append((plugin, name, value))
@@ -214,7 +222,7 @@ def _by_name(offers: list[Offer]) -> Callable[[str, str, Any], None]:
 
 
 def _not_a(base: type, attribute: str) -> Callable[[Any], str | None]:
-    """Why something is no concrete subclass of ``base`` with a name."""
+    """A function that says why an object is no concrete subclass of ``base`` with a name."""
 
     def problem(value: Any) -> str | None:
         if not (isinstance(value, type) and issubclass(value, base)):
@@ -232,7 +240,7 @@ def _not_a(base: type, attribute: str) -> Callable[[Any], str | None]:
 def _not_a_metric(value: Any) -> str | None:
     if not isinstance(value, Metric):
         return "must be a bfc_bench.Metric"
-    # Claims and curves call it metrics.NAME.
+    # Claims and curves refer to it as metrics.NAME.
     return None if re.fullmatch(r"[\w-]+", str(value.name)) else "must have a name of letters, digits, - and _"
 
 

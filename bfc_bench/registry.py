@@ -1,4 +1,4 @@
-"""Named things that plugins register, each with the plugin it came from."""
+"""``Registry`` of named objects, each with the plugin that registered it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Unavailable:
-    """A plugin, or one thing that it registers, that cannot be used."""
+    """A plugin, or one object that it registers, that cannot be used."""
 
     plugin: str
     why: str
     kind: str = ""
-    """What the thing would be (``learner``); empty for the plugin itself."""
+    """Kind of the object (``learner``); empty for the plugin itself."""
     name: str = ""
-    """What it would be called; empty where it has no name."""
+    """Name of the object, or empty."""
 
     def __str__(self) -> str:
         return f"{self.plugin}: unavailable: {self.why}"
 
 
 class Registry(Generic[T]):
-    """Names of one kind (learners, targets, ...). A taken name is an error that names both plugins.
+    """Objects of one kind (learners, targets, ...) by name.
 
-    ``problem`` gives the reason why a value is not of this kind, or None. ``unavailable`` are the things that are
-    missing since some plugin is broken; an unknown name is explained by those that might have been meant.
+    Args:
+        kind: What the objects are called in messages.
+        problem: Gives the reason why an object is not of this kind, or None.
+        unavailable: What broken plugins lack. An error for an unknown name adds those that might have been meant.
     """
 
     def __init__(
@@ -45,9 +47,15 @@ class Registry(Generic[T]):
         self._entries: dict[str, tuple[T, str]] = {}
 
     def register(self, name: str, value: T, plugin: str) -> None:
-        """Add ``value`` under ``name``.
+        """Add an object.
 
-        Raises ``PluginError`` naming the value when it is not of this kind, has no name, or when the name is taken.
+        Args:
+            name: Its name.
+            value: The object.
+            plugin: Name of the plugin that registers it.
+
+        Raises:
+            PluginError: The object is not of this kind, or the name is empty, no string or taken.
         """
         if problem := self._problem(value):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
@@ -64,7 +72,7 @@ class Registry(Generic[T]):
         self._entries[name] = (value, plugin)
 
     def get(self, name: str, where: str = "") -> T:
-        """The value called ``name``. Raises ``UsageError`` that suggests the nearest name, and says what is missing."""
+        """The object called ``name``. Raises ``UsageError`` that suggests a similar name and names broken plugins."""
         if name not in self._entries:
             place = f"{where}: " if where else ""
             missing = "".join(
@@ -76,15 +84,15 @@ class Registry(Generic[T]):
         return self._entries[name][0]
 
     def find(self, name: str, where: str = "") -> T:
-        """The value called ``name``; ``scheme:path`` is what ``variant(path)`` of the value called ``scheme`` gives."""
+        """The object called ``name``; for ``scheme:path`` the result of ``variant(path)`` of the object ``scheme``."""
         scheme, _, path = name.partition(":")
         if name in self._entries or not path:
             return self.get(name, where)
         try:
-            found: T = self.get(scheme).variant(path)  # type: ignore[attr-defined]
+            variant: T = self.get(scheme).variant(path)  # type: ignore[attr-defined]
         except UsageError as error:
             raise UsageError(f"{where}: {error}" if where else str(error)) from None
-        return found
+        return variant
 
     def origin(self, name: str) -> str:
         """The plugin that registered ``name``."""
@@ -101,7 +109,7 @@ class Registry(Generic[T]):
 
 
 def described(value: object) -> str:
-    """``module.Class`` of a class, ``module.function`` of a function, the text of anything else."""
+    """``module.Class`` of a class, ``module.function`` of a function, else the ``repr``."""
     if isinstance(value, type) or hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return repr(value)

@@ -1,4 +1,4 @@
-"""Executors that each break one law of the contract, in the session's process where that is enough."""
+"""Executors that each violate one requirement, with units in the session's process if that is enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bfc_bench.executors.serial import SerialExecutor
 
 
 class Changed:
-    """A pool that changes what it is told and what it tells."""
+    """A pool that changes submitted units or their outcomes."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -42,7 +42,7 @@ class Changed:
 
 
 class Here(Executor):
-    """Units in the session's process."""
+    """Runs units in the session's process."""
 
     name: ClassVar[str] = "here"
     place: ClassVar[Place] = "session"
@@ -53,12 +53,12 @@ class Here(Executor):
 
 
 class There(Executor):
-    """Units in other processes."""
+    """Runs units in other processes."""
 
     name: ClassVar[str] = "there"
     changed: ClassVar[type[Changed]] = Changed
     around: ClassVar[Callable[[Any, Any], Any] | None] = None
-    """What is called in the worker with the function that was meant to be, and the payload."""
+    """Called in the worker with the original function and the payload."""
 
     def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
         around = type(self).around
@@ -71,13 +71,13 @@ class Undocumented(Here):
 
 
 class Boastful(Here):
-    """Promises what nobody asks for."""
+    """Makes an unknown promise."""
 
     promises: ClassVar[Any] = frozenset({"speed"})
 
 
 class Twice(Here):
-    """Tells everything twice."""
+    """Reports every outcome twice."""
 
     class changed(Changed):
         def outcomes(self) -> Iterator[tuple[int, Any]]:
@@ -96,7 +96,7 @@ class Forgetful(Here):
 
 
 class Slotless(Here):
-    """Does not know how much it can do."""
+    """Has no slots."""
 
     class changed(Changed):
         def slots(self, device: Any) -> int:
@@ -112,7 +112,7 @@ class Short(Here):
 
 
 class Closed(Here):
-    """Takes no unit while others end."""
+    """Runs no unit that is submitted while others end."""
 
     class changed(Changed):
         def __init__(self, pool: Pool) -> None:
@@ -130,7 +130,7 @@ class Closed(Here):
 
 
 class Terse(Here):
-    """Keeps tracebacks to itself."""
+    """Drops tracebacks."""
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
@@ -138,7 +138,7 @@ class Terse(Here):
 
 
 class Eager(Here):
-    """Lets what cannot be sent end the run."""
+    """Raises if a payload cannot be sent."""
 
     class changed(Changed):
         def submit(self, key: int, payload: Any, needs: Resources) -> None:
@@ -147,7 +147,7 @@ class Eager(Here):
 
 
 class Late(Here):
-    """Lets what cannot be sent back end the run."""
+    """Raises if a result cannot be sent."""
 
     class changed(Changed):
         def submit(self, key: int, payload: Any, needs: Resources) -> None:
@@ -159,14 +159,14 @@ class Late(Here):
 
 
 class Unprepared(Here):
-    """Prepares no worker."""
+    """Does not prepare its worker."""
 
     def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
         return super().open(call, None, jobs)
 
 
 class Patient(There):
-    """Stops nothing."""
+    """Does not stop a unit at its limit."""
 
     promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
 
@@ -181,20 +181,20 @@ def at_once(call: Any, payload: Any) -> Any:
 
 
 class Hasty(There):
-    """Counts a unit's time before it says so."""
+    """Starts the clock before the unit does."""
 
     promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
     around = at_once
 
 
 class Mortal(There):
-    """Tells deaths as they are."""
+    """Reports deaths correctly."""
 
     promises: ClassVar[frozenset[Promise]] = frozenset({"death"})
 
 
 class Codeless(Mortal):
-    """Knows no exit code."""
+    """Does not report exit codes."""
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
@@ -203,7 +203,7 @@ class Codeless(Mortal):
 
 
 class Signalless(Mortal):
-    """Knows no signal of a unit's own."""
+    """Does not report the signal of a crash."""
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
@@ -212,7 +212,7 @@ class Signalless(Mortal):
 
 
 class Accusing(Mortal):
-    """Takes every death for the unit's own."""
+    """Reports a worker that was ended from outside as killed by its unit."""
 
     class changed(Changed):
         def outcome(self, outcome: Any) -> Any:
@@ -220,15 +220,15 @@ class Accusing(Mortal):
             return replace(outcome, kind="killed") if lost else outcome
 
 
-def apart(call: Any, payload: Any) -> Any:
+def in_new_session(call: Any, payload: Any) -> Any:
     subprocess.Popen = partial(subprocess.Popen, start_new_session=True)  # type: ignore[assignment,misc]
     return call(payload)
 
 
 class Scattering(Mortal):
-    """Loses sight of what units start."""
+    """Does not end the children of units."""
 
-    around = apart
+    around = in_new_session
 
 
 def unlimited(call: Any, payload: Any) -> Any:
@@ -237,14 +237,14 @@ def unlimited(call: Any, payload: Any) -> Any:
 
 
 class Generous(There):
-    """Looks at nobody's memory."""
+    """Does not limit memory."""
 
     promises: ClassVar[frozenset[Promise]] = frozenset({"memory"})
     around = unlimited
 
 
 class Open(Changed):
-    """Closed by ``end`` only."""
+    """A pool that only ``end`` closes."""
 
     pools: ClassVar[list[Pool]] = []
 
@@ -254,13 +254,13 @@ class Open(Changed):
 
 
 def end() -> None:
-    """Close what stayed open."""
+    """Close the pools that are still open."""
     while Open.pools:
         Open.pools.pop().close(now=True)
 
 
 class Stubborn(There):
-    """Lets go on what it shall stop."""
+    """Does not stop running units."""
 
     class changed(Open):
         def close(self, now: bool = False) -> None:
@@ -278,7 +278,7 @@ class Staying(There):
 
 
 class Littering(Here):
-    """Leaves a variable behind."""
+    """Leaves an environment variable behind."""
 
     class changed(Changed):
         def close(self, now: bool = False) -> None:
@@ -286,7 +286,7 @@ class Littering(Here):
 
 
 class Restless(There):
-    """Does not end what it has begun where there were no units."""
+    """Does not close a pool that was begun and had no units."""
 
     class changed(Open):
         used = False
@@ -328,3 +328,4 @@ BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("closing leaves nothing behind", "environment", Littering),
     ("a pool that is begun works and may be closed unused", "still there", Restless),
 ]
+"""(requirement that is violated, words of the reason, executor)."""

@@ -1,4 +1,4 @@
-"""Learners that misbehave in every way that the framework must survive. Registered by the fixture ``faulty``."""
+"""Learners with every fault that the framework must survive. The fixture ``faulty`` installs them."""
 
 import ctypes
 import gc
@@ -56,7 +56,7 @@ class Mean(Learner):
 
 
 class Slow(Mean):
-    """Takes a while."""
+    """Sleeps in fit."""
 
     name: ClassVar[str] = "slow"
     seconds: float = 0.3
@@ -67,7 +67,7 @@ class Slow(Mean):
 
 
 class Artist(Mean):
-    """Gives files beside its predictions, or fails at it in the way asked for."""
+    """Has artifacts, or fails to make them in the way that ``how`` names."""
 
     name: ClassVar[str] = "artist"
     how: str = "well"
@@ -94,7 +94,7 @@ FILES: dict[str, Callable[[int], Any]] = {
     "large": lambda n: {"a.csv": b"0" * 2_000_001, "b.csv": b"0" * 2_000_000},
     "many": lambda n: {f"{i}.csv": b"" for i in range(101)},
 }
-"""What is given at n, by how."""
+"""Functions of n that give the artifacts, by ``how``."""
 
 
 class ArtistPredictor(Constant):
@@ -109,7 +109,7 @@ class ArtistPredictor(Constant):
 
 
 class Faulty(Learner):
-    """Fails in the way asked for, at the given size only."""
+    """Fails in the way that ``how`` names, at one size."""
 
     name: ClassVar[str] = "faulty"
     how: str
@@ -152,7 +152,7 @@ class Faulty(Learner):
                 os._exit(0)
             case "fork":
                 if os.fork() == 0:
-                    time.sleep(60)  # with its parent's end of every pipe
+                    time.sleep(60)  # the child holds its parent's ends of all pipes
                 os._exit(0)
             case "close":
                 os.closerange(3, 1000)
@@ -161,7 +161,7 @@ class Faulty(Learner):
 
 
 class Together(Faulty):
-    """Fits all cells of a learner together; the batch shares the fate of its worst member."""
+    """Fits all cells in one batch, which fails if one of them does."""
 
     name: ClassVar[str] = "together"
 
@@ -174,14 +174,14 @@ class Together(Faulty):
 
 
 class Unpicklable(Exception):
-    """Can be sent to no other process."""
+    """Cannot be pickled."""
 
     def __reduce__(self) -> tuple[object, ...]:
         raise RuntimeError("stays here")
 
 
 class Unprintable(Exception):
-    """Says nothing."""
+    """Cannot be converted to a text."""
 
     def __str__(self) -> str:
         raise RuntimeError("lost for words")
@@ -199,7 +199,7 @@ RAISED: dict[str, Callable[[], BaseException]] = {
 
 
 class Raising(Mean):
-    """Raises something unusual, at one place and size."""
+    """Raises an unusual exception in one method, at one size."""
 
     name: ClassVar[str] = "raising"
     what: str
@@ -246,7 +246,7 @@ class RaisingPredictor(Constant):
 
 
 class Talkative(Mean):
-    """Gives facts of the fit, failures and predictions that no row can hold."""
+    """Returns info, failures and predictions that no row can hold."""
 
     name: ClassVar[str] = "talkative"
     what: str
@@ -301,7 +301,7 @@ class Linear(Predictor):
 
 
 class Spy(Learner):
-    """Writes down what it is given."""
+    """Writes its arguments to a file."""
 
     name: ClassVar[str] = "spy"
     capabilities: ClassVar[Capabilities] = Capabilities(oracle=frozenset({"alphas"}))
@@ -318,7 +318,7 @@ class Spy(Learner):
 
 
 class Borrower(Mean):
-    """Writes down how many numbers each array that it is lent has, and to how many it leads."""
+    """Writes the size of each array that it receives, and of the memory behind it, to a file."""
 
     name: ClassVar[str] = "borrower"
     path: str
@@ -333,14 +333,14 @@ class Borrower(Mean):
 
 
 class BorrowerTorch(Borrower):
-    """Is lent tensors."""
+    """Receives tensors."""
 
     name: ClassVar[str] = "borrower-torch"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
 
 
 class BorrowerJax(Borrower):
-    """Is lent arrays of JAX."""
+    """Receives arrays of JAX."""
 
     name: ClassVar[str] = "borrower-jax"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
@@ -357,7 +357,7 @@ class BorrowerPredictor(Constant):
 
 
 def reach(x: Any) -> int:
-    """How many numbers the memory behind an array holds."""
+    """The number of values in the memory behind an array."""
     if hasattr(x, "untyped_storage"):
         return x.untyped_storage().nbytes() // x.element_size()
     memory = x = np.asarray(x)
@@ -376,7 +376,7 @@ class Huge(Mean):
 
 
 class Unplannable(Mean):
-    """Cannot say what it costs."""
+    """Raises in ``cost``."""
 
     name: ClassVar[str] = "unplannable"
 
@@ -385,7 +385,7 @@ class Unplannable(Mean):
 
 
 class Quitter(Mean):
-    """Ends the session while it plans."""
+    """Exits while the session plans."""
 
     name: ClassVar[str] = "quitter"
     where: str
@@ -408,7 +408,7 @@ class Quitter(Mean):
 
 
 class Surroundings(Mean):
-    """Notes the environment of the process that it runs in."""
+    """Returns the environment of its process as ``info``."""
 
     name: ClassVar[str] = "surroundings"
 
@@ -419,7 +419,7 @@ class Surroundings(Mean):
 
 
 class Vandal(Mean):
-    """Changes what it is given, read-only or not."""
+    """Writes into its arguments, even if they are read-only."""
 
     name: ClassVar[str] = "vandal"
     what: str
@@ -457,20 +457,20 @@ class VandalPredictor(Constant):
 
 
 def wreck(x: Any) -> None:
-    """Arrays of torch and JAX show NumPy their own memory."""
+    """Set an array to zero through the memory that arrays of torch and JAX share with NumPy."""
     seen = np.asarray(x)
     ctypes.memset(seen.ctypes.data, 0, seen.nbytes)
 
 
 class VandalTorch(Vandal):
-    """Does so to tensors."""
+    """Writes into tensors."""
 
     name: ClassVar[str] = "vandal-torch"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
 
 
 class VandalJax(Vandal):
-    """Does so to arrays of JAX, which cannot be changed."""
+    """Writes into arrays of JAX."""
 
     name: ClassVar[str] = "vandal-jax"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
@@ -495,7 +495,7 @@ class ForgetfulPredictor(Constant):
 
 
 class Meddler(Mean):
-    """Changes the process that it runs in."""
+    """Changes global state of its process."""
 
     name: ClassVar[str] = "meddler"
     what: str
@@ -543,7 +543,7 @@ class Meddler(Mean):
                 threading.Thread(target=time.sleep, args=(5.0,), name="lingers", daemon=True).start()
             case "process":
                 os.posix_spawnp("sleep", ["sleep", "60"], os.environ)
-            case "torch":  # which nobody has loaded so far
+            case "torch":  # which is not loaded yet
                 import torch
 
                 torch.set_default_dtype(torch.float64)
@@ -561,7 +561,7 @@ class OnTensors(Mean):
 
 
 class Importing(Mean):
-    """Imports such a library where it uses it, in a module that a method imports."""
+    """Imports such a library in fit, through another module."""
 
     name: ClassVar[str] = "importing"
 
@@ -575,7 +575,7 @@ class Importing(Mean):
 
 
 class Keyless(Mean):
-    """Its batches have a key that is none."""
+    """Has batch keys that cannot be hashed."""
 
     name: ClassVar[str] = "keyless"
 
@@ -584,7 +584,7 @@ class Keyless(Mean):
 
 
 class Deaf(Mean):
-    """Starts a process, then waits in C for a minute, with Python's lock held."""
+    """Starts a process, then waits in C for a minute while it holds Python's lock."""
 
     name: ClassVar[str] = "deaf"
     path: str
@@ -597,7 +597,7 @@ class Deaf(Mean):
 
 
 class Mortal(Mean):
-    """Is killed as from outside, as often as asked."""
+    """Kills its process as if from outside, a number of times."""
 
     name: ClassVar[str] = "mortal"
     path: str
@@ -614,7 +614,7 @@ class Mortal(Mean):
 
 
 class Deadly(Mean):
-    """Takes its session with it, as a machine that dies would, at the given size and as often as asked."""
+    """Kills its session at one size, a number of times, as when a machine dies."""
 
     name: ClassVar[str] = "deadly"
     path: str
@@ -633,7 +633,7 @@ class Deadly(Mean):
 
 
 class Greedy(Mean):
-    """Takes 0.6 GB in some way, or what only looks like it, or leaks a little in every fit."""
+    """Takes 0.6 GB, or seems to, or leaks memory in every fit."""
 
     name: ClassVar[str] = "greedy"
     how: str
@@ -669,7 +669,7 @@ class Greedy(Mean):
         raise failed[0]
 
     def _shared(self) -> None:
-        """Counted by no limit of the process."""
+        """No limit of a process counts this memory."""
         with mmap.mmap(-1, 600_000_000) as memory:
             for start in range(0, len(memory), mmap.PAGESIZE):
                 memory[start] = 1
@@ -680,7 +680,7 @@ class Greedy(Mean):
         subprocess.run([sys.executable, "-c", code], check=True)
 
     def _file(self) -> None:
-        """Reads a file of that size through a mapping: the system may drop its pages at any time."""
+        """Maps a file of that size, whose pages the system may drop at any time."""
         with tempfile.TemporaryFile() as file:
             file.truncate(600_000_000)
             with mmap.mmap(file.fileno(), 0) as mapped:
@@ -688,12 +688,12 @@ class Greedy(Mean):
             time.sleep(0.3)
 
     def _untouched(self) -> None:
-        """Reserves addresses, which costs no memory."""
+        """Reserves addresses without using memory."""
         with mmap.mmap(-1, 6_000_000_000, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ):
             time.sleep(0.3)
 
     def _fork(self) -> None:
-        """Has children that share 0.06 to 0.12 GB and change none of it."""
+        """Starts children that share 0.06 to 0.12 GB and write to none of it."""
         code = "import os, time; held = b'1' * 60_000_000; os.fork(); os.fork(); time.sleep(0.5)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -702,7 +702,7 @@ class Greedy(Mean):
 
 
 class GreedyTorch(Greedy):
-    """Takes it by torch."""
+    """Takes memory through torch."""
 
     name: ClassVar[str] = "greedy-torch"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
@@ -714,7 +714,7 @@ class GreedyTorch(Greedy):
 
 
 class GreedyJax(Greedy):
-    """Takes it by JAX, which it imports when it is used."""
+    """Takes memory through JAX, which it imports when it is used."""
 
     name: ClassVar[str] = "greedy-jax"
 
@@ -731,7 +731,7 @@ class GreedyJax(Greedy):
 
 
 class GreedyInputs(Uniform):
-    """Takes it while points are drawn."""
+    """Takes memory while points are drawn."""
 
     kind: ClassVar[str] = "greedy"
 

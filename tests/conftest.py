@@ -15,29 +15,29 @@ from bfc_bench.learner import Learner
 from bfc_bench.toolkit.canary import unusable
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
-# Tests use JAX in their own processes, which learners' programs run in later.
+# Tests import JAX in processes that later run programs of learners.
 os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
 ALL_SECONDS = float(os.environ.get("BFC_TESTS_SECONDS", "3600"))
-"""Time for all tests together."""
+"""Time limit for all tests together."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hear signals, and end in time.
+    """Make sure that signals are received and that the tests end in time.
 
-    A command in the background of a shell that is no terminal's ignores Ctrl-C and the end of a terminal, and so does
-    what it starts; tests are about programs that hear both.
+    A background command of a non-interactive shell ignores SIGINT and SIGHUP, and so do its children, but tests need
+    programs that receive both.
     """
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):  # it runs no test itself
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):  # runs no tests itself
         last = threading.Timer(ALL_SECONDS, _end)
         last.daemon = True
         last.start()
 
 
 def _end() -> None:
-    """End this process and those that run tests, of which one may be stopped."""
+    """End this process and those that run tests, even if one of them is stopped."""
     print(f"The tests did not end in {ALL_SECONDS:g} s.", file=sys.__stderr__, flush=True)
     for process in psutil.Process().children(recursive=True):
         process.kill()
@@ -46,7 +46,7 @@ def _end() -> None:
 
 @pytest.fixture
 def usable() -> Callable[[Learner | type[Learner]], None]:
-    """Skips a test of a learner whose library is missing, or compiles wrongly by the instructions that are allowed."""
+    """Skips a test of a learner whose library is missing or miscompiles with the allowed instructions."""
 
     def skip_where_not(learner: Learner | type[Learner]) -> None:
         if reason := unusable(learner.capabilities.required, "cpu"):
@@ -57,7 +57,7 @@ def usable() -> Callable[[Learner | type[Learner]], None]:
 
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an installed distribution of misbehaving learners, on the path of this process and its workers."""
+    """A folder with an installed distribution of faulty learners, on the path of this process and its workers."""
     return install_faulty(tmp_path / "site", monkeypatch)
 
 
@@ -84,7 +84,7 @@ def suite_file(tmp_path: Path) -> Callable[..., Path]:
 
 
 def toml(value: Mapping[str, Any]) -> str:
-    """A mapping as TOML, everything inline."""
+    """A mapping as TOML, with inline values."""
     return "".join(f"{key} = {_inline(item)}\n" for key, item in value.items())
 
 
@@ -100,7 +100,7 @@ def _inline(value: Any) -> str:
 
 @pytest.fixture
 def bench() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs ``bfc-bench`` as a user would, in a process of its own."""
+    """Runs ``bfc-bench`` in a separate process."""
 
     def run(*arguments: object, timeout: float = 120, **options: Any) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]

@@ -1,4 +1,4 @@
-"""GPUs that are declared, where there are none: a stand-in for their driver."""
+"""Replaces the CUDA driver by one that reports chosen GPUs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from bfc_bench.toolkit import gpu
 
 H200 = ("NVIDIA H200", 150_000_000_000)
-"""Name and bytes of memory."""
+"""Name and memory in bytes."""
 
 
 class Driver:
-    """A CUDA driver with these GPUs, each a name and its bytes of memory."""
+    """A CUDA driver with these GPUs, each a name and its memory in bytes."""
 
     def __init__(self, *gpus: tuple[str, int]) -> None:
         self.gpus = gpus
@@ -32,7 +32,7 @@ class Driver:
 
 
 def declare(monkeypatch: pytest.MonkeyPatch, *gpus: tuple[str, int]) -> None:
-    """Have these GPUs for the rest of a test, and no variables that say what may be taken of them."""
+    """Replace the driver for the rest of a test, and remove the variables that limit GPUs."""
     monkeypatch.setattr(gpu, "driver", lambda: Driver(*gpus))
     for name in (gpu.JAX_VARIABLE, gpu.TORCH_VARIABLE, *gpu.CUBLAS, "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)

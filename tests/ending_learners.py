@@ -1,4 +1,4 @@
-"""Learners that end the process that they are tried in, or keep it for ever."""
+"""Learners that end or block the process in which they are tested."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ from faulty_learners import Plain, Wrapped
 
 
 class Exits(Wrapped):
-    """Ends the process while it predicts, without a word."""
+    """Ends the process while it predicts."""
 
     name: ClassVar[str] = "exits"
 
@@ -19,7 +19,7 @@ class Exits(Wrapped):
 
 
 class Crashes(Plain):
-    """Reads memory that is not there."""
+    """Reads invalid memory."""
 
     name: ClassVar[str] = "crashes"
 
@@ -30,7 +30,7 @@ class Crashes(Plain):
 
 
 class Hangs(Plain):
-    """Never comes back."""
+    """Never returns."""
 
     name: ClassVar[str] = "hangs"
 

@@ -1,4 +1,4 @@
-"""Learners for the tests of the conformance kit: two that are right, and one for each way to be wrong."""
+"""Learners for the tests of the conformance kit: two correct ones, and at least one that violates each requirement."""
 
 import io
 import json
@@ -42,7 +42,7 @@ class Linear(Predictor):
 
 
 class Plain(Learner):
-    """Ridge regression on random features: the least that a learner gives."""
+    """Ridge regression on random features, without optional methods."""
 
     name: ClassVar[str] = "plain"
     smoke: ClassVar[dict[str, Any]] = {"ridge": 0.1}
@@ -59,7 +59,7 @@ class Plain(Learner):
 
 
 class Layered(Linear):
-    """Shows its features, a stage that is half as large, and how sure it is of the class +1."""
+    """Shows its features, a stage that is half as large, and the probability of class +1."""
 
     def probabilities(self, x):
         return 1 / (1 + np.exp(-to_numpy(self.predict(x))))
@@ -76,7 +76,7 @@ class Layered(Linear):
 
 
 class Complete(Plain):
-    """Gives everything that a learner may give."""
+    """Has every optional method."""
 
     name: ClassVar[str] = "scheme:complete.Learner"
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -104,14 +104,14 @@ class Complete(Plain):
 
 
 FAULTS: list[tuple[str, str, type[Learner]]] = []
-"""(law that is broken, words of the reason, learner)."""
+"""(requirement that is violated, words of the reason, learner)."""
 
 
-def fault(law: str, words: str):
-    """Note a faulty learner; it needs a docstring like any other."""
+def fault(requirement: str, words: str):
+    """Add a faulty learner to ``FAULTS``."""
 
     def add(cls: type[Learner]) -> type[Learner]:
-        FAULTS.append((law, words, cls))
+        FAULTS.append((requirement, words, cls))
         return cls
 
     return add
@@ -131,14 +131,14 @@ class NoDocstring(Plain):
 
 @fault("capabilities are known", "tensorflow")
 class UnknownArrays(Plain):
-    """Wants arrays that the framework does not make."""
+    """Declares an unknown array library."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("tensorflow",))
 
 
 @fault("smoke options are valid", "ridge must be a valid number")
 class BadSmoke(Plain):
-    """Has smoke options that it refuses."""
+    """Has invalid smoke options."""
 
     smoke: ClassVar[dict[str, Any]] = {"ridge": "much"}
 
@@ -169,7 +169,7 @@ class InfiniteOption(Plain):
 
 @fault("options survive json", "0.4")
 class LossyOption(Plain):
-    """Describes itself with options that give another learner."""
+    """Returns options that make another learner."""
 
     def options(self):
         return {"ridge": 2 * self.ridge}
@@ -200,7 +200,7 @@ class SecretOracle(Plain):
 
 @fault("skip gives a reason or none", "gave False")
 class SkipsWithoutReason(Plain):
-    """Answers yes or no instead of why."""
+    """Returns a bool instead of a reason."""
 
     def skip(self, task, n):
         return False
@@ -208,7 +208,7 @@ class SkipsWithoutReason(Plain):
 
 @fault("caution is a text or none", "gave True")
 class CautionsWithoutText(Plain):
-    """Warns without saying of what."""
+    """Returns a bool instead of a text."""
 
     def caution(self, task, n):
         return bool(task.degrees) or None
@@ -216,7 +216,7 @@ class CautionsWithoutText(Plain):
 
 @fault("cost grows with n", "bytes fall")
 class CheaperWithMore(Plain):
-    """Claims that large samples need less memory."""
+    """Declares that large samples need less memory."""
 
     def cost(self, n, d):
         return Cost(n * 1.0, 1e9 / n)
@@ -224,7 +224,7 @@ class CheaperWithMore(Plain):
 
 @fault("cost grows with n", "positive")
 class Free(Plain):
-    """Claims to cost nothing."""
+    """Declares no cost."""
 
     def cost(self, n, d):
         return Cost(0.0, 8.0 * n)
@@ -232,7 +232,7 @@ class Free(Plain):
 
 @fault("shared work is part of the cost", "batch_key() is None")
 class SharesWithNobody(Plain):
-    """Claims to share work in batches that it is never given."""
+    """Declares shared work, but no batches."""
 
     def cost(self, n, d):
         return Cost(2.0 * n, 8.0 * n, {"features": 1.0 * n})
@@ -240,7 +240,7 @@ class SharesWithNobody(Plain):
 
 @fault("shared work is part of the cost", "the fit has 200")
 class SharesMoreThanItDoes(Plain):
-    """Claims that a batch does more for a fit than the fit takes."""
+    """Declares more shared work than work."""
 
     def batch_key(self, train):
         return train.sample
@@ -251,7 +251,7 @@ class SharesMoreThanItDoes(Plain):
 
 @fault("batch key is hashable", "unhashable")
 class ListKey(Plain):
-    """Has a key that cannot be a key."""
+    """Has a batch key that cannot be hashed."""
 
     def batch_key(self, train):
         return [train.d]
@@ -259,7 +259,7 @@ class ListKey(Plain):
 
 @fault("batch key is hashable", "AttributeError")
 class KeyOfData(Plain):
-    """Computes its key from data that are not there yet."""
+    """Computes its batch key from data that do not exist yet."""
 
     def batch_key(self, train):
         return float(train.x[0, 0])
@@ -275,7 +275,7 @@ class ReturnsWeights(Plain):
 
 @fault("fit returns a predictor", "LinAlgError: no luck")
 class Raises(Plain):
-    """Fails to fit."""
+    """Raises in fit."""
 
     def fit(self, train, ctx):
         raise np.linalg.LinAlgError("no luck")
@@ -283,7 +283,7 @@ class Raises(Plain):
 
 @fault("fit returns a predictor", "SystemExit: 0")
 class Leaves(Plain):
-    """Is done."""
+    """Exits in fit."""
 
     def fit(self, train, ctx):
         raise SystemExit(0)
@@ -291,7 +291,7 @@ class Leaves(Plain):
 
 @fault("fit returns a predictor", r"ValueError: \x1b[31mred")
 class Coloured(Plain):
-    """Speaks to the terminal."""
+    """Raises with a terminal escape sequence in the message."""
 
     def fit(self, train, ctx):
         raise ValueError("\x1b[31mred")
@@ -321,23 +321,23 @@ class ReturnsTensors(Wrapped):
 
 @fault("capabilities are known", "Got 'float16'")
 class UnknownPrecision(Plain):
-    """Trains in a type that the framework does not know."""
+    """Declares an unknown precision."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(precision="float16")
 
 
-@fault("precision is stated", "predictions are float32, and the arrays given are float64")
+@fault("precision is stated", "predictions are float32, but the given arrays are float64")
 class SilentlyNarrow(Wrapped):
-    """Computes in float32 and does not say so."""
+    """Computes in float32 without declaring it."""
 
     @staticmethod
     def change(predictor, x):
         return Linear.predict(predictor, x).astype(np.float32)
 
 
-@fault("precision is stated", "predictions are float32, and capabilities.precision says float64")
+@fault("precision is stated", "predictions are float32, but capabilities.precision is float64")
 class NarrowerThanStated(SilentlyNarrow):
-    """Says float64, and answers in float32."""
+    """Declares float64 and returns float32."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(precision="float64")
 
@@ -373,7 +373,7 @@ class OneNaN(Wrapped):
 
 @fault("predictions are finite", "predictions up to 1e+200 are finite, but their mean square is not")
 class Enormous(Wrapped):
-    """Predicts what has no error."""
+    """Predicts values whose mean square overflows."""
 
     @staticmethod
     def change(predictor, x):
@@ -382,7 +382,7 @@ class Enormous(Wrapped):
 
 @fault("predictions do not depend on other points", "alone")
 class CentersOnTheTest(Wrapped):
-    """Subtracts the mean of the points that it is asked about."""
+    """Subtracts the mean of the test points."""
 
     @staticmethod
     def change(predictor, x):
@@ -391,7 +391,7 @@ class CentersOnTheTest(Wrapped):
 
 @fault("inputs are not changed", "train.x")
 class CentersInPlace(Plain):
-    """Centres the framework's own array."""
+    """Centres the framework's array in place."""
 
     def fit(self, train, ctx):
         train.x[...] -= train.x.mean(axis=0)
@@ -400,7 +400,7 @@ class CentersInPlace(Plain):
 
 @fault("inputs are not changed", "train.y")
 class ScalesByTorch(Plain):
-    """Shares the framework's memory and works in place."""
+    """Writes into shared memory through torch."""
 
     def fit(self, train, ctx):
         torch.from_numpy(train.y).mul_(2.0)
@@ -409,7 +409,7 @@ class ScalesByTorch(Plain):
 
 @fault("inputs are not changed", "ctx.unlabeled")
 class SortsUnlabeled(Plain):
-    """Sorts the unlabelled inputs of the framework."""
+    """Sorts the unlabelled inputs in place."""
 
     def fit(self, train, ctx):
         if ctx.unlabeled is not None:
@@ -441,7 +441,7 @@ class StateOnClass(Plain):
 
 @fault("learner keeps no fitted state", "'weights' of the instance")
 class StateOnInstance(Plain):
-    """Keeps its weights on the instance, past the frozen fields."""
+    """Keeps its weights on the instance, although its fields are frozen."""
 
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
@@ -466,7 +466,7 @@ LATEST: list[Linear] = []
 
 @fault("fits are independent", "after a later fit")
 class SharedWeights(Wrapped):
-    """Predicts with the weights of whatever was fitted last."""
+    """Predicts with the weights of the latest fit."""
 
     def fit(self, train, ctx):
         LATEST[:] = [super().fit(train, ctx)]
@@ -479,14 +479,14 @@ class SharedWeights(Wrapped):
 
 @fault("same seed gives the same predictions", "same seed")
 class Unseeded(Plain):
-    """Draws from the operating system's entropy."""
+    """Draws from a generator without a seed."""
 
     def fit(self, train, ctx):
         return self.solve(train, np.random.default_rng())
 
 
 class Scaled(Plain):
-    """Scales its weights by what ``draw`` gives."""
+    """Scales its weights by the result of ``draw``."""
 
     @staticmethod
     def draw() -> float:
@@ -521,21 +521,21 @@ class ReadsTorch(Scaled):
 
 @fault(GENERATORS, "torch is moved")
 class SeedsTorch(Scaled):
-    """Seeds torch's global generator for everybody."""
+    """Seeds torch's global generator."""
 
     draw = staticmethod(lambda: 1.0 + 0 * torch.manual_seed(3).initial_seed())
 
 
 @fault(SETTINGS, "torch.get_default_dtype()")
 class SetsDefaultDtype(Scaled):
-    """Makes float64 the default of everybody's tensors."""
+    """Makes float64 the default dtype of torch."""
 
     draw = staticmethod(lambda: 1.0 if torch.set_default_dtype(torch.float64) is None else 0.0)
 
 
 @fault(SETTINGS, "jax.config.jax_enable_x64")
 class EnablesX64(Scaled):
-    """Makes float64 the default of everybody's JAX arrays."""
+    """Enables float64 in JAX."""
 
     draw = staticmethod(lambda: 1.0 if jax.config.update("jax_enable_x64", True) is None else 0.0)
 
@@ -549,35 +549,35 @@ class SetsThreads(Scaled):
 
 @fault(SETTINGS, "numpy.geterr()")
 class SilencesNumpy(Scaled):
-    """Switches floating point warnings off for everybody."""
+    """Turns floating-point warnings off."""
 
     draw = staticmethod(lambda: 1.0 if np.seterr(all="ignore") else 0.0)
 
 
 @fault(SETTINGS, "warnings.filters")
 class SilencesWarnings(Scaled):
-    """Switches warnings off for everybody."""
+    """Turns warnings off."""
 
     draw = staticmethod(lambda: 1.0 if warnings.simplefilter("ignore") is None else 0.0)
 
 
 @fault(SETTINGS, "the working directory")
 class ChangesFolder(Scaled):
-    """Goes somewhere else."""
+    """Changes the working directory."""
 
     draw = staticmethod(lambda: 1.0 if os.chdir("/") is None else 0.0)
 
 
 @fault(SETTINGS, "the recursion limit")
 class NeedsNoDepth(Scaled):
-    """Lets nobody recurse."""
+    """Lowers the recursion limit."""
 
     draw = staticmethod(lambda: 1.0 if sys.setrecursionlimit(400) is None else 0.0)
 
 
 @fault(SETTINGS, "sys.stdout")
 class Quiet(Scaled):
-    """Prints to nowhere."""
+    """Replaces sys.stdout."""
 
     @staticmethod
     def draw():
@@ -587,7 +587,7 @@ class Quiet(Scaled):
 
 @fault(FUNCTIONS, "numpy.var")
 class PatchesNumpy(Scaled):
-    """Has a variance of its own for everybody."""
+    """Replaces a function of NumPy."""
 
     @staticmethod
     def draw():
@@ -597,7 +597,7 @@ class PatchesNumpy(Scaled):
 
 @fault(FUNCTIONS, "torch.matmul")
 class PatchesTorch(Scaled):
-    """Has a product of its own for everybody."""
+    """Replaces a function of torch."""
 
     @staticmethod
     def draw():
@@ -607,7 +607,7 @@ class PatchesTorch(Scaled):
 
 @fault(FUNCTIONS, "bfc_bench.tasks.metrics.nmse")
 class PatchesTheMetric(Scaled):
-    """Measures itself."""
+    """Replaces the code of a metric."""
 
     @staticmethod
     def draw():
@@ -617,7 +617,7 @@ class PatchesTheMetric(Scaled):
 
 @fault(RUNNING, "a thread that is still running: lingers")
 class LeavesAThread(Scaled):
-    """Goes on by itself."""
+    """Leaves a thread running."""
 
     @staticmethod
     def draw():
@@ -627,7 +627,7 @@ class LeavesAThread(Scaled):
 
 @fault(RUNNING, "a process that is still running: sleep 60")
 class LeavesAProcess(Scaled):
-    """Leaves a child."""
+    """Leaves a process running."""
 
     @staticmethod
     def draw():
@@ -637,14 +637,14 @@ class LeavesAProcess(Scaled):
 
 @fault(RUNNING, "a timer that is running")
 class LeavesATimer(Scaled):
-    """Has somebody else interrupted."""
+    """Leaves a timer running."""
 
     draw = staticmethod(lambda: 1.0 if signal.setitimer(signal.ITIMER_REAL, 600) else 0.0)
 
 
 @fault("no files are left", "checkpoint-of-mine")
 class LeavesAFile(Scaled):
-    """Saves what it has learned where it stands."""
+    """Writes its weights into the working directory."""
 
     @staticmethod
     def draw():
@@ -654,7 +654,7 @@ class LeavesAFile(Scaled):
 
 @fault("fit needs no more than its points", "TypeError")
 class NeedsTheLaw(Plain):
-    """Takes E[x^2] for granted."""
+    """Needs E[x^2], which a context may lack."""
 
     def fit(self, train, ctx):
         scale = 1 / np.sqrt(ctx.square_mean)
@@ -663,7 +663,7 @@ class NeedsTheLaw(Plain):
 
 @fault("every array kind is taken", "AttributeError")
 class OnlyNumpy(Plain):
-    """Declares torch and uses a method of NumPy arrays."""
+    """Declares torch but uses a method of NumPy arrays."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("numpy", "torch"))
 
@@ -674,7 +674,7 @@ class OnlyNumpy(Plain):
 
 @fault("every label kind is taken", "not finite")
 class OnlyReal(Plain):
-    """Declares binary labels and cannot fit them."""
+    """Declares binary labels but cannot fit them."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
 
@@ -687,7 +687,7 @@ class OnlyReal(Plain):
 
 @fault("info is json", "ndarray is not JSON serializable")
 class ArrayInInfo(Plain):
-    """Puts an array among the facts."""
+    """Has an array in ``info``."""
 
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
@@ -697,7 +697,7 @@ class ArrayInInfo(Plain):
 
 @fault("info is json", "Exceeds the limit")
 class TooManyDigits(Plain):
-    """Puts a number among the facts that nobody writes."""
+    """Has a number in ``info`` that Python refuses to write."""
 
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
@@ -707,7 +707,7 @@ class TooManyDigits(Plain):
 
 @fault("info is json", "integers must have at most 1024 bits. Got one of 1329")
 class MoreDigitsThanARowTakes(Plain):
-    """Puts a number among the facts that JSON writes and no row takes."""
+    """Has a number in ``info`` that JSON allows but rows do not."""
 
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
@@ -717,7 +717,7 @@ class MoreDigitsThanARowTakes(Plain):
 
 @fault("probabilities are probabilities", "must lie in [0, 1]")
 class Overconfident(Plain):
-    """Takes its margins for probabilities."""
+    """Returns margins as probabilities."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
 
@@ -729,7 +729,7 @@ class Overconfident(Plain):
 
 @fault("probabilities are probabilities", "must have shape (17,). Got (17, 2)")
 class ProbabilityTable(Plain):
-    """Gives a column for each of two classes."""
+    """Returns a column for each of two classes."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
 
@@ -751,7 +751,7 @@ class Transposed(Complete):
 
 @fault("hidden features have a row per point", "Got 'layer2'")
 class OddLayerName(Complete):
-    """Calls its layers something else."""
+    """Has another name for its layer."""
 
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
@@ -778,7 +778,7 @@ ARTIFACTS = "artifacts are small and repeatable"
 
 
 class Drawn(Linear):
-    """Gives the files that it was made with."""
+    """Returns the files that it was made with."""
 
     def __init__(self, linear, files):
         super().__init__(linear.projection, linear.weights)
@@ -789,7 +789,7 @@ class Drawn(Linear):
 
 
 class Drawing(Plain):
-    """Its predictor has files."""
+    """Has a predictor with files."""
 
     files: ClassVar[Any] = None
 
@@ -799,14 +799,14 @@ class Drawing(Plain):
 
 @fault(ARTIFACTS, "Got 'weights.pickle'")
 class UnknownFile(Drawing):
-    """Gives a file of a kind that is not kept."""
+    """Returns a file of a kind that is not kept."""
 
     files: ClassVar[Any] = lambda predictor: {"weights.pickle": b""}
 
 
 @fault(ARTIFACTS, "at most 4 MB together. Got 5 MB")
 class LargeFile(Drawing):
-    """Gives a file that is too large."""
+    """Returns a file that is too large."""
 
     files: ClassVar[Any] = lambda predictor: {"all.csv": bytes(5_000_000)}
 
@@ -818,9 +818,9 @@ class FileOfTheTime(Drawing):
     files: ClassVar[Any] = lambda predictor: {"time.json": str(time.perf_counter_ns()).encode()}
 
 
-@fault(ARTIFACTS, "artifacts() changes what is predicted")
+@fault(ARTIFACTS, "artifacts() changes the predictions")
 class FileThatChanges(Drawing):
-    """Scales its weights for a file."""
+    """Scales its weights while it makes a file."""
 
     @staticmethod
     def files(predictor):
@@ -830,7 +830,7 @@ class FileThatChanges(Drawing):
 
 @fault(BATCH, "seed 1")
 class OneSeedPerBatch(Complete):
-    """Gives every job of a batch the randomness of the first."""
+    """Fits every job of a batch with the seed of the first."""
 
     @classmethod
     def fit_batch(cls, jobs):
@@ -839,7 +839,7 @@ class OneSeedPerBatch(Complete):
 
 @fault(BATCH, "n=32")
 class OneSizePerBatch(Complete):
-    """Takes all sizes of a sample for the largest."""
+    """Fits every job of a batch to the largest sample."""
 
     @classmethod
     def fit_batch(cls, jobs):
@@ -849,7 +849,7 @@ class OneSizePerBatch(Complete):
 
 @fault(BATCH, "relative difference")
 class OneOptionPerBatch(Complete):
-    """Gives every candidate the ridge of the first."""
+    """Fits every job of a batch with the options of the first."""
 
     @classmethod
     def fit_batch(cls, jobs):
@@ -867,7 +867,7 @@ class LosesAJob(Complete):
 
 @fault("predict batch agrees with predict", "predict_batch: relative difference")
 class OnePointSetPerBatch(Complete):
-    """Predicts every predictor at the points of the first."""
+    """Evaluates every predictor at the points of the first."""
 
     @classmethod
     def predict_batch(cls, predictors, xs):

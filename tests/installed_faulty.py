@@ -1,4 +1,4 @@
-"""A distribution of misbehaving learners, as if it were installed."""
+"""Installs a distribution of faulty learners into a folder."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ TESTS = Path(__file__).parent
 
 
 def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What ``faulty`` does, in a folder that it makes."""
+    """Install ``breaking_learners`` as plugin ``faulty`` into a new folder on the path of this process and workers."""
     info = site / "breaking_learners-1.0.dist-info"
     info.mkdir(parents=True)
     shutil.copy(TESTS / "breaking_learners.py", site)

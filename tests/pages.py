@@ -1,13 +1,11 @@
-"""The blocks of code of the documentation, in the order of their pages, with the marks that stand before them.
+"""Reads the code blocks of the documentation, with the mark in the line above each block.
 
-A mark is a comment in the line above a block:
-
-    <!-- not run: REASON -->         it cannot be run, and why
-    <!-- run as: COMMAND; COMMAND --> what is run in its place: a smaller suite, an installation without network
+    <!-- not run: REASON -->         the block cannot be run
+    <!-- run as: COMMAND; COMMAND --> run instead: a smaller suite, an installation without network
     <!-- run by: tests/FILE.py -->   another test runs it
     <!-- file: PATH -->              it is the contents of this file
 
-``<!-- python: one script -->`` anywhere on a page: its Python blocks build on one another.
+On a page with ``<!-- python: one script -->`` the Python blocks form one script.
 """
 
 import re
@@ -19,15 +17,15 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 ONE_SCRIPT = "<!-- python: one script -->"
 COMMANDS = ("bfc-bench", "python", "python3", "pip", "git", "tox", "source", "ray", "sbatch", "srun", "ssh", "export")
-"""What a block without a language begins with where it holds commands."""
+"""First words of blocks without a language that contain commands."""
 VERBATIM = ("text", "yaml", "json")
-"""Languages of blocks in which nothing can be run."""
+"""Languages of blocks that cannot be run."""
 MARKS = ("not run", "run as", "run by", "file")
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block of code."""
+    """A code block."""
 
     page: Path
     line: int
@@ -36,26 +34,26 @@ class Block:
     text: str
     mark: str = ""
     said: str = ""
-    """What the mark says."""
+    """Text of the mark."""
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
     def commands(self) -> list[str]:
-        """The commands of a console block: its lines after ``$``, or all where there is no ``$``."""
+        """The commands of a console block: its lines after ``$``, or all lines if there is no ``$``."""
         lines = self.text.replace("\\\n", "").splitlines()
         typed = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
         return typed or [line for line in lines if line.strip()]
 
 
 def name(page: Path) -> str:
-    """A page as the marks and the tests call it."""
+    """The path of a page, as marks and tests write it."""
     return page.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page: fenced ones, and paragraphs that are indented by four spaces outside of lists."""
+    """The blocks of a page: fenced ones, and paragraphs outside of lists that are indented by four spaces."""
     lines = page.read_text(encoding="utf-8").splitlines()
     number, in_list = 0, False
     while number < len(lines):
@@ -66,25 +64,25 @@ def blocks(page: Path) -> Iterator[Block]:
             number += 1
             while number < len(lines) and lines[number].strip() != ticks:
                 number += 1
-            held = [inner.removeprefix(indent) for inner in lines[start + 1 : number]]
-            yield _block(page, start, language, held, lines)
+            content = [inner.removeprefix(indent) for inner in lines[start + 1 : number]]
+            yield _block(page, start, language, content, lines)
         elif line.startswith("    ") and not in_list and (start == 0 or not lines[start - 1].strip()):
             while number + 1 < len(lines) and (lines[number + 1].startswith("    ") or _goes_on(lines, number + 1)):
                 number += 1
-            held = [inner[4:] for inner in lines[start : number + 1]]
-            first = held[0].removeprefix("$ ").split()[0]
-            yield _block(page, start, "console" if first in COMMANDS else "text", held, lines)
+            content = [inner[4:] for inner in lines[start : number + 1]]
+            first = content[0].removeprefix("$ ").split()[0]
+            yield _block(page, start, "console" if first in COMMANDS else "text", content, lines)
         elif line.strip():
             in_list = bool(re.match(r" *([-*]|\d+\.) ", line)) or (in_list and line.startswith(" "))
         number += 1
 
 
 def _goes_on(lines: list[str], number: int) -> bool:
-    """Whether an empty line stands inside of an indented block."""
+    """Whether an empty line lies inside an indented block."""
     return not lines[number].strip() and number + 1 < len(lines) and lines[number + 1].startswith("    ")
 
 
-def _block(page: Path, start: int, language: str, held: list[str], lines: list[str]) -> Block:
+def _block(page: Path, start: int, language: str, content: list[str], lines: list[str]) -> Block:
     before = lines[start - 1 - (start > 0 and not lines[start - 1].strip())].strip() if start else ""
     mark = re.fullmatch(rf"<!-- ({'|'.join(MARKS)}): (.+) -->", before)
-    return Block(page, start + 1, language, "\n".join(held) + "\n", *(mark.groups() if mark else ()))
+    return Block(page, start + 1, language, "\n".join(content) + "\n", *(mark.groups() if mark else ()))

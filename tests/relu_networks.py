@@ -1,4 +1,4 @@
-"""Kernels of infinitely wide ReLU networks in the convention of neural-tangents, as whole matrices.
+"""Kernel matrices of infinitely wide ReLU networks, in the convention of neural-tangents.
 
 Shapes: m and n points, d input dimension.
 """

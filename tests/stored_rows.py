@@ -1,4 +1,4 @@
-"""What a store holds, read and closed: Python 3.13 warns of a database that is left open."""
+"""Reads the rows of a store and closes it, because Python 3.13 warns of an open database."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Small images for tests: digits in two orientations of stripes, and what a learner makes of them."""
+"""Small images of three classes for tests, and the error of a predictor on them."""
 
 import numpy as np
 import torch
@@ -7,7 +7,7 @@ from bfc_bench.learner import Data
 
 
 def stripes(n: int, seed: int = 0, classes: int = 3, noise: float = 0.3) -> Data:
-    """Images of 6 x 6: dark, with stripes along rows, with stripes along columns; two classes are the last two."""
+    """Images of 6 x 6: class 0 is dark, 1 has stripes along rows, 2 along columns. Two classes are 1 and 2."""
     rng = np.random.default_rng(seed)
     numbers = rng.integers(3, size=n) if classes else rng.integers(1, 3, size=n)
     wave = np.cos(np.pi * np.arange(6)[None, :] + np.pi * rng.integers(2, size=(n, 1)))
@@ -28,7 +28,7 @@ def stripes(n: int, seed: int = 0, classes: int = 3, noise: float = 0.3) -> Data
 
 
 def error(predictor, data: Data) -> float:
-    """Share of points whose class is wrong."""
-    found = predictor.predict(data.x)
-    wrong = found.argmax(1) != data.y if data.kind == "class" else found.sign() != data.y
+    """Fraction of points whose class is wrong."""
+    predicted = predictor.predict(data.x)
+    wrong = predicted.argmax(1) != data.y if data.kind == "class" else predicted.sign() != data.y
     return float(wrong.float().mean())

@@ -33,7 +33,7 @@ def check(
         bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
     ] = False,
 ) -> None:
-    """Try every law of its contract on something and print how many passed, were skipped and failed."""
+    """Test every requirement of a contract and print how many passed, were skipped and failed."""
     if statistics == bool(name):
         raise UsageError("check: a name or --statistics is required, and only one.")
     if statistics:
@@ -45,7 +45,7 @@ def check(
     from bfc_bench.suite.changes import apply
     from bfc_bench.testing import check_part
     from bfc_bench.testing.parts import find_parts
-    from bfc_bench.testing.subprocess_check import check_apart
+    from bfc_bench.testing.subprocess_check import check_in_subprocess
 
     options: dict[str, Any] = {}
     for change in set_ or ():
@@ -53,9 +53,8 @@ def check(
     fine, parts = True, find_parts(name, options)
     if options and not parts:
         raise UsageError("check: --set is for parts of a suite; learners are checked with their smoke options.")
-    for report in (
-        map(partial(check_part, strict=False), parts) if parts else check_apart(name, executor_options(executor_option))
-    ):
+    tested = map(partial(check_part, strict=False), parts)
+    for report in tested if parts else check_in_subprocess(name, executor_options(executor_option)):
         typer.echo(f"{report.name}\n{report}")
         fine = fine and report.ok
     raise typer.Exit(0 if fine else 1)

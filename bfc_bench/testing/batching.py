@@ -1,4 +1,4 @@
-"""Laws of the batch methods: they must agree with ``fit`` and ``predict``."""
+"""Requirements of a learner's batch methods: they must agree with ``fit`` and ``predict``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import numpy as np
 
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.testing.description import batch_key_is_hashable
-from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.fitting import VALID
 from bfc_bench.testing.global_state import preserved
-from bfc_bench.testing.learner_trial import TEST, N, Trial, outline, own_classes
-from bfc_bench.testing.requirement import law
+from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, data_spec, own_classes
+from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
 
 
-@law(VALID, batch_key_is_hashable)
-def fit_batch_agrees_with_fit(trial: Trial) -> None:
-    """Jobs of one key, differing in seed, size, teacher and options, give what they give one by one."""
+@requirement(VALID, batch_key_is_hashable)
+def fit_batch_agrees_with_fit(trial: LearnerTrial) -> None:
+    """Jobs of one batch key with other seeds, sizes, teachers and options give the same as single fits."""
     groups = _batches(trial)
     if not groups:
         skip("batch_key() is None")
@@ -31,9 +30,9 @@ def fit_batch_agrees_with_fit(trial: Trial) -> None:
             trial.require_equal(trial.values(outcome), trial.values(trial.fit(job)), what)
 
 
-@law(VALID, fit_batch_agrees_with_fit)
-def predict_batch_agrees_with_predict(trial: Trial) -> None:
-    """Predictors of one batch, each at its own points, predict what they predict one by one."""
+@requirement(VALID, fit_batch_agrees_with_fit)
+def predict_batch_agrees_with_predict(trial: LearnerTrial) -> None:
+    """Predictors of one batch, each at points of its own, predict the same as one by one."""
     if not any("predict_batch" in vars(cls) for cls in own_classes(trial.cls)):
         skip("predict_batch() is not given")
     for jobs in _batches(trial):
@@ -46,9 +45,9 @@ def predict_batch_agrees_with_predict(trial: Trial) -> None:
             trial.require_equal(to_numpy(got).astype(np.float64), trial.values(predictor, x), "predict_batch")
 
 
-def _batches(trial: Trial) -> list[list[Job]]:
-    """Jobs that the framework would hand over together, in batches of at least two."""
-    if trial.learner.batch_key(outline(trial.data())) is None:
+def _batches(trial: LearnerTrial) -> list[list[Job]]:
+    """Batches of two jobs or more, grouped as the framework does."""
+    if trial.learner.batch_key(data_spec(trial.data())) is None:
         return []
     jobs = [trial.job(), trial.job(seed=1), trial.job(n=2 * N // 3, seed=2), trial.job(teacher=1, seed=3)]
     for option, values in list(trial.cls.search.items())[:1]:
@@ -56,11 +55,11 @@ def _batches(trial: Trial) -> list[list[Job]]:
         jobs += [trial.job(candidate) for candidate in candidates]
     groups: dict[Hashable, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(job.learner.batch_key(outline(job.train)), []).append(job)
+        groups.setdefault(job.learner.batch_key(data_spec(job.train)), []).append(job)
     return [group for key, group in groups.items() if key is not None and len(group) > 1]
 
 
-def _fit_batch(trial: Trial, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+def _fit_batch(trial: LearnerTrial, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
     with preserved():
         outcomes = trial.cls.fit_batch(jobs)
     require(len(outcomes) == len(jobs), f"fit_batch gave {len(outcomes)} results for {len(jobs)} jobs")

@@ -1,4 +1,4 @@
-"""Laws of a data set."""
+"""Requirements of a data set."""
 
 from __future__ import annotations
 
@@ -13,53 +13,55 @@ from bfc_bench.tasks.base import DataSet, DataSetContents
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.load_data import digest_of, read
-from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.global_state import preserved
-from bfc_bench.testing.requirement import law
+from bfc_bench.testing.requirement import require, requirement, skip
 
 
 @dataclass
 class DataTrial:
-    """A data set on trial."""
+    """A tested data set."""
 
     data: DataSet
 
     @cached_property
     def contents(self) -> DataSetContents:
-        """What it holds."""
+        """Its contents, read once."""
         return self.read()
 
     def read(self, seed: int = 0) -> DataSetContents:
-        """Read anew, with the global generators at ``seed``."""
+        """Its contents, read again with the global generators at ``seed``."""
         with preserved(seed):
             return read(self.data, type(self.data).__name__)
 
 
-@law()
+@requirement()
 def what_it_needs_is_there(trial: DataTrial) -> None:
-    """``missing()`` has nothing to ask for."""
+    """``missing()`` is None: files and libraries are there."""
     if (missing := trial.data.missing()) is not None:
         skip(missing)
 
 
-@law(what_it_needs_is_there)
+@requirement(what_it_needs_is_there)
 def contents_can_be_learned_from(trial: DataTrial) -> None:
-    """``load`` gives Contents: x (N, d), y (N,), finite; numbers of classes where these have names."""
+    """``load`` gives x (N, d) and y (N,), finite; y holds class numbers if the classes have names."""
     contents = trial.contents
     named, d = len(contents.columns), contents.points.x.shape[1]
     require(named in (0, d), f"columns must name all {d} columns, or none. Got {named}")
 
 
-@law(contents_can_be_learned_from)
+@requirement(contents_can_be_learned_from)
 def contents_are_the_same_at_every_call(trial: DataTrial) -> None:
-    """The digest, by which cells know what they were trained on, stays; the global generator does not matter."""
-    found = {digest_of(trial.read(seed)) for seed in (0, 1)}
-    require(len(found) == 1, "load gives other contents when it is called again; fix its seeds and its order")
+    """``load`` gives the same digest at each call, independent of the global generators. Cells record this digest."""
+    digests = {digest_of(trial.read(seed)) for seed in (0, 1)}
+    require(
+        len(digests) == 1,
+        "load gives other contents when it is called again; fix its seeds and its order",
+    )
 
 
-@law(contents_can_be_learned_from)
+@requirement(contents_can_be_learned_from)
 def contents_do_not_depend_on_the_working_directory(trial: DataTrial) -> None:
-    """Workers may be elsewhere: paths are those that the suite resolved."""
+    """Workers may have another working directory, so ``load`` uses the paths that the suite made absolute."""
     paths = [value for name, value in trial.data.plain().items() if DataSet.is_path(name) and value]
     if any(not os.path.isabs(str(path)) for path in paths):
         skip("its path is relative; a suite makes it absolute")
@@ -73,9 +75,9 @@ def contents_do_not_depend_on_the_working_directory(trial: DataTrial) -> None:
     require(elsewhere == digest_of(trial.contents), "load gives other contents in another working directory")
 
 
-@law(contents_can_be_learned_from)
+@requirement(contents_can_be_learned_from)
 def samples_can_be_drawn(trial: DataTrial) -> None:
-    """A task on it has training and test points, the smaller sample first in the larger one."""
+    """A task on it has training points, and a smaller sample is a prefix of a larger one."""
     task = DataTask("check", trial.data, Clean(), 0, "", None, digest_of(trial.contents))
     size = len(trial.contents.points) // 2
     problem = task.problem(0, task.dimension, 0, 100)

@@ -1,9 +1,8 @@
-"""What units do to try an executor, in whatever process they are run."""
+"""Units that test an executor: functions that return, fail or end their process."""
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -18,56 +17,56 @@ GRANDCHILD = "import time; time.sleep(60)"
 
 
 class Prepared:
-    """How often this process was prepared."""
+    """Counts how often this process was prepared."""
 
     times = 0
 
 
 def prepare() -> None:
-    """Before a worker's first unit."""
+    """Prepare a worker before its first unit."""
     Prepared.times += 1
 
 
 def do(payload: tuple[str, Any]) -> Any:
-    """A deed by its name, with its argument."""
+    """Call the function of ``FUNCTIONS`` that the payload names, with its argument."""
     what, value = payload
-    return DEEDS[what](value)
+    return FUNCTIONS[what](value)
 
 
 def give(value: Any) -> Any:
-    """What came."""
+    """Return the argument."""
     return value
 
 
 def tell(_: object) -> bytes:
-    """Machine, process and how often it was prepared."""
+    """Return the host name, the process id and how often the process was prepared."""
     return f"{socket.gethostname()} {os.getpid()} {Prepared.times}".encode()
 
 
 def fail(text: str) -> NoReturn:
-    """Raises with a text."""
+    """Raise an exception with a text."""
     raise ValueError(text)
 
 
 def unsendable(_: object) -> Any:
-    """A result that stays where it is."""
+    """Return an object that cannot be pickled."""
     return Unsendable()
 
 
 def leave(code: int) -> NoReturn:
-    """Ends its process without a word."""
+    """End the process with an exit code."""
     os._exit(code)
 
 
 def die(number: int) -> bytes:
-    """Ends its process by a signal."""
+    """End the process by a signal."""
     os.kill(os.getpid(), number)
     time.sleep(60)
     return b"lives"
 
 
 def sleep(seconds: tuple[float, float]) -> bytes:
-    """Prepares itself for a while, then works for a while."""
+    """Sleep before and after the clock starts, for these numbers of seconds."""
     before, after = seconds
     time.sleep(before)
     worker_context.clock_starts()
@@ -76,44 +75,43 @@ def sleep(seconds: tuple[float, float]) -> bytes:
 
 
 def linger(file: str) -> bytes:
-    """Says that it has begun, and where, then works for minutes."""
+    """Write host name and process id to a file, then run for minutes."""
     write(file, tell(None))
     return sleep((0, 300))
 
 
 def orphan(file: str) -> NoReturn:
-    """Ends its process while a child of its own goes on."""
+    """Start a child process, write its id to a file and end the process."""
     child = subprocess.Popen([sys.executable, "-c", GRANDCHILD])
     write(file, f"{socket.gethostname()} {child.pid}".encode())
     os._exit(3)
 
 
 def take(sizes: tuple[int, int]) -> bytes:
-    """May take so many bytes, takes others."""
+    """Declare the first number of bytes and take the second."""
     allowed, taken = sizes
     worker_context.may_take(allowed)
     worker_context.clock_starts()
-    held = bytearray(taken)
-    held[:: os.sysconf("SC_PAGE_SIZE")] = b"\1" * len(range(0, taken, os.sysconf("SC_PAGE_SIZE")))
-    time.sleep(5)  # for whoever looks now and then
-    return str(len(held)).encode()
+    memory = bytearray(taken)
+    memory[:: os.sysconf("SC_PAGE_SIZE")] = b"\1" * len(range(0, taken, os.sysconf("SC_PAGE_SIZE")))
+    time.sleep(5)  # the memory guard looks at intervals
+    return str(len(memory)).encode()
 
 
 def write(file: str, content: bytes) -> None:
-    """A whole file at once."""
+    """Write a file that never exists in part."""
     part = Path(f"{file}.part")
     part.write_bytes(content)
     part.rename(file)
 
 
 class Unsendable:
-    """Cannot be pickled."""
+    """An object that cannot be pickled."""
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("it stays here")
 
 
-DEEDS: dict[str, Callable[[Any], Any]] = {
-    deed.__name__: deed for deed in (give, tell, fail, unsendable, leave, die, sleep, linger, orphan, take)
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    function.__name__: function for function in (give, tell, fail, unsendable, leave, die, sleep, linger, orphan, take)
 }
-SEGFAULT, KILL = int(signal.SIGSEGV), int(signal.SIGKILL)

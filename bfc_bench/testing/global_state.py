@@ -1,12 +1,11 @@
-"""The global state of Python, NumPy, torch and JAX that a fit must leave alone: generators, settings, functions."""
+"""Global state of Python, NumPy, torch and JAX that a fit must leave unchanged: generators and settings."""
 
 from __future__ import annotations
 
-import operator
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,43 +17,34 @@ from bfc_bench.process_state import GlobalFunctions, GlobalSetting, GlobalSettin
 from bfc_bench.toolkit.libraries import missing
 
 OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
-"""Environment variables that ``bfc_bench.toolkit.precision`` sets itself, before JAX first touches a GPU."""
-
-
-@dataclass(frozen=True)
-class GlobalState:
-    """One piece of global state; what ``read`` gives compares by value and is what ``write`` takes."""
-
-    read: Callable[[], Any]
-    write: Callable[[Any], object]
-    differs: Callable[[Any, Any], bool] = operator.ne
-    """Whether the change from the first value to the second matters."""
+"""Environment variables that ``bfc_bench.toolkit.precision`` sets before JAX first uses a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator(GlobalState):
+class Generator(GlobalSetting):
     """A global random generator."""
 
     seed: Callable[[int], object]
 
 
 def generators() -> dict[str, Generator]:
-    """The global random generators by name; that of torch where it is installed."""
-    found = {
-        "random": Generator(random.getstate, random.setstate, seed=random.seed),
-        "numpy.random": Generator(_numpy_state, np.random.set_state, seed=np.random.seed),
-    }
-    if missing({"torch"}):
-        return found
-    import torch
+    """Global random generators by name; that of torch only if it is installed."""
+    known = [
+        Generator("random", random.getstate, random.setstate, seed=random.seed),
+        Generator("numpy.random", _numpy_state, np.random.set_state, seed=np.random.seed),
+    ]
+    if not missing({"torch"}):
+        import torch
 
-    return found | {
-        "torch": Generator(
-            lambda: torch.get_rng_state().numpy().tobytes(),
-            lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
-            seed=torch.manual_seed,
+        known.append(
+            Generator(
+                "torch",
+                lambda: torch.get_rng_state().numpy().tobytes(),
+                lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
+                seed=torch.manual_seed,
+            )
         )
-    }
+    return {each.name: each for each in known}
 
 
 def _numpy_state() -> tuple[object, ...]:
@@ -62,21 +52,17 @@ def _numpy_state() -> tuple[object, ...]:
     return (kind, tuple(words), *rest)
 
 
-def settings() -> dict[str, GlobalState]:
-    """The global settings by name: those that a run compares, and what can do harm outside of one only."""
-    return {
-        # Writing is left to the catch_warnings in preserved().
-        "warnings.filters": GlobalState(lambda: list(warnings.filters), lambda filters: None),
-        "os.environ": GlobalState(_environment, _write_environment),
-        **{setting.name: GlobalState(setting.read, setting.restore, setting.differs) for setting in _shared()},
-    }
-
-
-def _shared() -> Iterable[GlobalSetting]:
-    for library in ("jax", "torch"):  # settings of both are looked at, whether the learner has loaded them or not
+def settings() -> dict[str, GlobalSetting]:
+    """Global settings by name: those that runs compare, but with all warning filters and environment variables."""
+    for library in ("jax", "torch"):  # GlobalSettings reads the libraries that are loaded
         if not missing({library}):
             import_module(library)
-    return (setting for setting in GlobalSettings().known if setting.name not in ("warnings.filters", "os.environ"))
+    complete = (
+        # The catch_warnings in preserved() restores the filters.
+        GlobalSetting("warnings.filters", lambda: list(warnings.filters), lambda filters: None),
+        GlobalSetting("os.environ", _environment, _write_environment),
+    )
+    return {setting.name: setting for setting in (*GlobalSettings().known, *complete)}
 
 
 def _environment() -> dict[str, str]:
@@ -89,13 +75,13 @@ def _write_environment(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
-def snapshot(parts: Mapping[str, GlobalState]) -> dict[str, Any]:
-    """The value of each part."""
+def snapshot(parts: Mapping[str, GlobalSetting]) -> dict[str, Any]:
+    """The current value of each part."""
     return {name: part.read() for name, part in parts.items()}
 
 
-def changes(parts: Mapping[str, GlobalState], before: Mapping[str, Any]) -> dict[str, str]:
-    """The parts whose value is no longer what it was, each described with the entries that differ."""
+def changes(parts: Mapping[str, GlobalSetting], before: Mapping[str, Any]) -> dict[str, str]:
+    """The parts whose values differ from before, each described with the entries that differ."""
     now = snapshot(parts)
     return {
         name: name + _entries(before[name], now[name])
@@ -112,8 +98,8 @@ def _entries(before: Any, now: Any) -> str:
 
 @contextmanager
 def preserved(seed: int = 0) -> Iterator[None]:
-    """Run a block with every global generator seeded, and put all that is everybody's back after it."""
-    parts: dict[str, GlobalState] = {**generators(), **settings()}
+    """Run a block with every global generator seeded, and restore all global state afterwards."""
+    parts: dict[str, GlobalSetting] = {**generators(), **settings()}
     others = GlobalFunctions(), ThreadsAndChildren()
     before = snapshot(parts)
     with warnings.catch_warnings():
@@ -123,6 +109,6 @@ def preserved(seed: int = 0) -> Iterator[None]:
             yield
         finally:
             for name in changes(parts, before):
-                parts[name].write(before[name])
+                parts[name].restore(before[name])
             for other in others:
                 other.restore()

@@ -1,4 +1,4 @@
-"""Laws of an input law."""
+"""Requirements of an input law."""
 
 from __future__ import annotations
 
@@ -8,73 +8,72 @@ from functools import cached_property
 import numpy as np
 
 from bfc_bench.tasks.base import InputLaw, Inputs
-from bfc_bench.testing.exceptions import require
-from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
-from bfc_bench.testing.requirement import law
+from bfc_bench.testing.assertions import require_keyed, require_numbers, rng
+from bfc_bench.testing.requirement import require, requirement
 
 DIMS = (6, 8, 12, 2, 1)
 M, MANY = 40, 20_000
 DEVIATIONS = 6.0
-"""Standard errors by which a mean over ``MANY`` points may differ."""
+"""Number of standard errors by which a mean over ``MANY`` points may differ."""
 
 
 @dataclass
 class InputsTrial:
-    """An input law on trial."""
+    """A tested input law."""
 
     inputs: Inputs
 
     @cached_property
     def d(self) -> int:
-        """A dimension in which it exists."""
+        """The first of ``DIMS`` in which it exists."""
         reasons = {d: self.inputs.check(d) for d in DIMS}
-        found = [d for d, reason in reasons.items() if reason is None]
-        require(bool(found), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {reasons[DIMS[0]]}")
-        return found[0]
+        allowed = [d for d, reason in reasons.items() if reason is None]
+        require(bool(allowed), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {reasons[DIMS[0]]}")
+        return allowed[0]
 
     def law(self, d: int) -> InputLaw:
-        """Drawn from a stream of its own."""
+        """The input law in d dimensions, always drawn from the same stream."""
         return self.inputs.law(rng("law", d), d)
 
 
-@law()
+@requirement()
 def exists_in_some_dimension(trial: InputsTrial) -> None:
-    """``check(d)`` refuses some dimensions at most."""
+    """``check(d)`` accepts some d."""
     require(trial.d > 0, "check(d) must give None or a reason")
 
 
-@law(exists_in_some_dimension)
+@requirement(exists_in_some_dimension)
 def points_have_their_shape(trial: InputsTrial) -> None:
-    """``sample`` gives (m, d), finite float64, in every dimension that ``check`` does not refuse."""
+    """``sample`` gives (m, d), finite float64, in every dimension that ``check`` accepts."""
     for d in (d for d in DIMS if trial.inputs.check(d) is None):
         for m in (1, M):
             require_numbers(trial.law(d).sample(rng("points"), m), (m, d), f"sample of {m} points at d = {d}")
 
 
-@law(points_have_their_shape)
+@requirement(points_have_their_shape)
 def points_come_from_their_stream(trial: InputsTrial) -> None:
-    """Equal streams give equal points, and no global generator is touched."""
+    """Equal streams give equal points, and the global generators are not used."""
     require_keyed(lambda stream: trial.law(trial.d).sample(stream, M), "sample")
     require_keyed(lambda stream: trial.inputs.law(stream, trial.d).sample(rng("points"), M), "law")
 
 
-@law(points_have_their_shape)
+@requirement(points_have_their_shape)
 def another_stream_gives_other_points(trial: InputsTrial) -> None:
     """Samples of two streams differ."""
     first, second = (trial.law(trial.d).sample(rng("points", number), M) for number in (0, 1))
     require(not np.array_equal(first, second), "two different streams give the same points")
 
 
-@law(points_have_their_shape)
+@requirement(points_have_their_shape)
 def square_mean_is_that_of_the_points(trial: InputsTrial) -> None:
-    """E[x_i^2], (d,), agrees with a large sample."""
+    """``square_mean`` (d,) agrees with the mean of x_i^2 over a large sample."""
     drawn = trial.law(trial.d)
-    said = require_numbers(drawn.square_mean, (trial.d,), "square_mean")
+    declared = require_numbers(drawn.square_mean, (trial.d,), "square_mean")
     squares = drawn.sample(rng("many"), MANY) ** 2
-    error = np.abs(squares.mean(axis=0) - said)
+    error = np.abs(squares.mean(axis=0) - declared)
     allowed = DEVIATIONS * squares.std(axis=0) / np.sqrt(MANY) + 1e-9
     worst = int(np.argmax(error / allowed))
     require(
         bool(error[worst] <= allowed[worst]),
-        f"square_mean says {said[worst]:.4g} for column {worst}; {MANY} points have {squares[:, worst].mean():.4g}",
+        f"square_mean says {declared[worst]:.4g} for column {worst}; {MANY} points have {squares[:, worst].mean():.4g}",
     )

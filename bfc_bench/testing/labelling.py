@@ -1,4 +1,4 @@
-"""Laws of a labelling."""
+"""Requirements of a labelling."""
 
 from __future__ import annotations
 
@@ -7,37 +7,41 @@ from functools import cached_property
 
 import numpy as np
 
-from bfc_bench.tasks.base import Labelling, Labels
+from bfc_bench.tasks.base import InputLaw, Labelling, Labels
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.testing.exceptions import require
-from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
-from bfc_bench.testing.requirement import law
+from bfc_bench.testing.assertions import require_keyed, require_numbers, rng
+from bfc_bench.testing.requirement import require, requirement
 
 D, M, CLASSES = 6, 200, 3
+TARGET = QuadraticDensenet(widths=[3], alphas=[1.0])
 
 
 @dataclass
 class LabelsTrial:
-    """A labelling on trial: of a quadratic network on uniform inputs, or of three classes."""
+    """A tested labelling of a quadratic network on uniform inputs, or of three classes."""
 
     labels: Labels
 
     @property
     def real(self) -> bool:
-        """Whether it labels real values."""
+        """Whether it labels real values; otherwise it labels classes."""
         return "real" in self.labels.takes
 
     @cached_property
+    def law(self) -> InputLaw:
+        """The input law of the target."""
+        return Uniform().law(rng("law"), D)
+
+    @cached_property
     def x(self) -> np.ndarray:
-        """Inputs (M, D) of the target."""
-        return Uniform().law(rng("law"), D).sample(rng("points"), M)
+        """Inputs (M, D)."""
+        return self.law.sample(rng("points"), M)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Values (M,): real ones of variance 1, or numbers of classes."""
-        target = QuadraticDensenet(widths=[3], alphas=[1.0])
-        values = target.draw(rng("teacher"), Uniform().law(rng("law"), D))(self.x)
+        """Values (M,) of the target: real with variance 1, or class numbers."""
+        values = TARGET.draw(rng("teacher"), self.law)(self.x)
         values = np.asarray((values - values.mean()) / values.std())
         if self.real:
             return values
@@ -45,29 +49,28 @@ class LabelsTrial:
 
     @cached_property
     def rule(self) -> Labelling:
-        """With everything drawn."""
-        law, target = Uniform().law(rng("law"), D), QuadraticDensenet(widths=[3], alphas=[1.0])
-        drawn = self.labels.draw(rng("draw"), law, target)
-        return Labelling(self.labels, law, 0.0, 1.0, drawn, 0 if self.real else CLASSES)
+        """The labelling after everything random in it is drawn."""
+        drawn = self.labels.draw(rng("draw"), self.law, TARGET)
+        return Labelling(self.labels, self.law, 0.0, 1.0, drawn, 0 if self.real else CLASSES)
 
     def label(self, stream: np.random.Generator) -> np.ndarray:
-        """Labels (M,)."""
+        """Labels (M,) drawn from a stream."""
         return self.rule.label(stream, self.seen().copy(), self.values.copy())
 
     def seen(self) -> np.ndarray:
-        """What the learner sees, (M, D + columns)."""
+        """The inputs (M, D + columns) as the learner sees them."""
         return self.rule.show(rng("show"), self.x.copy())
 
 
-@law()
+@requirement()
 def inputs_are_shown_in_their_shape(trial: LabelsTrial) -> None:
     """``show`` gives (m, d + columns), finite float64."""
     require_numbers(trial.seen(), (M, D + trial.labels.columns), "what show gives")
 
 
-@law(inputs_are_shown_in_their_shape)
+@requirement(inputs_are_shown_in_their_shape)
 def labels_have_their_shape_and_kind(trial: LabelsTrial) -> None:
-    """(m,), finite; -1 and +1 where they are binary, numbers of classes where they were that."""
+    """Labels are (m,) and finite; binary ones are -1 or +1, and classes stay class numbers."""
     labels = require_numbers(trial.label(rng("label")), (M,), "labels")
     kind = trial.labels.kind_of("real" if trial.real else "class")
     allowed = {"binary": {-1.0, 1.0}, "class": set(map(float, range(CLASSES)))}.get(kind)
@@ -75,17 +78,17 @@ def labels_have_their_shape_and_kind(trial: LabelsTrial) -> None:
     require(not wrong, f"labels of kind {kind!r} must be {sorted(allowed or ())}. Got {wrong}")
 
 
-@law(labels_have_their_shape_and_kind)
+@requirement(labels_have_their_shape_and_kind)
 def labels_come_from_their_stream(trial: LabelsTrial) -> None:
-    """Equal streams give equal labels, and no global generator is touched."""
+    """Equal streams give equal labels, and the global generators are not used."""
     require_keyed(trial.label, "label")
 
 
-@law(labels_have_their_shape_and_kind)
+@requirement(labels_have_their_shape_and_kind)
 def inputs_and_values_are_not_changed(trial: LabelsTrial) -> None:
-    """Both are lent."""
+    """``label`` does not write into its arguments."""
     seen, values = trial.seen(), trial.values.copy()
-    kept = seen.copy(), values.copy()
+    before = seen.copy()
     trial.rule.label(rng("label"), seen, values)
-    require(np.array_equal(seen, kept[0]), "label writes into the inputs that it is given")
-    require(np.array_equal(values, kept[1]), "label writes into the values that it is given")
+    require(np.array_equal(seen, before), "label writes into the inputs that it is given")
+    require(np.array_equal(values, trial.values), "label writes into the values that it is given")

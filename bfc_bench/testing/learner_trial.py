@@ -1,4 +1,4 @@
-"""A learner on trial: its smoke options, tiny data made for it, and fits that cannot disturb one another."""
+"""A tested learner with its smoke options, tiny data made for it, and fits that cannot affect one another."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from bfc_bench.learner import Array, ArrayKind, Context, Data, DataSpec, Job, LabelKind, Learner, Predictor, TaskFacts
 from bfc_bench.seeds import stream
-from bfc_bench.testing.exceptions import require, skip
 from bfc_bench.testing.global_state import preserved
+from bfc_bench.testing.requirement import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.precision import resolve_device
 
@@ -24,26 +24,26 @@ IMAGE = (1, 4, 4)
 """Channels, height and width of the points for learners of images."""
 INPUTS = ("uniform", "sphere")
 LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "sign", "class": "clean"})
-"""How labels of each kind are made."""
+"""The labelling of each kind of labels."""
 CLASSES = 3
 WIDTH = 3
 ALPHAS = (1.0, 0.3)
 FACTS: Mapping[str, Any] = MappingProxyType({"alphas": ALPHAS})
-"""What the kit can tell a learner that asks an oracle."""
+"""Oracle facts that the kit can provide."""
 
 
 @dataclass
-class Trial:
-    """What the laws share about one learner class."""
+class LearnerTrial:
+    """A learner class and the data that its requirements share."""
 
     cls: type[Learner]
     options: Mapping[str, Any]
     tolerance: float
-    """Largest difference of two predictions that count as equal, relative to their root mean square."""
+    """Largest difference between two predictions that count as equal, relative to their root mean square."""
 
     @cached_property
     def learner(self) -> Learner:
-        """The learner with its smoke options."""
+        """The learner with the tested options."""
         return self.cls.parse(self.options, f"{self.cls.__name__}.smoke")
 
     @property
@@ -53,37 +53,37 @@ class Trial:
 
     @property
     def labels(self) -> LabelKind:
-        """Real labels where the learner fits them, else those of two classes, else of more."""
+        """The kind of labels: real if the learner fits them, else binary, else classes."""
         return next(kind for kind in LABELS if kind in self.cls.capabilities.labels)
 
     @cached_property
     def device(self) -> str:
-        """The CPU where the learner runs on it."""
+        """``cpu`` if the learner runs on it, else ``cuda``."""
         if "cpu" in self.cls.capabilities.devices:
             return "cpu"
-        found = resolve_device("auto")
-        return found if found == "cuda" else skip("runs on cuda only, and there is none")
+        device = resolve_device("auto")
+        return device if device == "cuda" else skip("runs on cuda only, and this machine has no such GPU")
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """(D,), or that of an image for a learner that skips such points and takes images."""
+        """The shape of a point: (D,), or ``IMAGE`` for a learner that skips vectors and takes images."""
         vector, image = (self.learner.skip(self._facts("uniform", self.labels, UNLABELED, s), N) for s in ((D,), IMAGE))
         return IMAGE if vector is not None and image is None else (D,)
 
     @property
     def d(self) -> int:
-        """Numbers in a point."""
+        """The number of values in a point."""
         return math.prod(self.shape)
 
     @cached_property
     def inputs(self) -> str:
-        """``uniform``, or ``sphere`` for a learner that skips uniform inputs and takes those."""
+        """``uniform``, or ``sphere`` for a learner that skips uniform inputs and takes the sphere."""
         facts = (self._facts(kind, self.labels, UNLABELED, self.shape) for kind in INPUTS)
         uniform, sphere = (self.learner.skip(each, N) for each in facts)
         return INPUTS[uniform is not None and sphere is None]
 
     def facts(self, labels: LabelKind | None = None, unlabeled: int = UNLABELED) -> TaskFacts:
-        """The task of the trial."""
+        """The facts of the task that the kit fits."""
         return self._facts(self.inputs, labels or self.labels, unlabeled, self.shape)
 
     def _facts(self, inputs: str, kind: LabelKind, unlabeled: int, shape: tuple[int, ...]) -> TaskFacts:
@@ -91,13 +91,16 @@ class Trial:
         d, target = math.prod(shape), "quadratic-densenet"
         return TaskFacts("check", inputs, target, LABELS[kind], kind, d, unlabeled, classes=classes, shape=shape)
 
-    def data(
+    def data(self) -> Data:
+        """The training set of ``job()``."""
+        return self._data()
+
+    def _data(
         self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
     ) -> Data:
-        """A training set: x (n, d) as in ``points``, y (n,) of a quadratic network with unit variance, or its classes:
-        the sign, or which third of the values.
+        """Points of a quadratic network with unit variance, its sign, or the third that its value lies in.
 
-        Sets of one ``teacher`` are prefixes of one sample; another teacher has other inputs too.
+        Sets of one teacher are prefixes of one sample.
         """
         n = min(n, self.cls.capabilities.max_n or n)
         kind = labels or self.labels
@@ -114,60 +117,88 @@ class Trial:
         return Data(sample=sample, n=n, d=self.d, kind=kind, classes=classes, shape=self.shape, x=x, y=y)
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
-        """Inputs (m, d), uniform on [-sqrt 3, sqrt 3]^d, or those of norm 1 in the same directions."""
+        """Inputs (m, d), uniform on [-sqrt 3, sqrt 3]^d, or scaled to norm 1."""
         x = stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, self.d))
         return x / np.linalg.norm(x, axis=1, keepdims=True) if self.inputs == "sphere" else x
 
     def test_points(self, m: int = TEST) -> Array:
-        """Fresh inputs (m, d) of the array kind that the learner prefers."""
+        """Fresh inputs (m, d) of the array library that the learner prefers."""
         return self.give(self.points(m, "test"))
 
     def give(self, x: np.ndarray, arrays: ArrayKind | None = None) -> Array:
-        """A copy of ``x`` of the wanted array kind."""
+        """A copy of ``x`` as an array of a library, by default the one that the learner prefers."""
         return convert(x.copy(), arrays or self.arrays, self.device)
 
-    def context(self, seed: int = 0, arrays: ArrayKind | None = None, *, bare: bool = False) -> Context:
-        """All that a task may offer, or with ``bare`` only what every task offers."""
+    def _context(self, seed: int, arrays: ArrayKind | None, bare: bool) -> Context:
+        """Everything that a task may offer, or only what every task offers."""
         asked = self.learner.oracle()
         if unknown := sorted(asked - set(FACTS)):
-            skip(f"asks the oracle for {', '.join(unknown)}, which this kit cannot tell")
-        told = {name: FACTS[name] for name in asked}
+            skip(f"asks the oracle for {', '.join(unknown)}, which this kit cannot provide")
+        oracle = {name: FACTS[name] for name in asked}
         if bare:
-            return Context(seed=seed, device=self.device, oracle=told)
+            return Context(seed=seed, device=self.device, oracle=oracle)
         unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)
         square_mean = np.full(self.d, 1 / self.d if self.inputs == "sphere" else 1.0)
-        return Context(seed=seed, device=self.device, oracle=told, square_mean=square_mean, unlabeled=unlabeled)
+        return Context(seed=seed, device=self.device, oracle=oracle, square_mean=square_mean, unlabeled=unlabeled)
 
-    def job(self, learner: Learner | None = None, *, n: int = N, teacher: int = 0, seed: int = 0) -> Job:
-        """One fit, with arrays of its own."""
-        return Job(learner or self.learner, self.data(n, teacher), self.context(seed))
+    def job(
+        self,
+        learner: Learner | None = None,
+        *,
+        n: int = N,
+        teacher: int = 0,
+        seed: int = 0,
+        labels: LabelKind | None = None,
+        arrays: ArrayKind | None = None,
+        bare: bool = False,
+    ) -> Job:
+        """One fit, with arrays of its own.
+
+        Args:
+            learner: The learner; by default the tested one.
+            n: Number of training points, at most N and ``capabilities.max_n``.
+            teacher: Number of the teacher; each has inputs of its own.
+            seed: Seed of the fit.
+            labels: Kind of the labels; by default that of the trial.
+            arrays: Array library; by default the one that the learner prefers.
+            bare: Leave out what not every task offers: unlabelled inputs and the mean square of the inputs.
+        """
+        train = self._data(n, teacher, labels, arrays)
+        return Job(learner or self.learner, train, self._context(seed, arrays, bare))
 
     def fit(self, job: Job) -> Predictor:
-        """Fit one job in preserved surroundings."""
+        """Fit one job, with global state restored afterwards."""
         with preserved():
             return job.learner.fit(job.train, job.ctx)
 
     def fit_and_predict(self) -> np.ndarray:
-        """Fit ``job()`` and predict the test points in the surroundings of the caller."""
+        """Fit ``job()`` and predict the test points, without restoring global state."""
         job = self.job()
         return to_numpy(job.learner.fit(job.train, job.ctx).predict(self.test_points())).astype(np.float64)
 
     def predict(self, predictor: Predictor, x: Array) -> Array:
-        """What ``predict`` gives, in preserved surroundings."""
+        """The result of ``predict``, with global state restored afterwards."""
         with preserved():
             return predictor.predict(x)
 
     def values(self, predictor: Predictor, x: Array = None) -> np.ndarray:
-        """Predictions (m,), or scores (m, C), in float64, at a fresh copy of the test points unless told where."""
+        """Predictions (m,), or scores (m, C), in float64, by default at a fresh copy of the test points."""
         return to_numpy(self.predict(predictor, self.test_points() if x is None else x)).astype(np.float64)
 
     @cached_property
     def fitted(self) -> Predictor:
-        """The fit of ``job()``, made once for the laws that only look at it."""
+        """The fit of ``job()``, made once for the requirements that only read it."""
         return self.fit(self.job())
 
     def require_equal(self, got: np.ndarray, expected: np.ndarray, what: str, tolerance: float | None = None) -> None:
-        """Break a law unless two prediction vectors agree."""
+        """Fail unless two predictions agree.
+
+        Args:
+            got: Predictions (m,) or scores (m, C).
+            expected: The same shape.
+            what: What was predicted, for the message.
+            tolerance: Largest difference relative to the root mean square of ``expected``; by default the trial's.
+        """
         require(got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}")
         scale = float(np.sqrt(np.mean(expected**2))) + 1e-6
         error = float(np.max(np.abs(got - expected), initial=0.0)) / scale
@@ -175,18 +206,18 @@ class Trial:
         require(error <= limit, f"{what}: relative difference {error:.1e}, allowed {limit:.0e}")
 
 
-def outline(train: Data) -> DataSpec:
-    """What is known of a training set before it is generated."""
+def data_spec(train: Data) -> DataSpec:
+    """The ``DataSpec`` of a training set: what is known before it is generated."""
     return DataSpec(train.sample, train.n, train.d, train.kind, train.classes, train.shape)
 
 
 def prediction_shape(kind: LabelKind, m: int) -> tuple[int, ...]:
-    """Of predictions at m points."""
+    """The shape of predictions at m points."""
     return (m, CLASSES) if kind == "class" else (m,)
 
 
 def own_classes(cls: type[Learner]) -> list[type]:
-    """The classes between a learner and ``Learner``, which are its author's."""
+    """The classes between a learner and ``Learner`` in its method resolution order, itself included."""
     return list(takewhile(lambda base: base is not Learner, cls.__mro__))
 
 

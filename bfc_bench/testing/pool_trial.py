@@ -1,4 +1,4 @@
-"""An executor that is tried: its pools, with a limit on what may be waited for, and the processes that it starts."""
+"""A tested executor: its pools, with time limits, and the processes that it starts."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
-from bfc_bench.executors.base import Executor, Pool, Promise, Resources, UnitFailure
-from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.executors.base import Executor, Pool, Promise, Resources
 from bfc_bench.testing.executor_units import do, prepare
+from bfc_bench.testing.requirement import require, skip
 
-PATIENCE = 120.0
-"""Seconds within which the units of a law must have ended, workers started before included."""
-GONE = 20.0
-"""Seconds within which processes must have ended when they are told to."""
+UNITS_SECONDS = 120.0
+"""Time limit for the units of a requirement, the start of workers included."""
+EXIT_SECONDS = 20.0
+"""Time limit for processes that were told to end."""
 
 
 @dataclass
 class PoolTrial:
-    """An executor and the pool that its laws share; a law that opens one of its own closes it."""
+    """An executor and the pool that its requirements share; a requirement that opens another pool closes it."""
 
     executor: Executor
-    folder: Path
-    """For files of units."""
     jobs: int = 2
 
     def __post_init__(self) -> None:
         self._shared: Pool | None = None
-        resource_tracker.ensure_running()  # Python keeps this process once it has started others
+        self._folder = TemporaryDirectory()
+        self.folder = Path(self._folder.name)
+        """Folder for files that units write."""
+        resource_tracker.ensure_running()  # Python starts this process with the first other one and keeps it
 
     def open(self) -> Pool:
-        """A pool that units of ``bfc_bench.testing.executor_units`` can be submitted to."""
-        with within(PATIENCE, "opening a pool"):
+        """A new pool for units of ``bfc_bench.testing.executor_units``."""
+        with within(UNITS_SECONDS, "opening a pool"):
             return self.executor.open(do, prepare, self.jobs)
 
     def begin(self) -> Pool:
-        """One with a worker that starts before there are units; skips the law of an executor that has none."""
-        with within(PATIENCE, "beginning a pool"):
+        """A new pool whose first worker starts before there are units; skips if the executor has none."""
+        with within(UNITS_SECONDS, "beginning a pool"):
             pool = self.executor.begin(do, prepare, self.jobs)
         if pool is None:
-            skip("it begins nothing before there are units")
+            skip("it starts no worker before there are units")
         return pool
 
     @property
@@ -58,64 +60,67 @@ class PoolTrial:
             self._shared = self.open()
         return self._shared
 
-    def run(self, *units: tuple[str, Any], seconds: float = 60.0) -> list[Any]:
-        """What becomes of units in the shared pool, in their order. Whatever raises here ends that pool."""
+    def run(self, *units: tuple[str, Any], seconds: float = 60.0, pool: Pool | None = None) -> list[Any]:
+        """The outcomes of units, in the order of the units. An exception closes the shared pool.
+
+        Args:
+            units: Name and argument of functions of ``bfc_bench.testing.executor_units``.
+            seconds: Time limit of each unit.
+            pool: Pool to use instead of the shared one.
+        """
+        outcomes: dict[int, Any] = {}
         try:
-            return collect(self.pool, units, seconds)
+            pool = pool or self.pool
+            for key, unit in enumerate(units):
+                pool.submit(key, unit, Resources(seconds))
+            with within(UNITS_SECONDS, f"{len(units)} units"):
+                for key, outcome in pool.outcomes():
+                    require(key not in outcomes, f"unit {key} has two outcomes")
+                    outcomes[key] = outcome
+            complete = outcomes.keys() == set(range(len(units)))
+            require(complete, f"{len(units)} units have {len(outcomes)} outcomes: {sorted(outcomes)}")
         except BaseException:
             self.close(now=True)
             raise
+        return [outcomes[key] for key in range(len(units))]
 
     def close(self, now: bool = False) -> None:
         """Close the shared pool, if it is open."""
         pool, self._shared = self._shared, None
         if pool is not None:
-            with within(PATIENCE, "closing a pool"):
+            with within(UNITS_SECONDS, "closing a pool"):
                 pool.close(now)
 
-    def promises(self, promise: Promise) -> None:
-        """Skip the law unless the executor promises this."""
+    def end(self) -> None:
+        """Close the shared pool and remove the folder."""
+        try:
+            self.close(now=True)
+        finally:
+            self._folder.cleanup()
+
+    def needs_promise(self, promise: Promise) -> None:
+        """Skip unless the executor makes this promise."""
         if promise not in self.executor.promises:
             skip(f"it does not promise {promise!r}")
 
-    def elsewhere(self) -> None:
-        """Skip the law unless units run in other processes of this machine, which can be looked at."""
+    def needs_other_processes(self) -> None:
+        """Skip unless units run in other processes of this machine."""
         if self.executor.place == "session":
             skip("its units run in the session's own process")
         host, *_ = self.run(("tell", None))[0].decode().split()
         if host != socket.gethostname():
-            skip(f"its units run on {host}, whose processes cannot be looked at from here")
+            skip(f"its units run on {host}, whose processes cannot be seen from here")
 
-    def gone(self, processes: Callable[[], set[int]], what: str) -> None:
-        """Break the law unless such processes have ended soon."""
-        deadline = time.monotonic() + GONE
+    def require_ended(self, processes: Callable[[], set[int]], when: str) -> None:
+        """Fail unless the processes end within ``EXIT_SECONDS``."""
+        deadline = time.monotonic() + EXIT_SECONDS
         while (left := {process for process in processes() if alive(process)}) and time.monotonic() < deadline:
             time.sleep(0.05)
-        require(not left, f"{what}, {len(left)} processes are still there after {GONE:g} s")
-
-
-def collect(pool: Pool, units: tuple[tuple[str, Any], ...], seconds: float = 60.0) -> list[Any]:
-    """What becomes of units in a pool, in their order."""
-    for key, unit in enumerate(units):
-        pool.submit(key, unit, Resources(seconds))
-    found: dict[int, Any] = {}
-    with within(PATIENCE, f"{len(units)} units"):
-        for key, outcome in pool.outcomes():
-            require(key not in found, f"unit {key} has two outcomes")
-            found[key] = outcome
-    require(found.keys() == set(range(len(units))), f"{len(units)} units have {len(found)} outcomes: {sorted(found)}")
-    return [found[key] for key in range(len(units))]
-
-
-def fault(outcome: Any, what: str) -> UnitFailure:
-    """The outcome as a fault; breaks the law where it is none."""
-    require(isinstance(outcome, UnitFailure), f"{what} must end in a UnitFailure. Got {outcome!r:.200}")
-    assert isinstance(outcome, UnitFailure)
-    return outcome
+        require(not left, f"{when}, {len(left)} processes are still there after {EXIT_SECONDS:g} s")
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs; one that has ended and waits for its parent does not."""
+    """Whether a process runs; a zombie does not."""
     with suppress(OSError):
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     try:
@@ -127,7 +132,7 @@ def alive(process: int) -> bool:
 
 @contextmanager
 def within(seconds: float, what: str) -> Iterator[None]:
-    """Break the law where the block takes longer. In a thread that gets no signals it may take as long as it likes."""
+    """Fail if the block takes longer. Other threads than the main one get no signals and have no limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -146,15 +151,15 @@ def within(seconds: float, what: str) -> Iterator[None]:
 
 @contextmanager
 def interrupted_when(condition: Callable[[], bool]) -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` in the block once the condition holds, as Ctrl-C does; that ends the block."""
+    """Raise ``KeyboardInterrupt`` in the block once the condition holds, as Ctrl-C does, and catch it."""
     if threading.current_thread() is not threading.main_thread():
-        skip("it is not tried in the main thread, which alone is interrupted")
+        skip("this is not the main thread, which alone can be interrupted")
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     def watch() -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + UNITS_SECONDS
         while not ended.wait(0.05):
             if condition() or time.monotonic() > deadline:
                 sent.set()
@@ -167,7 +172,7 @@ def interrupted_when(condition: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if not sent.is_set():  # the user's own
+        if not sent.is_set():  # Ctrl-C of the user
             raise
     finally:
         ended.set()

@@ -1,33 +1,60 @@
-"""What a law is: a named function that must hold for every learner, executor or part of a suite."""
+"""``Requirement``, one test of the conformance kit; a test fails by ``require`` and is left out by ``skip``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
+
+
+class Skip(Exception):
+    """Raised by a requirement that does not apply, with the reason."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A law: calling ``holds`` with a trial raises when it is broken, ``Skip`` when it does not apply."""
+    """``test(trial)`` raises if the tested object violates the requirement, and ``Skip`` if it does not apply."""
 
-    holds: Callable[[Any], None]
+    test: Callable[[Any], None]
     needs: tuple[Requirement, ...]
-    """Laws without which this one cannot be tried."""
+    """Requirements that must be met before this one can be tested."""
 
     @property
     def name(self) -> str:
-        """The law in words."""
-        return self.holds.__name__.replace("_", " ")
+        """The name of the test function, in words."""
+        return self.test.__name__.replace("_", " ")
 
 
-def law(*needs: Requirement) -> Callable[[Callable[[Any], None]], Requirement]:
-    """Make a function a law that is tried when those in ``needs`` hold."""
-    return lambda holds: Requirement(holds, needs)
+@dataclass(frozen=True)
+class Subject:
+    """What the kit tests: a learner, an executor or a part of a suite."""
+
+    name: str
+    trial: Any
+    """Passed to the requirements; holds the tested object and what they share."""
+    requirements: Sequence[Requirement]
+    end: Callable[[], object] = lambda: None
+    """Called after the last requirement."""
 
 
-def laws_of(module: ModuleType) -> list[Requirement]:
-    """The laws that a module defines, in its order."""
+def requirement(*needs: Requirement) -> Callable[[Callable[[Any], None]], Requirement]:
+    """Decorator that makes a function a requirement, tested only if those in ``needs`` are met."""
+    return lambda test: Requirement(test, needs)
+
+
+def requirements_of(module: ModuleType) -> list[Requirement]:
+    """The requirements that a module defines, in its order."""
     defined = (value for value in vars(module).values() if isinstance(value, Requirement))
-    return [law for law in dict.fromkeys(defined) if law.holds.__module__ == module.__name__]
+    return [each for each in dict.fromkeys(defined) if each.test.__module__ == module.__name__]
+
+
+def skip(reason: str) -> NoReturn:
+    """Skip the current requirement."""
+    raise Skip(reason)
+
+
+def require(condition: bool, otherwise: str) -> None:
+    """Fail the current requirement with the message ``otherwise`` unless the condition is true."""
+    if not condition:
+        raise AssertionError(otherwise)

@@ -1,4 +1,4 @@
-"""Trying laws in a process apart, which a learner may end, or never leave, without taking the answer with it."""
+"""Tests requirements in a separate process, so that a learner which ends or blocks its process only fails one."""
 
 from __future__ import annotations
 
@@ -18,63 +18,69 @@ from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.worker_context import clock_starts
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
-from bfc_bench.testing import Check, CheckReport, require_libraries, try_executor, try_laws
+from bfc_bench.testing import Check, CheckReport, executor_subject, learner_subject, report_on, require_libraries
 from bfc_bench.testing.global_state import settings
 
 SECONDS = 600.0
-"""What all laws of one learner or executor may take together."""
+"""Time limit for all requirements of one learner or executor."""
 
 
 @dataclass(frozen=True)
 class CheckedUnit:
-    """One learner or executor to try, by the position among those that a name stands for."""
+    """A learner or executor to test."""
 
     name: str
     options: dict[str, Any]
-    """Of an executor."""
+    """Options of an executor."""
     position: int
+    """Position among the classes that ``name`` stands for."""
     fatal: dict[str, str]
-    """Laws that have ended a process before, and how."""
+    """Reasons by the name of requirements in which an earlier process ended."""
     journal: str
-    """File with the name of the law that is being tried."""
+    """File with the name of the current requirement."""
 
 
-def check_apart(
+def check_in_subprocess(
     name: str, options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
 ) -> Iterator[CheckReport]:
-    """How every law comes out for each learner, or executor with ``options``, that a name stands for, see ``find``.
+    """Test every requirement of each learner or executor that a name stands for.
 
-    A law in which the process ends, or that does not come to an end in ``seconds``, is broken. The others are tried
-    again in another process.
+    A requirement fails if the process ends in it or does not finish in time. The others are tested again in another
+    process.
+
+    Args:
+        name: See ``find``.
+        options: Options of an executor.
+        seconds: Time limit for all requirements of one learner or executor.
     """
-    for position, found in enumerate(find(name)):
-        if issubclass(found, Executor):
-            found.parse(options, f"executor {name!r}").ready()
+    for position, cls in enumerate(find(name)):
+        if issubclass(cls, Executor):
+            cls.parse(options, f"executor {name!r}").ready()
         elif options:
             raise UsageError(f"check: --executor-option belongs to an executor; {name!r} is a learner.")
         else:
-            require_libraries(found)
+            require_libraries(cls)
         yield _check(name, dict(options), position, seconds)
 
 
 def _check(name: str, options: dict[str, Any], position: int, seconds: float) -> CheckReport:
     fatal: dict[str, str] = {}
     with TemporaryDirectory() as folder:
-        journal = Path(folder) / "law"
+        journal = Path(folder) / "requirement"
         while True:
             journal.unlink(missing_ok=True)
             outcome = _run(CheckedUnit(name, options, position, dict(fatal), str(journal)), seconds)
             if isinstance(outcome, bytes):
                 title, checks = json.loads(outcome)
                 return CheckReport(title, tuple(Check(**check) for check in checks))
-            law = journal.read_text() if journal.exists() else ""
-            if not law or law in fatal:
-                raise BenchError(f"check: {name} could not be tried: {outcome.reason}\n{outcome.traceback}".strip())
-            fatal[law] = outcome.reason
+            current = journal.read_text() if journal.exists() else ""
+            if not current or current in fatal:
+                raise BenchError(f"check: {name} could not be tested: {outcome.reason}\n{outcome.traceback}".strip())
+            fatal[current] = outcome.reason
 
 
 def _run(unit: CheckedUnit, seconds: float) -> bytes | UnitFailure:
-    pool = ProcessExecutor().open(_try, jobs=1)
+    pool = ProcessExecutor().open(_test, jobs=1)
     try:
         pool.submit(0, unit, Resources(seconds))
         [(_, outcome)] = pool.outcomes()
@@ -83,24 +89,24 @@ def _run(unit: CheckedUnit, seconds: float) -> bytes | UnitFailure:
         pool.close(now=True)
 
 
-def _try(unit: CheckedUnit) -> bytes:
-    """In the worker: the name of what is tried and its checks as JSON."""
-    found, journal = find(unit.name)[unit.position], Path(unit.journal)
-    if issubclass(found, Executor):
+def _test(unit: CheckedUnit) -> bytes:
+    """Runs in the worker: the name of what is tested and its checks as JSON."""
+    cls = find(unit.name)[unit.position]
+    if issubclass(cls, Learner):
+        settings()  # imports torch and JAX, which takes seconds
         clock_starts()
-        executor = found.parse(unit.options, f"executor {unit.name!r}")
-        report = try_executor(executor, watch=journal.write_text, fatal=unit.fatal)
+        subject = learner_subject(cls)
     else:
-        settings()  # torch and JAX are imported for it where they are installed, which takes seconds
         clock_starts()
-        report = try_laws(found, watch=journal.write_text, fatal=unit.fatal)
+        subject = executor_subject(cls.parse(unit.options, f"executor {unit.name!r}"))
+    report = report_on(subject, Path(unit.journal).write_text, unit.fatal)
     return json.dumps([report.name, [asdict(check) for check in report.checks]]).encode()
 
 
 def find(name: str) -> list[type[Learner] | type[Executor]]:
-    """What is registered, the class in ``module:Class``, or every learner and executor that a module defines.
+    """The classes that a name stands for: a registered one, ``module:Class``, or all of a module.
 
-    Raises ``UsageError`` where there is none.
+    Raises ``UsageError`` if there is none.
     """
     plugins = load_plugins()
     module, _, attribute = name.partition(":")
@@ -108,16 +114,16 @@ def find(name: str) -> list[type[Learner] | type[Executor]]:
         return [plugins.learner(name)]
     if name in plugins.executors:
         return [plugins.executors.get(name)]
-    sys.path.insert(0, "")  # a console script does not look into the current folder
+    sys.path.insert(0, "")  # console scripts do not search the current folder
     try:
-        found = vars(import_module(module))
+        attributes = vars(import_module(module))
     except ImportError as error:
         known = suggest(name, [*plugins.learners, *plugins.executors])
         raise UsageError(
             f"check: {name!r} is neither a learner's or executor's name nor a module that imports ({error}).{known}"
         ) from None
     bases = (Learner, Executor)
-    classes = {k: v for k, v in found.items() if isinstance(v, type) and issubclass(v, bases) and v not in bases}
+    classes = {k: v for k, v in attributes.items() if isinstance(v, type) and issubclass(v, bases) and v not in bases}
     if attribute:
         if attribute not in classes:
             near = suggest(attribute, classes)

@@ -1,8 +1,7 @@
-"""Laws of a target."""
+"""Requirements of a target."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,33 +9,32 @@ import numpy as np
 
 from bfc_bench.tasks.base import InputLaw, Target, Teacher
 from bfc_bench.tasks.inputs import INPUTS
-from bfc_bench.testing.exceptions import require, skip
+from bfc_bench.testing.assertions import require_keyed, require_layers, require_numbers, rng
 from bfc_bench.testing.global_state import preserved
-from bfc_bench.testing.random_streams import require_keyed, require_numbers, rng
-from bfc_bench.testing.requirement import law
+from bfc_bench.testing.requirement import require, requirement, skip
 
 DIMS = (6, 8, 12, 16, 32, 4, 2, 1)
 M = 200
 CLOSE = 1e-9
-"""Difference of the values of a point alone and among others, over the largest."""
+"""Largest difference between the values of a point alone and among others, relative to the largest value."""
 
 
 @dataclass
 class TargetTrial:
-    """A target on trial, on the first built-in input law that it goes with."""
+    """A tested target, on the first built-in input law that it accepts."""
 
     target: Target
 
     @cached_property
     def law(self) -> InputLaw:
-        """In a dimension in which the target exists."""
+        """The input law, in a dimension in which the target exists."""
         dims = [d for d in DIMS if self.target.check(d) is None]
         require(bool(dims), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {self.target.check(DIMS[0])}")
-        laws = [kind() for kind in INPUTS if not any(f.is_required() for f in kind.model_fields.values())]
-        fits = [inputs for inputs in laws if self.target.check_inputs(inputs) is None]
-        require(bool(fits), "check_inputs refuses every built-in input law")
-        d = next((d for d in dims if fits[0].check(d) is None), dims[0])
-        return fits[0].law(rng("law"), d)
+        candidates = [kind() for kind in INPUTS if not any(f.is_required() for f in kind.model_fields.values())]
+        accepted = [inputs for inputs in candidates if self.target.check_inputs(inputs) is None]
+        require(bool(accepted), "check_inputs refuses every built-in input law")
+        d = next((d for d in dims if accepted[0].check(d) is None), dims[0])
+        return accepted[0].law(rng("law"), d)
 
     @cached_property
     def x(self) -> np.ndarray:
@@ -44,73 +42,69 @@ class TargetTrial:
         return self.law.sample(rng("points"), M)
 
     def teacher(self) -> Teacher:
-        """One member of the family."""
+        """A member of the family, always drawn from the same stream."""
         with preserved():
             return self.target.draw(rng("teacher"), self.law)
 
 
-@law()
+@requirement()
 def exists_in_some_dimension(trial: TargetTrial) -> None:
-    """``check`` and ``check_inputs`` refuse some dimensions and laws at most."""
+    """``check`` accepts some d, and ``check_inputs`` accepts some built-in input law."""
     require(trial.law.d > 0, "check(d) must give None or a reason")
 
 
-@law(exists_in_some_dimension)
+@requirement(exists_in_some_dimension)
 def values_have_their_shape(trial: TargetTrial) -> None:
-    """``draw`` gives a Teacher, whose values at x (m, d) are (m,), finite float64."""
+    """``draw`` gives a ``Teacher``, whose values at x (m, d) are (m,), finite float64."""
     teacher = trial.teacher()
     require(isinstance(teacher, Teacher), f"draw must return a bfc_bench.Teacher. Got {type(teacher).__name__}")
     for m in (1, M):
         require_numbers(teacher(trial.x[:m].copy()), (m,), f"the values of {m} points")
 
 
-@law(values_have_their_shape)
+@requirement(values_have_their_shape)
 def the_teacher_comes_from_its_stream(trial: TargetTrial) -> None:
-    """Equal streams give equal teachers, and no global generator is touched, by ``draw`` or by the teacher."""
+    """Equal streams give equal teachers; neither ``draw`` nor the teacher uses a global generator."""
     require_keyed(lambda stream: trial.target.draw(stream, trial.law)(trial.x.copy()), "draw")
 
 
-@law(values_have_their_shape)
+@requirement(values_have_their_shape)
 def a_value_depends_on_its_point_alone(trial: TargetTrial) -> None:
-    """What else is asked for at once changes nothing, and asking again gives the same."""
+    """A value is the same alone, among other points, and when it is computed again."""
     teacher = trial.teacher()
     together = teacher(trial.x.copy())
-    require(np.array_equal(together, teacher(trial.x.copy())), "asked twice, the teacher gives different values")
+    require(np.array_equal(together, teacher(trial.x.copy())), "a second call of the teacher gives other values")
     alone = np.concatenate([teacher(trial.x[k : k + 1].copy()) for k in range(10)])
     error = np.max(np.abs(alone - together[:10])) / np.max(np.abs(together))
     require(bool(error <= CLOSE), f"a point alone has another value than among others: relative difference {error:.1e}")
 
 
-@law(values_have_their_shape)
+@requirement(values_have_their_shape)
 def points_are_not_changed(trial: TargetTrial) -> None:
-    """The inputs are lent."""
+    """The teacher does not write into its points."""
     x = trial.x.copy()
     trial.teacher()(x)
     require(np.array_equal(x, trial.x), "the teacher writes into the points that it is given")
 
 
-@law(values_have_their_shape)
+@requirement(values_have_their_shape)
 def there_is_something_to_learn(trial: TargetTrial) -> None:
     """The values are not constant."""
     require(bool(np.std(trial.teacher()(trial.x.copy())) > 0), f"all {M} values are equal")
 
 
-@law(values_have_their_shape)
+@requirement(values_have_their_shape)
 def hidden_features_have_a_row_per_point(trial: TargetTrial) -> None:
     """``hidden(x)`` is {"S2": (m, width), ...}."""
     hidden = trial.teacher().hidden(trial.x.copy())
     if not hidden:
         skip("hidden() is not given")
-    for layer, values in hidden.items():
-        require(re.fullmatch(r"S\d+", str(layer)) is not None, f"layers are called S2, S3, ... Got {layer!r}")
-        shape = np.shape(values)
-        require(len(shape) == 2 and shape[0] == M, f"{layer} must be ({M}, width). Got {shape}")
-        require(bool(np.isfinite(values).all()), f"{layer} is not finite")
+    require_layers(hidden, M)
 
 
-@law(values_have_their_shape)
+@requirement(values_have_their_shape)
 def parts_have_errors(trial: TargetTrial) -> None:
-    """``part_errors`` gives finite numbers, none of them for the target itself."""
+    """``part_errors`` is 0 in every part for the target itself."""
     teacher = trial.teacher()
     values = teacher(trial.x.copy())
     errors = teacher.part_errors(trial.x.copy(), values)
@@ -120,7 +114,7 @@ def parts_have_errors(trial: TargetTrial) -> None:
         require(bool(abs(error) <= CLOSE), f"the error of G* itself in {part!r} must be 0. Got {error!r}")
 
 
-@law()
+@requirement()
 def swept_options_exist(trial: TargetTrial) -> None:
     """``swept`` names options of the class."""
     unknown = sorted(trial.target.swept - set(type(trial.target).model_fields))

@@ -1,4 +1,4 @@
-"""The kit for executors passes those that are built in and names the one law that each breaking executor breaks."""
+"""The conformance kit passes the built-in executors and names the requirement that each faulty one violates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bfc_bench.executors.base import Executor
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.testing import CheckReport, check_executor, executing, pool_trial
-from bfc_bench.testing.requirement import laws_of
+from bfc_bench.testing.requirement import requirements_of
 
 
 def failed(report: CheckReport) -> list[str]:
@@ -25,20 +25,20 @@ def failed(report: CheckReport) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is still there after 3 s counts as left behind; it ends with the test."""
-    monkeypatch.setattr(pool_trial, "GONE", 3.0)
+    """Processes that still run after 3 s count as left behind; they end with the test."""
+    monkeypatch.setattr(pool_trial, "EXIT_SECONDS", 3.0)
     monkeypatch.delenv("BFC_LITTER", raising=False)
     yield
     breaking.end()
     os.environ.pop("BFC_LITTER", None)
 
 
-def test_processes_keep_every_law() -> None:
+def test_processes_meet_every_requirement() -> None:
     report = check_executor(ProcessExecutor(gpus=["0"]))
-    assert report.passed == len(report.checks) == len(laws_of(executing))
+    assert report.passed == len(report.checks) == len(requirements_of(executing))
 
 
-def test_serial_keeps_those_that_apply() -> None:
+def test_serial_meets_the_requirements_that_apply() -> None:
     report = check_executor(SerialExecutor)
     assert report.failed == 0
     assert report.passed == 10
@@ -46,41 +46,42 @@ def test_serial_keeps_those_that_apply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "words", "cls"),
+    ("requirement", "words", "cls"),
     [
-        pytest.param(law, words, cls, id=cls.__name__, marks=[pytest.mark.slow] * issubclass(cls, breaking.There))
-        for law, words, cls in breaking.BREAKS
+        pytest.param(name, words, cls, id=cls.__name__, marks=[pytest.mark.slow] * issubclass(cls, breaking.There))
+        for name, words, cls in breaking.BREAKS
     ],
 )
-def test_exactly_the_broken_law_fails_and_says_why(law: str, words: str, cls: type[Executor]) -> None:
+def test_exactly_the_violated_requirement_fails_and_says_why(requirement: str, words: str, cls: type[Executor]) -> None:
     report = check_executor(cls, strict=False)
-    assert failed(report) == [law]
+    assert failed(report) == [requirement]
     (reason,) = [check.reason for check in report.checks if check.outcome == "failed"]
     assert words in reason
 
 
-def test_every_law_can_be_broken() -> None:
-    assert sorted({law for law, *_ in breaking.BREAKS}) == sorted(law.name for law in laws_of(executing))
+def test_every_requirement_can_be_violated() -> None:
+    violated = {name for name, *_ in breaking.BREAKS}
+    assert sorted(violated) == sorted(each.name for each in requirements_of(executing))
 
 
-def test_strict_raises_with_the_broken_law() -> None:
+def test_strict_raises_with_the_violated_requirement() -> None:
     with pytest.raises(AssertionError, match=r"undocumented: .* 1 failed\n  failed  describes itself: .* no docstring"):
         check_executor(breaking.Undocumented)
 
 
-def test_what_is_no_executor_is_refused() -> None:
+def test_only_executors_can_be_checked() -> None:
     with pytest.raises(UsageError, match=r"check_executor expects a bfc_bench.Executor.* Got <class 'int'>"):
         check_executor(int)  # type: ignore[arg-type]
 
 
-def test_what_takes_too_long_breaks_a_law_and_leaves_the_handlers() -> None:
+def test_a_time_limit_fails_the_requirement_and_restores_the_handler() -> None:
     before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(AssertionError, match=r"a nap: did not end within 0.1 s"), pool_trial.within(0.1, "a nap"):
         threading.Event().wait(60)
     assert signal.getsignal(signal.SIGALRM) is before
 
 
-def test_the_command_checks_an_executor_in_a_process_of_its_own(bench, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_checks_an_executor_in_a_separate_process(bench, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     environment = {**os.environ, "PYTHONPATH": path}
     broken = bench("check", "breaking_executors:Slotless", env=environment, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""The conformance kit passes a correct learner and names the one law that each faulty learner breaks."""
+"""The conformance kit passes a correct learner and names the one requirement that each faulty learner violates."""
 
 import io
 import resource
@@ -20,15 +20,15 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor
 from bfc_bench.testing import Check, CheckReport, batching, check_learner, description, fitting
 from bfc_bench.testing.global_state import generators, preserved, settings, snapshot
-from bfc_bench.testing.requirement import laws_of
-from bfc_bench.testing.subprocess_check import check_apart
+from bfc_bench.testing.requirement import requirements_of
+from bfc_bench.testing.subprocess_check import check_in_subprocess
 
 
 def names(report: CheckReport, outcome: str) -> list[str]:
     return [check.name for check in report.checks if check.outcome == outcome]
 
 
-def test_a_learner_that_gives_everything_passes_every_law() -> None:
+def test_a_learner_that_gives_everything_passes_every_requirement() -> None:
     report = check_learner(Complete)
     assert report.passed == len(report.checks) == report.ran
     assert report.skipped == report.failed == 0
@@ -42,33 +42,33 @@ def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_re
     assert all(check.reason for check in report.checks if check.outcome == "skipped")
 
 
-@pytest.mark.parametrize(("law", "words", "cls"), FAULTS, ids=[cls.__name__ for *_, cls in FAULTS])
-def test_exactly_the_broken_law_fails_and_says_why(
-    law: str, words: str, cls: type[Learner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("requirement", "words", "cls"), FAULTS, ids=[cls.__name__ for *_, cls in FAULTS])
+def test_exactly_the_violated_requirement_fails_and_says_why(
+    requirement: str, words: str, cls: type[Learner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     report = check_learner(cls, strict=False)
-    assert names(report, "failed") == [law]
+    assert names(report, "failed") == [requirement]
     [reason] = [check.reason for check in report.checks if check.outcome == "failed"]
     assert words in reason
 
 
-def test_every_law_can_be_broken() -> None:
-    laws = [law.name for module in (description, fitting, batching) for law in laws_of(module)]
-    assert sorted(set(laws)) == sorted({law for law, *_ in FAULTS})
-    assert len(laws) == len(set(laws))
+def test_every_requirement_can_be_violated() -> None:
+    tested = [each.name for module in (description, fitting, batching) for each in requirements_of(module)]
+    assert sorted(set(tested)) == sorted({requirement for requirement, *_ in FAULTS})
+    assert len(tested) == len(set(tested))
 
 
-def test_the_kit_leaves_the_surroundings_as_they_were() -> None:
+def test_the_kit_restores_global_state() -> None:
     before = snapshot({**generators(), **settings()})
-    for law, _, cls in FAULTS:
-        if law in (faulty.GENERATORS, faulty.SETTINGS, faulty.FUNCTIONS):
+    for requirement, _, cls in FAULTS:
+        if requirement in (faulty.GENERATORS, faulty.SETTINGS, faulty.FUNCTIONS):
             check_learner(cls, strict=False)
     assert snapshot({**generators(), **settings()}) == before
 
 
-def test_every_setting_is_put_back() -> None:
-    """The kit could not see a change that it cannot undo."""
+def test_every_setting_is_restored() -> None:
+    """The test changes every setting of which the kit knows."""
     other = {
         "the working directory": "/",
         "os.environ": {"ONLY": "this"},
@@ -110,7 +110,7 @@ def test_every_setting_is_put_back() -> None:
         "jax.config.jax_random_seed_offset": 7,
     }
     parts = settings()
-    # The first has no writer of its own, the next are a debugger's, and the last is off where our torch learners were.
+    # The kit does not write the first, debuggers use the next two, and our torch learners turn the last one off.
     left = {"warnings.filters", "the trace function", "the profile function", "torch.backends.cudnn.allow_tf32"}
     assert {name for name in set(parts) - set(other) if not name.startswith("resource.")} == left
     before = snapshot(parts)
@@ -123,7 +123,7 @@ def test_every_setting_is_put_back() -> None:
     assert snapshot(parts) == before
 
 
-def test_strict_raises_with_every_broken_law_and_nothing_else() -> None:
+def test_strict_raises_with_every_violated_requirement_and_nothing_else() -> None:
     class ThreeFaults(faulty.BadSearch):
         name: ClassVar[str] = "three faults"
 
@@ -163,7 +163,7 @@ def test_the_tolerance_decides_how_far_a_batch_may_be_from_single_fits() -> None
     assert check_learner(Rough, tolerance=0.1).ok
 
 
-def test_a_learner_that_skips_the_task_of_the_kit_is_judged_by_its_description() -> None:
+def test_of_a_learner_that_skips_the_task_of_the_kit_only_the_description_is_tested() -> None:
     class Elsewhere(Plain):
         """Works on the hypercube only."""
 
@@ -177,7 +177,7 @@ def test_a_learner_that_skips_the_task_of_the_kit_is_judged_by_its_description()
     assert "same seed gives the same predictions" in skipped
 
 
-def test_a_learner_for_the_sphere_is_tried_there() -> None:
+def test_a_learner_for_the_sphere_is_fitted_on_the_sphere() -> None:
     class Spherical(Plain):
         """Works on the sphere only."""
 
@@ -221,19 +221,19 @@ def test_only_learners_can_be_checked(what: Any) -> None:
         check_learner(what)
 
 
-@pytest.mark.parametrize("checks", [(), (Check("a law", "skipped", "no reason"),)])
-def test_nothing_tried_is_a_failure(checks: Sequence[Check]) -> None:
-    report = CheckReport("nobody", tuple(checks))
+@pytest.mark.parametrize("checks", [(), (Check("a requirement", "skipped", "no reason"),)])
+def test_a_report_without_a_tested_requirement_is_a_failure(checks: Sequence[Check]) -> None:
+    report = CheckReport("learner", tuple(checks))
     assert report.ran == 0
     assert not report.ok
 
 
 def test_jobs_see_their_own_points_only() -> None:
-    """Nothing of a larger sample hangs on a smaller one."""
+    """The arrays of a smaller sample do not lead to those of a larger one."""
     seen: list[Data] = []
 
     class Watching(Plain):
-        """Notes what it is given."""
+        """Records its training sets."""
 
         def fit(self, train: Data, ctx: Context) -> Predictor:
             seen.append(train)
@@ -245,37 +245,37 @@ def test_jobs_see_their_own_points_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "seconds", "law", "words"),
+    ("name", "seconds", "requirement", "words"),
     [
         ("Exits", 600, "predictions keep the array kind", "the worker process ended itself with exit code 0"),
         ("Crashes", 600, "fit needs no more than its points", "the worker process was ended by SIGSEGV"),
         ("Hangs", 5, "fit returns a predictor", "did not return within 5 s and was stopped"),
     ],
 )
-def test_a_learner_that_ends_its_process_breaks_the_law_in_which_it_does(name, seconds, law, words) -> None:
-    [report] = check_apart(f"ending_learners:{name}", seconds=seconds)
+def test_a_learner_that_ends_its_process_fails_the_tested_requirement(name, seconds, requirement, words) -> None:
+    [report] = check_in_subprocess(f"ending_learners:{name}", seconds=seconds)
     assert report.name == name.lower()
     failed = [(check.name, check.reason) for check in report.checks if check.outcome == "failed"]
-    assert failed[0] == (law, words)
+    assert failed[0] == (requirement, words)
     assert {reason for _, reason in failed} == {words}
 
 
 class Narrow(faulty.SilentlyNarrow):
-    """Computes in float32 and says so."""
+    """Computes in float32 and declares it."""
 
     name: ClassVar[str] = "narrow"
     capabilities: ClassVar[Capabilities] = Capabilities(precision="float32")
 
 
 class Choosing(faulty.SilentlyNarrow):
-    """Says that its options choose."""
+    """Declares that its options decide."""
 
     name: ClassVar[str] = "choosing"
     capabilities: ClassVar[Capabilities] = Capabilities(precision="float64 or float32")
 
 
 class OnJax(Plain):
-    """Gets JAX arrays, which are float32, and answers in kind."""
+    """Gets float32 arrays of JAX and returns such arrays."""
 
     name: ClassVar[str] = "on-jax"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
@@ -291,5 +291,5 @@ class OnJax(Plain):
 
 
 @pytest.mark.parametrize("cls", [Narrow, Choosing, OnJax])
-def test_float32_that_is_stated_or_given_breaks_no_law(cls: type[Learner]) -> None:
+def test_float32_that_is_stated_or_given_is_no_fault(cls: type[Learner]) -> None:
     assert "precision is stated" in names(check_learner(cls, strict=False), "passed")

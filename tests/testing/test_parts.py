@@ -1,4 +1,4 @@
-"""The laws for what suites are made of: the built-in parts keep them, and who breaks one is told which."""
+"""The conformance kit passes the built-in parts of suites and names the requirement that a faulty part violates."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -43,13 +43,13 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("name", "registry"), PARTS, ids=[name for name, _ in PARTS])
-def test_the_built_in_parts_keep_the_laws(name: str, registry: Any) -> None:
+def test_the_built_in_parts_meet_every_requirement(name: str, registry: Any) -> None:
     check_part(registry.get(name).parse(OPTIONS.get(name, {}), name))
 
 
 @pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
 @pytest.mark.parametrize("name", [name for name in PLUGINS.suites if not name.startswith("images")])
-def test_the_built_in_suites_keep_the_laws(name: str) -> None:
+def test_the_built_in_suites_meet_every_requirement(name: str) -> None:
     check_part(PLUGINS.suites.get(name))
 
 
@@ -63,7 +63,7 @@ class Global(Inputs):
 
 
 class Own(Inputs):
-    """Draws from a generator that nobody handed in."""
+    """Draws from a generator of its own."""
 
     kind: ClassVar[str] = "own"
 
@@ -72,7 +72,7 @@ class Own(Inputs):
 
 
 class Turned(Inputs):
-    """(d, m) in the place of (m, d)."""
+    """Returns (d, m) instead of (m, d)."""
 
     kind: ClassVar[str] = "turned"
 
@@ -81,7 +81,7 @@ class Turned(Inputs):
 
 
 class Fixed(Inputs):
-    """The same points from whatever stream."""
+    """Returns the same points for every stream."""
 
     kind: ClassVar[str] = "fixed"
 
@@ -90,7 +90,7 @@ class Fixed(Inputs):
 
 
 class Wide(Inputs):
-    """Says E[x^2] = 1, and has 4."""
+    """Declares E[x^2] = 1, but has 4."""
 
     kind: ClassVar[str] = "wide"
 
@@ -99,14 +99,14 @@ class Wide(Inputs):
 
 
 class Ranked(Teacher):
-    """A value that depends on the other points."""
+    """Has values that depend on the other points."""
 
     def __call__(self, x):
         return np.argsort(np.argsort(x[:, 0])).astype(float)
 
 
 class Writes(Teacher):
-    """Changes what it is given."""
+    """Writes into its points."""
 
     def __call__(self, x):
         x *= 2
@@ -114,7 +114,7 @@ class Writes(Teacher):
 
 
 class Constant(Teacher):
-    """Nothing to learn."""
+    """Is constant."""
 
     def __call__(self, x):
         return np.ones(len(x))
@@ -122,7 +122,7 @@ class Constant(Teacher):
 
 def target(teacher: Teacher) -> Target:
     class Made(Target):
-        """Gives one teacher."""
+        """Always draws the same teacher."""
 
         kind: ClassVar[str] = "made"
 
@@ -152,7 +152,7 @@ class Unkeyed(Labels):
 
 
 class Shuffled(DataSet):
-    """Another order at each call."""
+    """Loads other points at each call."""
 
     kind: ClassVar[str] = "shuffled"
 
@@ -162,7 +162,7 @@ class Shuffled(DataSet):
 
 
 class Optimist(PointClaim):
-    """Decides from an estimate."""
+    """Decides without an interval."""
 
     kind: ClassVar[str] = "optimist"
     label: str = "a"
@@ -187,18 +187,18 @@ BROKEN = [
     (Coins, "labels have their shape and kind", r"must be \[-1.0, 1.0\]"),
     (Unkeyed, "labels come from their stream", "global generator numpy.random"),
     (Shuffled, "contents are the same at every call", "other contents when it is called again"),
-    (Optimist(id="c", task="t"), "one replicate decides nothing", "needs an interval"),
+    (Optimist(id="c", task="t"), "one replicate decides nothing", "has no interval"),
     (Optimist(id="c", task="t"), "it is decided where p is small", "p = 0.5"),
 ]
 
 
-@pytest.mark.parametrize(("part", "law", "reason"), BROKEN)
-def test_who_breaks_a_law_is_told_which(part: Any, law: str, reason: str) -> None:
-    with pytest.raises(AssertionError, match=rf"failed +{law}: .*{reason}"):
+@pytest.mark.parametrize(("part", "requirement", "reason"), BROKEN)
+def test_a_violated_requirement_is_named(part: Any, requirement: str, reason: str) -> None:
+    with pytest.raises(AssertionError, match=rf"failed +{requirement}: .*{reason}"):
         check_part(part)
 
 
-def test_a_suite_that_names_what_is_not_there_fails(tmp_path: Path) -> None:
+def test_a_suite_that_names_an_unknown_learner_fails(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(PLUGINS.suites.get("smoke").read_text().replace('"kernel-ridge"', '"kernel-rigde"'))
     with pytest.raises(AssertionError, match=r"what it names is installed: .*Did you mean 'kernel-ridge'"):

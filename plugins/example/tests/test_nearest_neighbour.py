@@ -8,7 +8,7 @@ from bfc_bench_nearest_neighbour.nearest_neighbour import NearestNeighbour
 
 
 def test_keeps_the_contract() -> None:
-    """Every law of the conformance kit holds."""
+    """Every requirement of the conformance kit is met."""
     check_learner(NearestNeighbour)
 
 
