@@ -8,7 +8,7 @@ import pytest
 RUN = """
     import bfc_bench
     def go():
-        bfc_bench.run_suite({suite!r}, store={store!r}, jobs=1)
+        bfc_bench.run_suite({suite!r}, bfc_bench.RunOptions(store={store!r}, jobs=1))
         with bfc_bench.open_store({store!r}) as store:
             print(len(store["tiny"].rows()), "rows")
     print("begins")

@@ -111,7 +111,7 @@ class Killed(store.Store):
 
 import bfc_bench.run.session as session
 session.Store = Killed
-run_suite(sys.argv[1], store=sys.argv[2], executor="serial")
+run_suite(sys.argv[1], RunOptions(store=sys.argv[2], executor="serial"))
 """
 
 

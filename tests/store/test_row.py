@@ -19,23 +19,7 @@ def test_columns_of_a_newer_release_are_left_out():
     assert Row.read(VALUES | {"part_errors": {}, "invented_later": 1}) == Row(**VALUES)
 
 
-@pytest.mark.parametrize("stages", [{}, {"early": {"nmse": 0.7, "feature_errors": {"S2": 0.5, "degree1": -0.25}}}])
-def test_errors_by_degree_of_older_rows_are_part_errors(stages):
-    row = Row.read(VALUES | {"feature_errors": {"S2": 0.25, "degree1": -0.001, "degree12": 0.5}, "stages": stages})
-    assert row.feature_errors == {"S2": 0.25}
-    assert row.part_errors == {"degree1": -0.001, "degree12": 0.5}
-    for stage in row.stages.values():
-        assert stage == {"nmse": 0.7, "feature_errors": {"S2": 0.5}, "part_errors": {"degree1": -0.25}}
-
-
-def test_older_rows_without_degrees_are_as_they_were():
-    stages = {"early": {"reason": "diverged"}, "late": {"feature_errors": {"S2": 0.5}}}
-    row = Row.read(VALUES | {"feature_errors": {"S2": 0.25}, "stages": stages})
-    assert (row.feature_errors, row.part_errors, row.stages) == ({"S2": 0.25}, {}, stages)
-
-
-def test_what_learners_said_in_rows_of_older_releases_reaches_no_terminal():
-    """They stored ESC, RLO and the like as they came."""
+def test_control_characters_in_a_stored_row_reach_no_terminal():
     said, shown = "a\x1b[31mred\u202e\n" + "long " * 4000, r"a\x1b[31mred\u202e" + "\n" + "long " * 4000
     row = Row.read(
         VALUES | {"reason": said, "stages": {said: {"reason": said}}, "chosen": {"info": {"facts": [said, 1.5, None]}}}
