@@ -38,9 +38,7 @@ class Follows(PointClaim):
         if self.metric != "nmse":
             raise ValueError(f"metric must be nmse, which theories predict. Got {self.metric!r}")
         if "/" in self.label:
-            raise ValueError(
-                f"label must be that of a learner, without a stage: theories predict its final predictor. Got {self.label!r}"
-            )
+            raise ValueError(f"label must be that of a learner, without a stage. Got {self.label!r}")
         if self.level is not None and self.n is not None:
             raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
         return self
