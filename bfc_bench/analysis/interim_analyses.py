@@ -138,7 +138,7 @@ class ClaimLooks:
 def looks_by_claim(
     claims: Iterable[Claim],
     rows: Rows,
-    held: Sequence[Look],
+    looks: Sequence[Look],
     digests: Mapping[tuple[str, str], str],
     suite: Mapping[str, Any],
 ) -> list[ClaimLooks]:
@@ -149,11 +149,11 @@ def looks_by_claim(
     Args:
         claims: Claims of the suite.
         rows: Current rows of the suite.
-        held: All looks of the suite in the store.
+        looks: All looks of the suite in the store.
         digests: Digests of the suite's tasks and learners, by (kind, name).
         suite: The suite's definition.
     """
-    grid_rows = of_the_grid(rows, held, suite)
+    grid_rows = of_the_grid(rows, looks, suite)
     result = []
     for claim in claims:
         points = tuple(claim.points(grid_rows))
@@ -161,25 +161,25 @@ def looks_by_claim(
         content = digest([claim.kind, statement])
         names = sorted([*(("task", task) for task in claim.tasks), *(("learner", label) for label in claim.labels)])
         data = digest([[*name, digests.get(name)] for name in names] + [str(point) for point in points])
-        own = [look for look in held if look.claim == claim.id or look.content == content]
+        own = [look for look in looks if look.claim == claim.id or look.content == content]
         current = {look.replicates: look for look in own if look.data == data}
         # A look with the same statement takes precedence over one that only has the same id.
         current |= {look.replicates: look for look in own if look.data == data and look.content == content}
         at_other_data = sum(look.data != data and look.verdict is not None for look in own)
-        looks = tuple(current[r] for r in sorted(current))
-        result.append(ClaimLooks(claim, content, data, points, looks, at_other_data))
+        in_order = tuple(current[r] for r in sorted(current))
+        result.append(ClaimLooks(claim, content, data, points, in_order, at_other_data))
     return result
 
 
-def of_the_grid(rows: Rows, held: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
+def of_the_grid(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
     """The rows without those that were added for looks beyond the suite's own sizes and replicates.
 
     Args:
         rows: Current rows of the suite.
-        held: Looks of the suite in the store.
+        looks: Looks of the suite in the store.
         suite: The suite's definition.
     """
-    looks = list(held)
+    looks = list(looks)
     if not looks or not len(rows):
         return rows
     sizes = {task["name"]: task["n"] for task in suite["task"]}

@@ -79,7 +79,7 @@ def judge(
     claims: Iterable[Claim],
     rows: Sequence[Row],
     theories: Theories | None = None,
-    seen: Mapping[str, Sequence[Row]] | None = None,
+    rows_by_claim: Mapping[str, Sequence[Row]] | None = None,
 ) -> list[Verdict]:
     """A verdict per claim, with p-values adjusted for all of them (Holm).
 
@@ -90,10 +90,10 @@ def judge(
         claims: Claims to judge.
         rows: Rows of the suite.
         theories: Theories of the suite's learners; without them, claims that compare with a theory are undecided.
-        seen: Rows by claim id, for claims that are judged on other rows than ``rows``.
+        rows_by_claim: Rows by claim id, for claims that are judged on other rows than ``rows``.
     """
-    rows, known, seen = Rows.of(rows), {} if theories is None else theories, seen or {}
-    verdicts = [_judge(claim, seen.get(claim.id, rows), known) for claim in claims]
+    rows, known, own_rows = Rows.of(rows), {} if theories is None else theories, rows_by_claim or {}
+    verdicts = [_judge(claim, own_rows.get(claim.id, rows), known) for claim in claims]
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 

@@ -126,20 +126,20 @@ class Claim(Settings):
         return CONFIDENCE if self._look is None else self._look.confidence
 
     def verdict(
-        self, statement: str, region: Region, found: Mapping[str, Evidence] | Evidence, *, log: bool
+        self, statement: str, region: Region, evidence: Mapping[str, Evidence] | Evidence, *, log: bool
     ) -> Verdict:
         """The verdict of this claim on one quantity, or on the largest of several.
 
         Args:
             statement: The claim as a sentence.
             region: Allowed values, in the units of the statement. For several quantities it has an upper bound only.
-            found: Evidence about the quantity, or about several quantities by name.
+            evidence: Evidence about the quantity, or about several quantities by name.
             log: Whether the evidence is about the logarithm of the quantity.
         """
-        pieces = [("", found)] if isinstance(found, Evidence) else list(found.items())
+        quantities = [("", evidence)] if isinstance(evidence, Evidence) else list(evidence.items())
         allowed = region.log() if log else region
-        finding = decide(allowed, pieces, self.confidence)
-        to_decide = replicates_to_decide(allowed, pieces, self.confidence)
+        finding = decide(allowed, quantities, self.confidence)
+        to_decide = replicates_to_decide(allowed, quantities, self.confidence)
         numbers = (finding.estimate, finding.lo, finding.hi, finding.worst)
         estimate, lo, hi, worst = map(exp, numbers) if log else numbers
         beyond = max(worst / region.hi, region.lo / worst if worst else 0.0) if log else 0.0

@@ -20,7 +20,7 @@ from bfc_bench.suite.model import Size
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 SCATTERED = 0.05
-"""Lack-of-fit p below which the scatter between dimensions limits the interval, whatever the number of replicates."""
+"""Lack-of-fit p below which the scatter between dimensions limits the interval, and more replicates do not help."""
 
 
 class ExponentClaim(Bounded):

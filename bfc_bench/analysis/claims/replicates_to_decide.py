@@ -27,7 +27,7 @@ class ReplicatesToDecide:
 
 
 def replicates_to_decide(
-    region: Region, found: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE
+    region: Region, quantities: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE
 ) -> ReplicatesToDecide:
     """The smallest R at which the interval, estimate ± t_{R-1} s / sqrt(R), no longer contains the bound.
 
@@ -36,10 +36,10 @@ def replicates_to_decide(
 
     Args:
         region: Allowed values.
-        found: Names and pieces of evidence, as for ``verdict.decide``.
+        quantities: Name and evidence of each quantity, as for ``verdict.decide``.
         confidence: Confidence of the interval.
     """
-    pieces = [piece for _, piece in found]
+    pieces = [piece for _, piece in quantities]
     if any(reasons := [reason for piece in pieces if (reason := _why_never(piece))]):
         return ReplicatesToDecide(math.inf, "; ".join(dict.fromkeys(reasons)))
     if any(math.isnan(piece.mean + piece.error) for piece in pieces):

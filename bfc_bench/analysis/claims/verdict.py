@@ -272,7 +272,7 @@ class Finding:
     """The replicate's value that speaks most against the claim, on the scale of the mean."""
 
 
-def decide(region: Region, found: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
+def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
     """Supported if the interval lies inside the region, contradicted if it lies outside, else undecided.
 
     Of k > 1 quantities, the largest is judged. The upper end of its interval is the largest of all upper ends. Its
@@ -280,13 +280,13 @@ def decide(region: Region, found: Sequence[tuple[str, Evidence]], confidence: fl
     probability .025 at most, for ``confidence`` .95.
 
     Args:
-        region: Allowed values; bounded above only if there are several pieces of evidence.
-        found: Names and pieces of evidence, one per quantity.
+        region: Allowed values; bounded above only if there are several quantities.
+        quantities: Name and evidence of each quantity.
         confidence: Confidence of the interval.
     """
-    pieces = [piece for _, piece in found]
-    usable = [(name, piece) for name, piece in found if not piece.refused]
-    notes = [*_refusals(found), *dict.fromkeys(note for piece in pieces for note in piece.notes)]
+    pieces = [piece for _, piece in quantities]
+    usable = [(name, piece) for name, piece in quantities if not piece.refused]
+    notes = [*_refusals(quantities), *dict.fromkeys(note for piece in pieces for note in piece.notes)]
     if not usable:
         estimate = max((piece.mean for piece in pieces if not math.isnan(piece.mean)), default=math.nan)
         return Finding("undecided", estimate, math.nan, math.nan, min(p.count for p in pieces), math.nan, _join(notes))
@@ -321,14 +321,14 @@ def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:
     return largest
 
 
-def _refusals(found: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
+def _refusals(quantities: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
     """Reasons why there is no interval, with the names that they apply to if they do not apply to all."""
     reasons: dict[str, list[str]] = {}
-    for name, piece in found:
+    for name, piece in quantities:
         if piece.refused:
             reasons.setdefault(piece.refused, []).append(name)
     for reason, names in reasons.items():
-        needs_no_names = len(names) == len(found) or all(name in reason for name in names)
+        needs_no_names = len(names) == len(quantities) or all(name in reason for name in names)
         yield reason if needs_no_names else f"{', '.join(names)}: {reason}"
 
 
