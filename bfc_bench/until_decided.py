@@ -1,4 +1,7 @@
-"""Runs a suite until its claims are decided: more replicates, and sizes at which N* can be seen, for those alone."""
+"""Runs a suite until its claims are decided, adding replicates and sizes for the undecided claims only.
+
+A *look* is one interim analysis of a claim: a test that is made while replicates are still added.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,15 @@ from bfc_bench.toolkit.precision import Device
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Where a claim stands when the run ends."""
+    """State of one claim at the end of the run."""
 
     claim: str
     verdict: str
-    """As it must be quoted, with the look that it comes from."""
+    """The verdict as it must be quoted, with its look."""
     replicates: int
-    """That its last look read."""
+    """Replicates that the look read; 0 without a look."""
     why: str
-    """Why nothing more was run for it."""
+    """Why nothing more was run for the claim."""
 
     def as_dict(self) -> dict[str, Any]:
         """A flat record."""
@@ -46,20 +49,20 @@ class Ended:
 
 @dataclass
 class Decided:
-    """What a run until all is decided has done."""
+    """Result of a run until its claims are decided."""
 
     sessions: list[Session] = field(default_factory=list)
-    """The run of the suite as it is, then one per addition."""
+    """The run of the suite as it is, then one session per addition."""
     ended: Records[Ended] = field(default_factory=Records)
 
     @property
     def exit_code(self) -> int:
-        """That of the first session that was not fine: 0, 1 where some cell is not ok, 130 when interrupted."""
+        """The largest exit code of the sessions: 0, 1 if a cell is not ok, 130 if interrupted."""
         return max((session.exit_code for session in self.sessions), default=0)
 
 
 class _Stopped(Exception):
-    """No further cell is run, and why."""
+    """No more cells are run; the message says why."""
 
 
 def run_until_decided(
@@ -76,34 +79,51 @@ def run_until_decided(
     listeners: Sequence[object] = (),
     tell: Callable[[str], None] = lambda text: None,
 ) -> Decided:
-    """Run a grid, look at its claims, and add to those that are undecided what they need, until the next look.
+    """Run a grid, then judge its claims at a series of looks and run what the undecided claims need for the next look.
 
-    Looks are made at growing numbers of replicates up to ``last``, at levels that hold for all of them together
-    (``analysis.alpha_spending``). The store keeps the looks, so that the same call continues where it stopped. An
-    undecided claim gets more replicates of the cells that it reads and, if it is judged by N* and N* lies beyond the
-    tested sizes, sizes that continue them. The run ends when all claims are decided or have had all their looks, when
-    nothing helps, when it is interrupted, or after ``hours``, after which no batch of cells begins. ``tell`` is given
-    a line per look. Claims about learners or tasks that the grid lacks are ignored.
+    The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
+    the looks, so the same call continues an earlier one. An undecided claim gets more replicates of the cells that it
+    reads. If it is judged by N* and N* lies beyond the tested sizes, it gets further sizes too. The run ends when all
+    claims are decided or have had all their looks, when nothing more would help, when it is interrupted, or after
+    ``hours``. Claims about learners or tasks that the grid lacks are ignored.
 
-    Raises ``UsageError`` for hours that are not positive or a ``last`` below 3, and what ``run`` raises.
+    Args:
+        grid: The suite with its learners and tasks.
+        plugins: Registered plugins.
+        directory: The store.
+        device: Device on which the cells run.
+        executor: Where batches of cells run.
+        jobs: Number of workers; by default the executor chooses.
+        hours: Time limit in hours, after which no batch of cells begins; None for no limit.
+        last: Replicates at the last look, at least 3.
+        redo: Which finished cells of the suite to run again first.
+        listeners: Plugin objects whose hooks are called during the runs.
+        tell: Called with a line of text for each look and each added size.
+
+    Returns:
+        The sessions and the state of each claim.
+
+    Raises:
+        UsageError: If ``hours`` is not positive or ``last`` is below 3.
+        StoreError: If another process holds the store, or it cannot be written.
     """
     if hours is not None and not hours > 0:
         raise UsageError(f"--hours must be positive. Got {hours:g}.")
     if last < MIN_REPLICATES:
-        raise UsageError(f"--up-to must be at least {MIN_REPLICATES}, without which there is no verdict. Got {last}.")
-    until = math.inf if hours is None else time.monotonic() + 3600 * hours
+        raise UsageError(f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict. Got {last}.")
+    deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
 
     def start(grid: Grid, redo: Collection[Redo] = ()) -> Session:
         return run(
             grid, plugins, directory,
-            device=device, executor=executor, jobs=jobs, redo=redo, listeners=listeners, until=until,
+            device=device, executor=executor, jobs=jobs, redo=redo, listeners=listeners, until=deadline,
         )  # fmt: skip
 
-    return _Deciding(grid, plugins, directory, device, executor, last, start, tell, until).run(redo)
+    return _UntilDecided(grid, plugins, directory, device, executor, last, start, tell, deadline).run(redo)
 
 
 @dataclass
-class _Deciding:
+class _UntilDecided:
     grid: Grid
     plugins: Plugins
     directory: Path
@@ -112,68 +132,74 @@ class _Deciding:
     last: int
     start: Callable[..., Session]
     tell: Callable[[str], None]
-    until: float
-    done: Decided = field(default_factory=Decided)
-    why: dict[str, str] = field(default_factory=dict)
-    """Of claims for which nothing more is run, by id."""
+    deadline: float
+    """On the clock of ``time.monotonic``, seconds."""
+    result: Decided = field(default_factory=Decided)
+    why_stuck: dict[str, str] = field(default_factory=dict)
+    """Why more replicates would not decide a claim, by claim id."""
 
     def run(self, redo: Collection[Redo]) -> Decided:
         try:
-            self._start(self.grid, redo)
-            while looks := self._plan():
-                self._look(looks)
+            self._run_cells(self.grid, redo)
+            while looks := self._plan_looks():
+                self._make_looks(looks)
             stopped = ""
         except _Stopped as reason:
             stopped = str(reason)
         with Store(self.directory) as store:
-            self.done.ended = Records(self._ended(store, stopped))
-        return self.done
+            self.result.ended = Records(self._ended(store, stopped))
+        return self.result
 
-    def _start(self, grid: Grid, redo: Collection[Redo] = ()) -> None:
-        """Run cells. Raises ``_Stopped`` where they are not all run."""
-        if time.monotonic() > self.until:
+    def _run_cells(self, grid: Grid, redo: Collection[Redo] = ()) -> None:
+        """Run the cells of a grid. Raises ``_Stopped`` if not all of them could run."""
+        if time.monotonic() > self.deadline:
             raise _Stopped("the hours are over")
         session = self.start(grid, redo)
-        self.done.sessions.append(session)
+        self.result.sessions.append(session)
         if session.interrupted:
             raise _Stopped("interrupted")
         if session.not_begun:
             raise _Stopped("the hours are over")
 
-    def _plan(self) -> list[Look]:
-        """The next look at each claim that is open and can be helped, noted in the store before anything is run."""
+    def _plan_looks(self) -> list[Look]:
+        """Plan the next look at each claim that is undecided and can still be decided.
+
+        The store records the looks before their cells run, so that an interrupted run cannot repeat a look.
+        """
         looks = []
         with self._store() as store:
             suite = self._suite(store)
             rows = suite.columns()
             for claim_looks in self._looks_by_claim(suite, rows):
-                coming = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
-                if coming is None or (claim_looks.made and self._helpless(store, suite, claim_looks, rows)):
+                next_look = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
+                if next_look is None or (claim_looks.made and self._is_stuck(store, suite, claim_looks, rows)):
                     continue
-                looks.append(replace(coming, reads=self._reads(claim_looks, coming)))
+                looks.append(replace(next_look, reads=self._sizes_to_read(claim_looks, next_look)))
             store.note_looks(suite.name, suite.version, [look.as_dict() for look in looks])
         for number, of, replicates in sorted({(look.at.number, look.at.of, look.replicates) for look in looks}):
             claims = [look.claim for look in looks if (look.at.number, look.replicates) == (number, replicates)]
             self.tell(f"Look {number} of {of}, at {replicates} replicates: {', '.join(claims)}.")
         return looks
 
-    def _look(self, looks: list[Look]) -> None:
-        """Run what the looks need, then make them."""
-        self._add(looks)
-        while wider := self._wider(looks):
+    def _make_looks(self, looks: list[Look]) -> None:
+        """Run the cells that the looks need, then judge the claims."""
+        self._run_missing_cells(looks)
+        while wider := self._with_more_sizes(looks):
             looks = wider
-            self._add(looks)
+            self._run_missing_cells(looks)
         with self._store() as store:
             suite = self._suite(store)
             rows = suite.columns()
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
-            seen = {look.claim: rows.at(look.sees(rows)) for look in looks}
-            verdicts = judge([claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, seen)
+            rows_by_claim = {look.claim: rows.at(look.sees(rows)) for look in looks}
+            verdicts = judge(
+                [claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, rows_by_claim
+            )
             made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
             store.note_looks(suite.name, suite.version, [look.as_dict() for look in made])
 
-    def _add(self, looks: Iterable[Look]) -> None:
-        """Run the cells of looks that have no row."""
+    def _run_missing_cells(self, looks: Iterable[Look]) -> None:
+        """Run the cells of the looks that have no row yet."""
         cells = {
             cell.id: cell
             for look in looks
@@ -182,56 +208,56 @@ class _Deciding:
             for cell in self._replicates(task, label, d, n, look.replicates)
         }
         with self._store() as store:
-            held = store.held(self.grid.suite.name, self.grid.suite.version)
-        if missing := tuple(cell for cell in cells.values() if cell.id not in held):
-            self._start(replace(self.grid, only=missing))
+            stored = store.held(self.grid.suite.name, self.grid.suite.version)
+        if missing := tuple(cell for cell in cells.values() if cell.id not in stored):
+            self._run_cells(replace(self.grid, only=missing))
 
     def _replicates(self, task: str, label: str, d: int, n: int, count: int) -> Iterator[Cell]:
         return (self.grid.cell(task, label, d, n, replicate) for replicate in range(count))
 
-    def _reads(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
-        """What the claim is about on the grid, with the sizes that were added for the look before."""
-        sizes = {task.name: task for task in self.grid.suite.task}
+    def _sizes_to_read(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
+        """Sizes by (task, label, d): those of the grid that the claim is about, and those that earlier looks added."""
+        tasks = {task.name: task for task in self.grid.suite.task}
         reads = {}
         for point in claim_looks.points:
-            task = sizes[point.task]
+            task = tasks[point.task]
             for label in claim_looks.claim.labels:
-                most = self.grid.entries[label].max_n
+                max_n = self.grid.entries[label].max_n
                 for d in task.d if point.d is None else (point.d,):
-                    found = {*task.n, *look.reads.get((task.name, label, d), ())} if point.n is None else {point.n}
-                    reads[task.name, label, d] = tuple(sorted(n for n in found if n <= most))
+                    sizes = {*task.n, *look.reads.get((task.name, label, d), ())} if point.n is None else {point.n}
+                    reads[task.name, label, d] = tuple(sorted(n for n in sizes if n <= max_n))
         return {curve: sizes for curve, sizes in reads.items() if sizes}
 
-    def _wider(self, looks: Sequence[Look]) -> list[Look]:
-        """The looks with sizes added where N* lies beyond those that they read; nothing where none can be added.
+    def _with_more_sizes(self, looks: Sequence[Look]) -> list[Look]:
+        """The looks with sizes added where N* lies beyond those that they read; empty if none can be added.
 
-        The first look is at the suite as it is.
+        The first look adds none: it is at the suite as it is.
         """
-        found, changed = [], []
+        wider, added_sizes = [], []
         with self._store() as store:
             suite = self._suite(store)
             rows = suite.columns()
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
-                seen = rows.at(look.sees(rows))
+                look_rows = rows.at(look.sees(rows))
                 added = [
                     beyond
-                    for beyond in (unseen(claims[look.claim], seen) if look.at.number > 1 else [])
-                    if not self._obstacle(store, beyond, seen)
+                    for beyond in (unseen(claims[look.claim], look_rows) if look.at.number > 1 else [])
+                    if not self._obstacle(store, beyond, look_rows)
                 ]
                 reads = dict(look.reads)
                 for beyond in added:
                     curve = (beyond.task, beyond.label, beyond.d)
                     reads[curve] = tuple(sorted({*reads[curve], beyond.size}))
                     self.tell(f"{look.claim}: {beyond}; n = {beyond.size} is added.")
-                found.append(replace(look, reads=reads))
-                changed += added
-            if changed:
-                store.note_looks(suite.name, suite.version, [look.as_dict() for look in found])
-        return found if changed else []
+                wider.append(replace(look, reads=reads))
+                added_sizes += added
+            if added_sizes:
+                store.note_looks(suite.name, suite.version, [look.as_dict() for look in wider])
+        return wider if added_sizes else []
 
     def _obstacle(self, store: Store, beyond: BeyondSizes, rows: Rows) -> str:
-        """Why a size cannot be added: the suite's limits, the learner's, or what a cell may use."""
+        """Why a size cannot be added: a limit of the learner, the task or a cell's budget; empty if it can."""
         limit = self.grid.entries[beyond.label].max_n
         if beyond.size > limit:
             return f"n = {beyond.size} is beyond its max_n"
@@ -249,20 +275,23 @@ class _Deciding:
             return f"a cell at n = {beyond.size} would take about {seconds:.0f} s; the budget is {budget:g} s"
         return ""
 
-    def _helpless(self, store: Store, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> str:
-        """Why more replicates would not decide a claim whose last look is made, noted in ``why``; empty else."""
+    def _is_stuck(self, store: Store, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
+        """Whether neither replicates nor sizes would decide a claim after its last look; notes why in ``why_stuck``."""
         look = claim_looks.made[-1]
-        seen = rows.at(look.sees(rows))
-        (verdict,) = judge([claim_looks.judged], rows, suite.theories, {claim_looks.claim.id: seen})
-        hidden = math.isnan(verdict.estimate) and unseen(claim_looks.claim, seen)  # no exponent for want of N*
+        look_rows = rows.at(look.sees(rows))
+        (verdict,) = judge([claim_looks.judged], rows, suite.theories, {claim_looks.claim.id: look_rows})
+        # Without N* there is no exponent, and so no estimate.
+        hidden = math.isnan(verdict.estimate) and unseen(claim_looks.claim, look_rows)
         if not verdict.stuck and not hidden:
-            return ""
-        ends = [(beyond, self._obstacle(store, beyond, seen)) for beyond in unseen(claim_looks.claim, seen)]
-        if any(not obstacle for _, obstacle in ends):
-            return ""
-        said = [f"{beyond}, and {obstacle}" for beyond, obstacle in ends]
-        self.why[claim_looks.claim.id] = "; ".join(said) or verdict.stuck
-        return self.why[claim_looks.claim.id]
+            return False
+        obstacles = [
+            (beyond, self._obstacle(store, beyond, look_rows)) for beyond in unseen(claim_looks.claim, look_rows)
+        ]
+        if any(not obstacle for _, obstacle in obstacles):
+            return False
+        reasons = [f"{beyond}, and {obstacle}" for beyond, obstacle in obstacles]
+        self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
+        return bool(self.why_stuck[claim_looks.claim.id])
 
     def _ended(self, store: Store, stopped: str) -> Iterator[Ended]:
         suite = self._suite(store)
@@ -271,20 +300,20 @@ class _Deciding:
         rows = suite.columns()
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
         for claim_looks in self._looks_by_claim(suite, rows):
-            verdict, coming = verdicts[claim_looks.claim.id], claim_looks.next(MIN_REPLICATES, self.last)
+            verdict, next_look = verdicts[claim_looks.claim.id], claim_looks.next(MIN_REPLICATES, self.last)
             if claim_looks.decided:
                 why = "decided"
-            elif coming is None:
+            elif next_look is None:
                 why = f"all {len(claim_looks.made)} looks are made"
-            elif claim_looks.claim.id in self.why:
-                why = self.why[claim_looks.claim.id]
+            elif claim_looks.claim.id in self.why_stuck:
+                why = self.why_stuck[claim_looks.claim.id]
             else:
-                why = f"{stopped}, before look {coming.at.number}"
+                why = f"{stopped}, before look {next_look.at.number}"
             replicates = claim_looks.stand.replicates if claim_looks.stand else 0
             yield Ended(claim_looks.claim.id, verdict.words, replicates, why)
 
     def _looks_by_claim(self, suite: StoredSuite, rows: Rows) -> list[ClaimLooks]:
-        """Of the claims that the grid is about."""
+        """The looks at each claim whose learners and tasks are all in the grid."""
         entries = self.grid.entries
         return [
             looks

@@ -1,4 +1,4 @@
-"""From rows to statements: curves, thresholds, exponents, comparisons, feature errors, with their intervals.
+"""Statistics of stored rows: learning curves, thresholds, exponents, comparisons and claims, with their intervals.
 
-SciPy is imported where it is called: kinds of claims are registered whenever plugins are loaded, which must be fast.
+Functions import SciPy where they call it: loading plugins imports the kinds of claims, and this must be fast.
 """

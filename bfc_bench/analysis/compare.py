@@ -1,4 +1,4 @@
-"""Two learners at one n: paired tests over the replicates that both ran, and no difference called without evidence."""
+"""Compares two learners at each n by paired tests over the replicates that both ran."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from bfc_bench.store.row import Row
 ALPHA = 0.05
 MIN_PAIRS = 3
 MIN_SIGN_FLIP = 6
-"""Below it the sign-flip test cannot reach p = .05."""
+"""With fewer pairs the sign-flip test cannot reach p = .05."""
 
 EXACT_SIGN_FLIP = 14
-"""Up to it all 2^R sign patterns are counted; beyond it 2^14 of them are drawn."""
+"""Up to this R all 2^R sign patterns are counted; for more, 2^14 of them are drawn."""
 
 NO_DIFFERENCE = "no difference shown"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Learner a against learner b at one n, on the same replicates.
+    """Comparison of learners a and b at one n, on the same replicates.
 
-    The ratio is compared; the difference where the metric may be negative, as errors in parts of the target may.
+    It is about the ratio a / b, or about the difference a - b if the metric may be negative.
     """
 
     task: str
@@ -42,50 +42,60 @@ class Comparison:
     b: str
     n: int
     pairs: int
-    """Replicates of which both have a value."""
+    """Replicates in which both have a value."""
     unpaired: int
-    """Replicates of which only one has a value: a failure of the other, or not run."""
+    """Replicates in which only one has a value, because the other failed or did not run."""
     ratio: float
-    """Geometric mean of a / b; nan where the difference is compared."""
+    """Geometric mean of a / b; nan if the difference is compared."""
     difference: float
-    """Arithmetic mean of a - b; nan where the ratio is compared."""
+    """Arithmetic mean of a - b; nan if the ratio is compared."""
     lo: float
-    """Of the 95 % interval of the one that is compared."""
+    """Lower end of the 95 % interval of the ratio or difference."""
     hi: float
+    """Upper end of the interval."""
     p: float
-    """Of the paired t-test of log(a / b) = 0, or of a - b = 0."""
+    """p of the paired t-test of log(a / b) = 0, or of a - b = 0."""
     sign_flip_p: float
-    """Of the exact sign-flip test; nan below 6 pairs, where it cannot reach .05."""
+    """p of the sign-flip test; nan below 6 pairs, where it cannot reach .05."""
     holm_p: float
     """``p`` adjusted for all sizes of this comparison (Holm)."""
     verdict: str
-    """``NAME lower`` where p is at most .05, else ``no difference shown``."""
+    """``NAME lower`` if p is at most .05, else ``no difference shown``."""
     refused: str = ""
-    """Why there is no test; empty where there is one."""
+    """Why there is no test; empty if there is one."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The comparison as a flat record; numbers that do not exist are nan."""
+        """The comparison as a flat record; missing numbers are nan."""
         return asdict(self)
 
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
-    """Compare two predictors, ``LABEL`` or ``LABEL/STAGE``, at every task, d and n that both have.
+    """Compare two predictors at every task, d and n that both have.
 
-    On tasks of which only the error rate was measured it stands for ``nmse``. Holm's adjustment is over the n of one
-    task and d. Raises ``UsageError`` for an unknown metric.
+    Holm's adjustment is over the n of one task and d.
+
+    Args:
+        rows: Rows of one suite.
+        a: The first predictor, ``LABEL`` or ``LABEL/STAGE``.
+        b: The second predictor.
+        metric: Metric to compare; ``nmse`` means ``error_rate`` on tasks where only that was measured.
+
+    Raises:
+        UsageError: For an unknown metric.
     """
-    found = []
+    comparisons = []
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
         of_a, of_b = ({curve.d: curve for curve in curves_of(group, name, task, used)} for name in (a, b))
-        found += [comparison for d in sorted(of_a.keys() & of_b.keys()) for comparison in compare(of_a[d], of_b[d])]
-    return found
+        for d in sorted(of_a.keys() & of_b.keys()):
+            comparisons += compare(of_a[d], of_b[d])
+    return comparisons
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
-    """Compare two curves of one task, d and metric at every n that both have.
+    """Compare two curves at every n that both have.
 
-    The verdict uses the uncorrected p, beside it stands Holm's. Raises ``UsageError`` for curves of different things.
+    The verdict uses the unadjusted p. Raises ``UsageError`` if task, d or metric of the curves differ.
     """
     if (a.task, a.d, a.metric) != (b.task, b.d, b.metric):
         raise UsageError(
@@ -93,13 +103,13 @@ def compare(a: Curve, b: Curve) -> list[Comparison]:
             f"Got {(a.task, a.d, a.metric)} for {a.name!r} and {(b.task, b.d, b.metric)} for {b.name!r}."
         )
     replicates = sorted(set(a.replicates) | set(b.replicates))
-    found = [_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
-    adjusted = holm([comparison.p for comparison in found])
-    return [replace(comparison, holm_p=p) for comparison, p in zip(found, adjusted, strict=True)]
+    comparisons = [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
+    adjusted = holm([comparison.p for comparison in comparisons])
+    return [replace(comparison, holm_p=p) for comparison, p in zip(comparisons, adjusted, strict=True)]
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values; nan stays nan and does not count as a test."""
+    """p-values adjusted by Holm's method; nan stays nan and does not count as a test."""
     tests = sorted((value, i) for i, value in enumerate(p) if not math.isnan(value))
     adjusted, largest = list(p), 0.0
     for rank, (value, i) in enumerate(tests):
@@ -109,7 +119,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def sign_flip_p(x: np.ndarray) -> float:
-    """Two-sided p of mean(x) = 0 under random signs of the R values x (R,), assumed symmetric about their mean."""
+    """Two-sided p of the hypothesis that the values x (R,) are symmetric about 0, from random flips of their signs."""
     r = len(x)
     if r <= EXACT_SIGN_FLIP:
         signs = np.array(list(itertools.product((1.0, -1.0), repeat=r)))
@@ -121,18 +131,18 @@ def sign_flip_p(x: np.ndarray) -> float:
 
 
 def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
-    """Values at n as they are averaged, one per replicate of ``replicates``, nan where there is none."""
+    """Values at n as they are averaged, one per replicate; nan if there is none."""
     values = dict(zip(curve.replicates, curve.scaled[:, np.searchsorted(curve.n, n)], strict=True))
     return np.array([values.get(replicate, math.nan) for replicate in replicates])
 
 
-def _at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
+def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
     of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
     unpaired = int(np.sum(np.isnan(of_a) != np.isnan(of_b)))
-    x = of_a - of_b
-    x = x[~np.isnan(x)]
-    pairs = len(x)
-    interval = t_interval(x)
+    differences = of_a - of_b
+    differences = differences[~np.isnan(differences)]
+    pairs = len(differences)
+    interval = t_interval(differences)
     spread = (interval.hi - interval.lo) / 2 if pairs > 1 else math.nan
     refused, p = "", math.nan
     if pairs < MIN_PAIRS:
@@ -141,10 +151,10 @@ def _at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
         compared = "ratio" if a.scale == "log" else "difference"
         refused = f"zero variance: the {compared} is the same in every replicate"
     else:
-        error = float(x.std(ddof=1)) / math.sqrt(pairs)
+        error = float(differences.std(ddof=1)) / math.sqrt(pairs)
         p = two_sided_p(abs(interval.mean) / error, pairs - 1)
     lower = a.name if interval.mean < 0 else b.name
-    found = interval.exp() if a.scale == "log" else interval
+    estimate = interval.exp() if a.scale == "log" else interval
     return Comparison(
         task=a.task,
         d=a.d,
@@ -154,12 +164,12 @@ def _at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
         n=n,
         pairs=pairs,
         unpaired=unpaired,
-        ratio=found.mean if a.scale == "log" else math.nan,
-        difference=found.mean if a.scale == "linear" else math.nan,
-        lo=math.nan if refused else found.lo,
-        hi=math.nan if refused else found.hi,
+        ratio=estimate.mean if a.scale == "log" else math.nan,
+        difference=estimate.mean if a.scale == "linear" else math.nan,
+        lo=math.nan if refused else estimate.lo,
+        hi=math.nan if refused else estimate.hi,
         p=p,
-        sign_flip_p=sign_flip_p(x) if pairs >= MIN_SIGN_FLIP and not refused else math.nan,
+        sign_flip_p=sign_flip_p(differences) if pairs >= MIN_SIGN_FLIP and not refused else math.nan,
         holm_p=math.nan,
         verdict=f"{lower} lower" if p <= ALPHA else NO_DIFFERENCE,
         refused=refused,

@@ -1,4 +1,4 @@
-"""Learning curves: error against n over replicates, the unit of everything that is analysed.
+"""Learning curves: a metric of one learner against n, over replicates.
 
 Shapes: R replicates, K sample sizes.
 """
@@ -22,32 +22,29 @@ from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
 
 FLOOR = 1e-16
-"""Relative errors below it, zero included, count as it: no difference beyond float64 rounding is meaningful."""
+"""Relative errors are clipped here, because smaller differences are float64 rounding."""
 
 ERROR_RATE_FLOOR = 2.5e-5
-"""Error rates below it count as it: half a wrong point among 20,000."""
+"""Error rates are clipped here: half a wrong point among 20,000."""
 
 Scale: TypeAlias = Literal["log", "linear"]
-"""How a metric is averaged over replicates: as its logarithm, or as it is."""
+"""How a metric is averaged over replicates: as a logarithm, or as it is."""
 
 
 def scale_of(metric: str) -> Scale:
-    """``linear`` for ``part_errors``, unbiased estimates that may be negative and have no logarithm; ``log`` else."""
+    """The scale of a metric: ``linear`` for ``part_errors``, which may be negative, else ``log``."""
     return "linear" if metric.partition(".")[0] == "part_errors" else "log"
 
 
 def floor(metric: str) -> float:
-    """The value at which a metric is clipped before it is averaged: none, -inf, where no logarithm is taken."""
+    """The value at which a metric is clipped before it is averaged; -inf if no logarithm is taken."""
     if scale_of(metric) == "linear":
         return -math.inf
     return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
 
 
 def current_metric(metric: str) -> str:
-    """The metric under its present name, with a warning where ``feature_errors.degree2`` names ``part_errors.degree2``.
-
-    Errors by degree were feature errors once.
-    """
+    """The current name of a metric; warns about a former name, such as ``feature_errors.degree2``."""
     if re.fullmatch(r"feature_errors\.degree\d+", metric):
         present = metric.replace("feature_errors", "part_errors")
         warnings.warn(
@@ -69,35 +66,36 @@ class Curve:
     n: np.ndarray
     """Sample sizes, (K,) integers, ascending."""
     replicates: tuple[int, ...]
-    """Replicate numbers, R of them, ascending."""
+    """Numbers of the R replicates, ascending."""
     values: np.ndarray
-    """(R, K); nan where there is no ok row."""
+    """The metric, (R, K); nan where there is no ok row."""
     statuses: tuple[Mapping[str, int], ...] = ()
-    """Per n, how many cells ended in each status other than ok."""
+    """For each n, how many cells ended in each status other than ok."""
     stage: str | None = None
-    """Name of the intermediate predictor that was measured; None for the final one."""
+    """Name of the intermediate predictor; None for the final one."""
     tried: np.ndarray | None = None
-    """Where there is a row, whatever its status, (R, K); None: everywhere."""
+    """Mask (R, K) of the cells with a row of any status; None if all have one."""
     test_points: float = math.inf
-    """On how many points each value of a task on data is measured; inf where fresh points are drawn."""
+    """Number of test points of each value, for a task on data; inf if fresh points are drawn."""
     test_pool: float = math.inf
-    """From how many points all replicates draw these."""
+    """Number of points from which all replicates draw their test points."""
 
     @property
     def name(self) -> str:
-        """The label, with the stage where there is one."""
+        """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
         return self.label if self.stage is None else f"{self.label}/{self.stage}"
 
     @property
     def failures(self) -> np.ndarray:
-        """Cells that were tried and did not end ok, (K,) integers; skipped ones were not tried."""
+        """Number of failed cells at each n, (K,); skipped cells do not count."""
         counts = [sum(count for status, count in at_n.items() if status != "skipped") for at_n in self.statuses]
         return np.array(counts or [0] * len(self.n), dtype=int)
 
     @property
     def traced(self) -> np.ndarray:
-        """Which replicates were tried at more than half as many sizes as any other, (R,): those that were added at one
-        size only, for a claim that is about it, trace no curve.
+        """Mask (R,) of the replicates that were tried at more than half as many sizes as any other.
+
+        The others were added at single sizes for a claim, and do not make a curve.
         """
         if self.tried is None:
             return np.ones(len(self.replicates), dtype=bool)
@@ -106,36 +104,36 @@ class Curve:
 
     @property
     def scale(self) -> Scale:
-        """How its values are averaged, and crossings are found."""
+        """How values are averaged, and on which scale crossings are computed."""
         return scale_of(self.metric)
 
     @property
     def counted(self) -> bool:
-        """Whether its values are shares of the points of a data set: their mean is taken as it is."""
+        """Whether the values are shares of the test points of a data set, which have an arithmetic mean."""
         return self.metric == "error_rate" and math.isfinite(self.test_pool)
 
     @property
     def mean_in_words(self) -> str:
-        """What ``mean`` is."""
+        """The kind of mean, in words."""
         return "mean" if self.counted or self.scale == "linear" else "geometric mean"
 
     @property
     def interval_in_words(self) -> str:
-        """What ``intervals`` are."""
+        """The kind of ``intervals``, in words."""
         if not self.counted:
             return "95 % t-interval"
-        return f"95 % interval, which counts the {self.test_points:,.0f} test points too"
+        return f"95 % interval, which includes the sampling of the {self.test_points:,.0f} test points"
 
     @cached_property
     def scaled(self) -> np.ndarray:
-        """What is averaged, (R, K): ``log_values``, or on a linear scale the values as they are."""
+        """Values as they are averaged, (R, K): ``log_values``, or on a linear scale ``values``."""
         return self.values if self.scale == "linear" else self.log_values
 
     @cached_property
     def log_values(self) -> np.ndarray:
         """Logarithms, (R, K), of the values clipped at the metric's floor.
 
-        Raises ``UsageError`` where the metric has none.
+        Raises ``UsageError`` if the metric may be negative.
         """
         if self.scale == "linear":
             raise UsageError(
@@ -145,15 +143,13 @@ class Curve:
 
     @property
     def floor(self) -> float:
-        """The value at which it is clipped before logarithms are taken: at least half a wrong point."""
+        """The value at which values are clipped before logarithms are taken; for error rates at least half a point."""
         least = floor(self.metric)
         return max(least, 0.5 / self.test_points) if self.metric == "error_rate" else least
 
     @cached_property
     def noise(self) -> float:
-        """Scatter of the steps of its replicates, on the scale on which they are averaged, about the medians of the
-        steps, robustly; 0 below 3 replicates.
-        """
+        """Robust scatter of the replicates' steps from one n to the next about their medians; 0 below 3 replicates."""
         if len(self.scaled) < 3 or len(self.n) < 2:
             return 0.0
         steps = np.diff(self.scaled, axis=1)
@@ -166,14 +162,14 @@ class Curve:
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """Mean over replicates with its t-interval, per n: geometric, or arithmetic on a linear scale.
+        """Mean over replicates with its t-interval, for each n: geometric, or arithmetic on a linear scale.
 
-        Error rates on data are averaged as they are, and their interval counts the test points too.
+        Error rates on data have an arithmetic mean, and an interval that includes the sampling of test points.
         """
         if self.counted:
             return tuple(share_interval(column, self.test_points, self.test_pool) for column in self.values.T)
-        found = (t_interval(column) for column in self.scaled.T)
-        return tuple(found if self.scale == "linear" else (interval.exp() for interval in found))
+        intervals = (t_interval(column) for column in self.scaled.T)
+        return tuple(intervals if self.scale == "linear" else (interval.exp() for interval in intervals))
 
     @property
     def mean(self) -> np.ndarray:
@@ -192,7 +188,7 @@ class Curve:
 
     @property
     def median(self) -> np.ndarray:
-        """Median over replicates, of the logarithms where there are any, (K,)."""
+        """Median over replicates, (K,)."""
         return self._over_replicates(np.median)
 
     @property
@@ -202,7 +198,7 @@ class Curve:
 
     @property
     def points(self) -> list[CurvePoint]:
-        """Its sizes at which some replicate has a value or failed."""
+        """The sizes at which some replicate has a value or failed."""
         return [
             CurvePoint(
                 task=self.task,
@@ -242,47 +238,62 @@ class CurvePoint:
     metric: str
     n: int
     mean: float
-    """Over replicates: geometric, or arithmetic where the metric may be negative."""
+    """Mean over replicates: geometric, or arithmetic if the metric may be negative."""
     lo: float
-    """Of the mean's 95 % interval; nan below 2 replicates."""
+    """Lower end of the mean's 95 % interval; nan below 2 replicates."""
     hi: float
+    """Upper end of the interval."""
     median: float
     worst: float
+    """Largest value over replicates."""
     replicates: int
-    """Those with a value."""
+    """Number of replicates with a value."""
     failed: int
-    """Cells that were tried and did not end ok."""
+    """Number of failed cells."""
     skewed: bool = False
-    """Whether the values that are averaged are skewed beyond chance: the interval covers less than it says."""
+    """Whether the averaged values are skewed beyond chance, so that the interval covers less than 95 %."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The point as a flat record; numbers that do not exist are nan."""
+        """The point as a flat record; missing numbers are nan."""
         return asdict(self)
 
 
 def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) -> list[Curve]:
     """One curve per (task, d, label), sorted by these.
 
-    ``metric`` is a column of the rows, or a path such as ``feature_errors.S2`` or ``part_errors.degree2``; ``stage``
-    reads it from that intermediate predictor. Every n and replicate of the rows appears, with nan where there is no ok
-    row or its value is not finite. A curve with ok rows of which none has the metric is left out: the metric does not
-    apply to it.
-    Raises ``UsageError`` for an unknown metric and for two rows of one (task, d, label, n, replicate).
+    Each curve has every n and replicate of its rows, with nan where there is no ok row or no finite value. If a curve
+    has ok rows but none has the metric, the metric does not apply and the curve is left out.
+
+    Args:
+        rows: Rows of one version of a suite.
+        metric: A column of the rows, or a path such as ``feature_errors.S2`` or ``part_errors.degree2``.
+        stage: Name of an intermediate predictor; None for the final one.
+
+    Raises:
+        UsageError: For an unknown metric, and for two rows of one (task, d, label, n, replicate).
     """
     metric = current_metric(metric)
     column = metric.partition(".")[0]
     if column not in COLUMNS:
         raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")
     groups = Rows.of(rows).groups("task", "d", "label")
-    found = (_curve(group, metric, stage) for _, group in sorted(groups.items(), key=lambda item: item[0]))
-    return [curve for curve in found if curve is not None]
+    by_group = (_curve(group, metric, stage) for _, group in sorted(groups.items(), key=lambda item: item[0]))
+    return [curve for curve in by_group if curve is not None]
 
 
 def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:
-    """The curves of ``LABEL`` or ``LABEL/STAGE`` on a task, one per d, those without any value left out."""
+    """The curves of one predictor on a task that have a value, one per d.
+
+    Args:
+        rows: Rows of one version of a suite.
+        name: The predictor, ``LABEL`` or ``LABEL/STAGE``.
+        task: Name of the task.
+        metric: A column of the rows, or a path such as ``feature_errors.S2``.
+        d: Input dimension, or None for all.
+    """
     label, _, stage = name.partition("/")
-    mine = Rows.of(rows).where(task=task, label=label, d=d)
-    return [curve for curve in curves(mine, metric, stage or None) if any(i.count for i in curve.intervals)]
+    of_label = Rows.of(rows).where(task=task, label=label, d=d)
+    return [curve for curve in curves(of_label, metric, stage or None) if any(i.count for i in curve.intervals)]
 
 
 def by_task(rows: Iterable[Row]) -> dict[str, Rows]:
@@ -291,12 +302,12 @@ def by_task(rows: Iterable[Row]) -> dict[str, Rows]:
 
 
 def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:
-    """The metric, or ``error_rate`` in the place of ``nmse`` where only that was measured: for labels of classes."""
+    """The metric, or ``error_rate`` instead of ``nmse`` if only that was measured, as for class labels."""
     if metric != "nmse":
         return metric
-    found = Rows.of(rows).where(status="ok")
-    binary = np.isnan(found.number("nmse")).all() and not np.isnan(found.number("error_rate")).all()
-    return "error_rate" if binary else metric
+    ok = Rows.of(rows).where(status="ok")
+    only_error_rate = np.isnan(ok.number("nmse")).all() and not np.isnan(ok.number("error_rate")).all()
+    return "error_rate" if only_error_rate else metric
 
 
 def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
@@ -305,10 +316,10 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     replicates, line = np.unique(rows.replicate, return_inverse=True)
     _, first = np.unique(line * len(n) + column, return_index=True)
     if len(first) < len(rows):
-        again = int(np.setdiff1d(np.arange(len(rows)), first)[0])
+        second = int(np.setdiff1d(np.arange(len(rows)), first)[0])
         raise UsageError(
             f"curves: one row per cell expected. Got two for task {task!r}, d={d}, {label!r}, "
-            f"n={rows.n[again]}, replicate {rows.replicate[again]}; select one suite and version first."
+            f"n={rows.n[second]}, replicate {rows.replicate[second]}; select one suite and version first."
         )
     ok = rows.ok
     values = np.full((len(replicates), len(n)), math.nan)
@@ -338,6 +349,6 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     )
 
 
-def least(found: np.ndarray) -> float:
-    """The least of numbers of which some are nan; inf where all are."""
-    return float(np.fmin.reduce(found, initial=math.inf))
+def least(values: np.ndarray) -> float:
+    """The smallest number, ignoring nan; inf if all are nan."""
+    return float(np.fmin.reduce(values, initial=math.inf))

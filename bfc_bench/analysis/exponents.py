@@ -1,4 +1,4 @@
-"""Exponents: how N* grows with d, and how error falls with n, with intervals that cover when values are censored."""
+"""Exponents of N* in d and of the error in n, with intervals that are valid for censored N*."""
 
 from __future__ import annotations
 
@@ -15,57 +15,58 @@ from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.analysis.tobit import Tobit, profile_interval, tobit
 
 LACK_OF_FIT = 0.4
-"""Below this p of the lack-of-fit test the scatter of the dimensions, not of the replicates, sets the interval."""
+"""If the lack-of-fit p is smaller, the interval comes from the scatter between dimensions, not between replicates."""
 
 POWER = 0.8
+"""Power of the curvature test at the detectable change of slope."""
 NO_SLOPE = 10
-"""A change of slope that no law in question has: where only larger ones would be found, none would be."""
+"""If only larger changes of slope are detectable, the curvature test counts as unable to detect any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exponent:
-    """The slope s of log N* = a + s log d over the tested dimensions: not the asymptotic exponent."""
+    """The slope s of log N* = a + s log d over the tested dimensions, which is not the asymptotic exponent."""
 
     value: float
     lo: float
     hi: float
     dims: tuple[int, ...]
-    """Dimensions reached: with at least one value that is not censored."""
+    """Dimensions with at least one value that is not censored."""
     replicates: int
-    """Values at the dimension that has most."""
+    """Largest number of values at a dimension."""
     uncensored: int
-    """Values known to a point or to a range between tested sizes."""
+    """Number of values that are points, or ranges between tested sizes."""
     censored: int
-    """Censored values of all dimensions, kept in the fit as the bounds they are."""
+    """Number of censored values, which enter the fit as bounds."""
     intercept: float = math.nan
-    """a."""
+    """The intercept a."""
     lack_of_fit_p: float = math.nan
-    """Of the power law against one free mean per dimension; nan below 3 dimensions."""
+    """p of the power law against one free mean per dimension; nan below 3 dimensions."""
     curvature_p: float = math.nan
-    """Of a quadratic term in log d; nan below 3 dimensions."""
+    """p of a quadratic term in log d; nan below 3 dimensions."""
     detectable: float = math.nan
-    """Smallest change of slope from the first to the last dimension that the curvature test finds with power 80 %:
-    2 (log d_K - log d_1) se(b_2) (t_.975 + t_.8), N - 3 degrees of freedom, b_2 the quadratic term."""
+    """Smallest change of slope from the first to the last dimension that the curvature test detects with power 80 %:
+    2 (log d_K - log d_1) se(b_2) (t_.975 + t_.8), with N - 3 degrees of freedom and the quadratic term b_2."""
     degrees: float = math.nan
-    """Of freedom, of the Student's t that gives the interval."""
+    """Degrees of freedom of Student's t for the interval."""
     method: str = ""
     note: str = ""
     refused: str = ""
-    """Why there is no exponent; empty where there is one."""
+    """Why there is no exponent; empty if there is one."""
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """First and last dimension reached."""
+        """First and last of ``dims``."""
         return (self.dims[0], self.dims[-1]) if self.dims else None
 
     @property
     def curvature(self) -> str:
-        """What the test for curvature found and could have found; empty where there is none."""
+        """Result of the curvature test in words, and what it can detect; empty if there is no test."""
         if math.isnan(self.curvature_p):
             return ""
-        finds = self.detectable < NO_SLOPE
-        seen = f"change of slope {self.detectable:.2g}" if finds else f"change of slope: none below {NO_SLOPE}"
-        return f"curvature p = {self.curvature_p:.2g}, detectable {seen}"
+        detects = self.detectable < NO_SLOPE
+        change = f"change of slope {self.detectable:.2g}" if detects else f"change of slope: none below {NO_SLOPE}"
+        return f"curvature p = {self.curvature_p:.2g}, detectable {change}"
 
     def __str__(self) -> str:
         if self.refused:
@@ -76,43 +77,43 @@ class Exponent:
 
 
 def fit_exponent(points: Mapping[int, Sequence[Crossing]]) -> Exponent:
-    """The exponent of N* in d from the crossings at each d, which must be independent of each other.
+    """The exponent of N* in d, from independent crossings at each d.
 
-    1. Tobit regression of log N* on log d over all values; standard error times sqrt(n / (n - 2)), t(n - 2), with n the
-       number of uncensored values. Where some are ranges, whose likelihood may be flat, the interval is that of the
-       profile likelihood, cut where it makes exact values Student's (``t_drop``).
-    2. Lack of fit against one mean m_d per dimension reached (K of them), from the ratio of likelihoods:
-       F = (e^(2 gain / n) - 1) n / (K - 2) with K - 2 and n - K degrees, of exact values the analysis of variance with
-       their variance by maximum likelihood: a little small, which calls for step 3 more often and so errs to the wider
-       interval.
-    3. If its p is below .4, least squares on the m_d with t(K - 2), never narrower than step 1.
+    1. Tobit regression of log N* on log d over all values. With n uncensored values, the standard error is multiplied
+       by sqrt(n / (n - 2)) and the interval uses t(n - 2). If some values are ranges, whose likelihood may be flat, the
+       interval is that of the profile likelihood (``t_drop``).
+    2. Lack of fit against one mean m_d for each of the K dimensions reached, from the likelihood ratio:
+       F = (e^(2 gain / n) - 1) n / (K - 2) with K - 2 and n - K degrees of freedom. For exact values this is the
+       analysis of variance with the variance by maximum likelihood, which is a little small. Step 3 is then taken more
+       often than necessary, which errs towards the wider interval.
+    3. If p of the lack of fit is below .4: least squares on the m_d with t(K - 2), never narrower than step 1.
 
-    Covers 93-98 % for K >= 4 with up to half of the values at the last d censored (``analysis.selftest`` measures it).
-    Refused, with the reason, where fewer than 2 dimensions are reached, fewer than 2 replicates are to spare beyond one
-    per dimension, or the replicates do not differ.
+    The interval covers 93-98 % for K >= 4 with up to half of the values at the last d censored (measured by
+    ``analysis.selftest``). There is no exponent, and ``refused`` has the reason, if fewer than 2 dimensions are
+    reached, there are fewer than K + 2 values, or the replicates do not differ.
     """
-    return _fit({d: [crossing.log_bounds for crossing in found] for d, found in points.items()})
+    return _fit({d: [crossing.log_bounds for crossing in crossings] for d, crossings in points.items()})
 
 
 def fit_exponent_beside(points: Mapping[int, Sequence[Crossing]], expected: Mapping[int, float]) -> Exponent:
-    """The exponent of N* in d where N* is expected to grow as ``expected``, {d: N > 0}, which is no power of d.
+    """The exponent of N* in d, if N* is expected to grow as ``expected``, {d: N > 0}, which is not a power of d.
 
-    Fitted as ``fit_exponent`` does is N* / expected, and the slope of log expected over the dimensions reached added:
-    with the same replicates at each d it is the same exponent, but how ``expected`` bends is no lack of fit.
-    Dimensions at which it is not known, or not finite, are left out.
+    ``fit_exponent`` is applied to N* / expected, and the slope of log expected over the dimensions reached is added.
+    With equally many replicates at each d the exponent is the same, but the bend of ``expected`` does not count as lack
+    of fit. Dimensions without a finite expected N are left out.
     """
     logs = {d: math.log(n) for d, n in expected.items() if d in points and 0 < n < math.inf}
     bounds = {d: [crossing.log_bounds for crossing in points[d]] for d in logs}
-    found = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in bounds})
-    if found.refused:
-        return found
-    slope, intercept = np.polyfit(np.log(found.dims), [logs[d] for d in found.dims], 1).tolist()
+    fit = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in bounds})
+    if fit.refused:
+        return fit
+    slope, intercept = np.polyfit(np.log(fit.dims), [logs[d] for d in fit.dims], 1).tolist()
     return replace(
-        found,
-        value=found.value + slope,
-        lo=found.lo + slope,
-        hi=found.hi + slope,
-        intercept=found.intercept + intercept,
+        fit,
+        value=fit.value + slope,
+        lo=fit.lo + slope,
+        hi=fit.hi + slope,
+        intercept=fit.intercept + intercept,
     )
 
 
@@ -121,8 +122,8 @@ def compare_exponents(
 ) -> Exponent:
     """The exponent of N_B / N_A in d, s_B - s_A, from the same replicates of two learners.
 
-    Far more powerful than to compare two intervals, because what a replicate does to both cancels. Where only one of
-    the pair is censored the ratio is; where both are on the same side it is unknown and left out.
+    Effects of a replicate on both learners cancel, so this is far more powerful than comparing two intervals. If one of
+    the pair is censored, so is the ratio. If both are censored on the same side, the pair is left out.
     """
     pairs: dict[int, list[tuple[float, float]]] = {}
     for d in points_a.keys() & points_b.keys():
@@ -138,9 +139,9 @@ def compare_exponents(
 def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
     """The exponent b of error ~ n^-b: one least-squares slope per replicate, then a t-interval over replicates.
 
-    ``window`` = (first, last) keeps the sizes in it. Replicates with fewer than 2 values are left out. The points of
-    one curve share their sample, so regressions over all points at once give intervals that are far too narrow.
-    Raises ``UsageError`` for a metric that may be negative.
+    ``window`` = (first, last) limits the sizes. Replicates with fewer than 2 values are left out. The points of a curve
+    share their sample, so one regression over all points would give an interval that is far too narrow. Raises
+    ``UsageError`` for a metric that may be negative.
     """
     first, last = window or (curve.n[0], curve.n[-1])
     slopes = []
@@ -163,7 +164,7 @@ class Decay:
     n_first: int
     n_last: int
     slope: Interval
-    """b."""
+    """The exponent b."""
 
     def as_dict(self) -> dict[str, Any]:
         """The exponent with its interval as a flat record."""
@@ -182,11 +183,11 @@ class Decay:
 
 
 def decays(curves: Iterable[Curve]) -> list[Decay]:
-    """Of each curve that has one. Errors that may be negative follow no power of n."""
-    found = ((curve, decay(curve)) for curve in curves if curve.scale == "log")
+    """The decay of each curve that has one; errors that may be negative follow no power of n."""
+    slopes = ((curve, decay(curve)) for curve in curves if curve.scale == "log")
     return [
         Decay(curve.task, curve.d, curve.name, curve.metric, int(curve.n[0]), int(curve.n[-1]), slope)
-        for curve, slope in found
+        for curve, slope in slopes
         if slope.count
     ]
 
@@ -216,7 +217,7 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
 
 
 def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Exponent:
-    """The result with what is fitted to N values of log N*, known to lie in [lower, upper], at d, all (N,)."""
+    """The result with the fit to N values of log N* in [lower, upper], at dimensions d, all (N,)."""
     from scipy.special import fdtrc, stdtrit
 
     dims, n = np.array(result.dims), result.uncensored
@@ -226,14 +227,14 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     log_d = np.log(d)
     centred = log_d - log_d.mean()
     finite = np.isfinite(upper - lower)
-    ranges = float((upper - lower)[finite].max())
-    least = SAME * ranges
+    widest = float((upper - lower)[finite].max())
+    least_sigma = SAME * widest
     straight = np.column_stack([np.ones_like(centred), centred])
-    line = tobit(straight, lower, upper, least)
+    line = tobit(straight, lower, upper, least_sigma)
     value, degrees, method = float(line.beta[1]), n - 2, "joint Tobit"
     intercept = float(line.beta[0]) - value * float(log_d.mean())
-    if ranges:
-        lo, hi = profile_interval(straight, lower, upper, 1, t_drop(n, 2), least)
+    if widest:
+        lo, hi = profile_interval(straight, lower, upper, 1, t_drop(n, 2), least_sigma)
     else:
         half = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2))
         lo, hi = value - half, value + half
@@ -242,8 +243,8 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
         return result
 
     reached = np.isin(d, dims)
-    free = tobit((d[reached, None] == dims).astype(float), lower[reached], upper[reached], least)
-    bound = line if reached.all() else tobit(straight[reached], lower[reached], upper[reached], least)
+    free = tobit((d[reached, None] == dims).astype(float), lower[reached], upper[reached], least_sigma)
+    bound = line if reached.all() else tobit(straight[reached], lower[reached], upper[reached], least_sigma)
     lack_of_fit_p = float(fdtrc(k - 2, n - k, _gain(bound, free, n) * n / (k - 2)))
     if lack_of_fit_p < LACK_OF_FIT:
         from scipy.stats import linregress
@@ -260,7 +261,7 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
             method="least squares on the means per d",
         )
 
-    bent = tobit(np.column_stack([straight, centred**2]), lower, upper, least)
+    bent = tobit(np.column_stack([straight, centred**2]), lower, upper, least_sigma)
     return replace(
         result,
         lack_of_fit_p=lack_of_fit_p,
@@ -273,12 +274,12 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
 
 
 def _gain(bound: Tobit, free: Tobit, n: int) -> float:
-    """By how much of itself the residual sum of squares shrinks from one model to a larger one, of n exact values."""
+    """S / S' - 1 for the residual sums of squares S of a model and S' of a larger one, of n exact values."""
     return math.expm1(2 * max(free.loglik - bound.loglik, 0.0) / n)
 
 
 def _error_of_bend(bent: Tobit, n: int) -> float:
-    """Standard error of the quadratic term; nan where ranges leave the likelihood flat."""
+    """Standard error of the quadratic term; nan if ranges leave the likelihood flat."""
     try:
         return float(bent.errors[2]) * math.sqrt(n / (n - 3))
     except np.linalg.LinAlgError:
@@ -286,12 +287,12 @@ def _error_of_bend(bent: Tobit, n: int) -> float:
 
 
 def _refusal(k: int, n: int, lower: np.ndarray, upper: np.ndarray, group: np.ndarray) -> str:
-    """Why K dimensions reached by n values, log N* in [lower, upper] (n,) in groups (n,), give no exponent, if so."""
+    """Why n values of log N* in [lower, upper] at k dimensions give no exponent; empty if they do. Arrays are (n,)."""
     if k < 2:
         return f"N* must be reached at 2 dimensions or more, and is at {k}; add sizes, dimensions or a higher level"
     if n < k + 2:
         return (
-            f"2 replicates or more must be to spare beyond one per dimension, and {n - k} are; add replicates or sizes"
+            f"2 replicates or more are needed beyond one per dimension, and there are {n - k}; add replicates or sizes"
         )
     means = np.bincount(group, lower) / np.bincount(group)
     if (lower == upper).all() and np.allclose(lower, means[group], rtol=0, atol=1e-9):

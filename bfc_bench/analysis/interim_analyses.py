@@ -1,7 +1,7 @@
-"""The looks at each claim of a suite: the rows that it is judged on, and what is left to spend.
+"""Interim analyses (*looks*) of the claims of a suite: which rows each look reads, and at what confidence.
 
-A look reads some points of the grid, in the replicates that had been run when it was made. So what is added for one
-claim moves no verdict on another, and a claim that was decided stays so.
+A look is one test of a claim while replicates are still added. It reads some points of the grid, in the replicates that
+existed when it was made. Rows added for one claim therefore change no other verdict, and a decided claim stays decided.
 """
 
 from __future__ import annotations
@@ -20,150 +20,166 @@ from bfc_bench.utils.plain_json import digest
 
 Curve: TypeAlias = tuple[str, str, int]
 """Task, label and d."""
-Reads: TypeAlias = Mapping[Curve, tuple[int, ...]]
-"""The sizes that are read, by curve."""
+SizesByCurve: TypeAlias = Mapping[Curve, tuple[int, ...]]
+"""Sample sizes n by curve."""
 
 UNDECIDED: Word = "undecided"
-UNSAID = frozenset({"id", "source", "sanity"})
-"""Fields that are no part of what a claim says."""
+NOT_CONTENT = frozenset({"id", "source", "sanity"})
+"""Fields of a claim that do not change its statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at one claim: planned before its cells are run, made when the claim is judged."""
+    """One interim analysis of one claim: planned before its cells run, made when the claim is judged."""
 
     claim: str
-    """Its id."""
+    """Id of the claim."""
     content: str
-    """A digest of what it says, whatever its id."""
+    """Digest of the claim's statement, without its id and source."""
     data: str
-    """A digest of the definitions of its tasks and learners, and of its points."""
+    """Digest of the definitions of the claim's tasks and learners, and of its points."""
     replicates: int
-    """Those below this number are read."""
-    reads: Reads
+    """The look reads replicates 0 to ``replicates`` - 1."""
+    reads: SizesByCurve
+    """The sizes that the look reads."""
     looks: LookSchedule
     """The schedule, with the looks made before this one."""
     verdict: Word | None = None
-    """None while it is planned."""
+    """None until the look is made."""
 
     @property
     def at(self) -> LookLevel:
-        """Number and confidence."""
+        """Number and confidence of the look."""
         schedule = self.looks.schedule
         return LookLevel(schedule.index(self.replicates) + 1, len(schedule), self.looks.confidence_at(self.replicates))
 
     def sees(self, rows: Rows) -> np.ndarray:
-        """Which rows it reads, (N,)."""
-        seen, n = np.zeros(len(rows), dtype=bool), rows.n
+        """Mask (N,) of the rows that the look reads."""
+        read, n = np.zeros(len(rows), dtype=bool), rows.n
         for curve, sizes in self.reads.items():
             if curve in rows.places:
                 at = rows.places[curve]
-                seen[at] = np.isin(n[at], sizes)
-        return seen & (rows.replicate < self.replicates)
+                read[at] = np.isin(n[at], sizes)
+        return read & (rows.replicate < self.replicates)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for the store, from which ``of`` makes it again."""
+        """Plain values for the store, which ``of`` reads back."""
         reads = [[*curve, list(sizes)] for curve, sizes in self.reads.items()]
         return asdict(self) | {"reads": reads, "looks": self.looks.as_dict()}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Look:
-        """From what ``as_dict`` gave."""
+        """The look that ``as_dict`` returned ``record`` for."""
         reads = {(task, label, d): tuple(sizes) for task, label, d, sizes in record["reads"]}
         return cls(**{**record, "reads": reads, "looks": LookSchedule.of(record["looks"])})
 
 
 @dataclass(frozen=True)
 class ClaimLooks:
-    """A claim with the looks that were planned and made at it, or at what it said under another id."""
+    """A claim with its looks, also those under another id with the same statement."""
 
     claim: Claim
     content: str
     data: str
     points: tuple[Point, ...]
-    """Which it is about."""
-    held: tuple[Look, ...]
-    """Looks at the same data, in the order of their replicates."""
-    elsewhere: int = 0
-    """Looks that were made at other data: under other definitions, with another seed."""
+    """Points of the grid that the claim is about."""
+    looks: tuple[Look, ...]
+    """Planned and made looks at the current data, by number of replicates."""
+    made_at_other_data: int = 0
+    """Number of looks made under other definitions or with another seed."""
 
     @property
     def made(self) -> tuple[Look, ...]:
         """The looks made."""
-        return tuple(look for look in self.held if look.verdict is not None)
+        return tuple(look for look in self.looks if look.verdict is not None)
 
     @property
     def decided(self) -> Look | None:
-        """The look at which it was decided, what it says being the same."""
-        found = (look for look in self.made if look.content == self.content and look.verdict != UNDECIDED)
-        return next(found, None)
+        """The first look that decided the claim with its current statement; None if there is none."""
+        deciding = (look for look in self.made if look.content == self.content and look.verdict != UNDECIDED)
+        return next(deciding, None)
 
     @property
     def stand(self) -> Look | None:
-        """The look that its verdict comes from: the one that decided it, else the last."""
+        """The look that gives the verdict: the one that decided the claim, else the last one made."""
         return self.decided or (self.made[-1] if self.made else None)
 
     @property
     def judged(self) -> Claim:
-        """The claim as it is judged now."""
+        """The claim at the confidence of the look that gives its verdict."""
         return self.claim if self.stand is None else self.claim.at_look(self.stand.at)
 
     def next(self, first: int, last: int = LAST) -> Look | None:
-        """The look to make next, its ``reads`` those of the look before; None where all are made, or it is decided.
+        """The next look, with the ``reads`` of the look before; None if the claim is decided or all looks are made.
 
-        ``first`` and ``last`` give the schedule of a claim that has none yet; afterwards it stays what it was.
+        ``first`` and ``last`` are the replicates at the first and last look of a claim that has no schedule yet. The
+        first look fixes the schedule.
         """
         if self.decided:
             return None
-        looks = self.made[0].looks if self.made else LookSchedule(schedule_from(first, last))
+        schedule = self.made[0].looks if self.made else LookSchedule(schedule_from(first, last))
         done = max((look.replicates for look in self.made), default=0)
-        looks = replace(looks, made=tuple(r for r in looks.schedule if r <= done))
-        if looks.next is None:
+        schedule = replace(schedule, made=tuple(r for r in schedule.schedule if r <= done))
+        if schedule.next is None:
             return None
-        reads = self.held[-1].reads if self.held else {}
-        return Look(self.claim.id, self.content, self.data, looks.next, reads, looks)
+        reads = self.looks[-1].reads if self.looks else {}
+        return Look(self.claim.id, self.content, self.data, schedule.next, reads, schedule)
 
     def remarked(self, verdict: Verdict) -> Verdict:
-        """The verdict with what its reader must know of the looks."""
+        """The verdict with a note on anything unusual about its looks."""
         notes = []
         if self.decided and self.decided.verdict != verdict.verdict:
-            notes.append(f"was {self.decided.verdict} when the look was made; rows were made again since")
-        if self.elsewhere:
-            notes.append(f"looks before, under other definitions or with another seed: {self.elsewhere}")
+            notes.append(f"was {self.decided.verdict} when the look was made; some of its cells were run again since")
+        if self.made_at_other_data:
+            notes.append(f"looks before, under other definitions or with another seed: {self.made_at_other_data}")
         return replace(verdict, note="; ".join([*notes, *[verdict.note] * bool(verdict.note)])) if notes else verdict
 
 
 def looks_by_claim(
     claims: Iterable[Claim],
     rows: Rows,
-    held: Sequence[Look],
+    looks: Sequence[Look],
     digests: Mapping[tuple[str, str], str],
     suite: Mapping[str, Any],
 ) -> list[ClaimLooks]:
-    """One per claim. ``held`` are all looks of the suite, ``digests`` those of its tasks and learners, by kind and
-    name; ``suite`` is its definition.
+    """The looks at each claim.
 
-    A claim that only changed its id goes on with its looks, and so does one that says something else under the same id.
+    A claim keeps its looks if only its id changes, and also if its statement changes under the same id.
+
+    Args:
+        claims: Claims of the suite.
+        rows: Current rows of the suite.
+        looks: All looks of the suite in the store.
+        digests: Digests of the suite's tasks and learners, by (kind, name).
+        suite: The suite's definition.
     """
-    own = of_the_grid(rows, held, suite)
-    found = []
+    grid_rows = of_the_grid(rows, looks, suite)
+    result = []
     for claim in claims:
-        points = tuple(claim.points(own))
-        said = {name: value for name, value in claim.changed().items() if name not in UNSAID}
-        content = digest([claim.kind, said])
+        points = tuple(claim.points(grid_rows))
+        statement = {name: value for name, value in claim.changed().items() if name not in NOT_CONTENT}
+        content = digest([claim.kind, statement])
         names = sorted([*(("task", task) for task in claim.tasks), *(("learner", label) for label in claim.labels)])
         data = digest([[*name, digests.get(name)] for name in names] + [str(point) for point in points])
-        about = [look for look in held if look.claim == claim.id or look.content == content]
-        here = {look.replicates: look for look in about if look.data == data}
-        here |= {look.replicates: look for look in about if look.data == data and look.content == content}
-        elsewhere = sum(look.data != data and look.verdict is not None for look in about)
-        found.append(ClaimLooks(claim, content, data, points, tuple(here[r] for r in sorted(here)), elsewhere))
-    return found
+        own = [look for look in looks if look.claim == claim.id or look.content == content]
+        current = {look.replicates: look for look in own if look.data == data}
+        # A look with the same statement takes precedence over one that only has the same id.
+        current |= {look.replicates: look for look in own if look.data == data and look.content == content}
+        at_other_data = sum(look.data != data and look.verdict is not None for look in own)
+        in_order = tuple(current[r] for r in sorted(current))
+        result.append(ClaimLooks(claim, content, data, points, in_order, at_other_data))
+    return result
 
 
-def of_the_grid(rows: Rows, held: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
-    """The rows without those that were added for looks, beyond the suite's own sizes and replicates."""
-    looks = list(held)
+def of_the_grid(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
+    """The rows without those that were added for looks beyond the suite's own sizes and replicates.
+
+    Args:
+        rows: Current rows of the suite.
+        looks: Looks of the suite in the store.
+        suite: The suite's definition.
+    """
+    looks = list(looks)
     if not looks or not len(rows):
         return rows
     sizes = {task["name"]: task["n"] for task in suite["task"]}

@@ -1,4 +1,4 @@
-"""Curves as error ~ c + a n^-b: the exponent of a decay that may end on a floor, with intervals over replicates."""
+"""Power-law fits error ~ c + a n^-b of learning curves, with an optional floor c and intervals over replicates."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import Interval, geometric_mean, t_interval
 
 HUBER = 0.1
-"""Residuals of log error beyond it count linearly, not as squares: one bad size does not bend a fit."""
+"""Larger residuals of log error count linearly instead of squared, so that one bad size does not bend a fit."""
 EXPONENTS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FLOORS = (1e-3, 0.1, 0.5, 0.9)
-"""Starts: every exponent with every share of the least error as the floor c."""
+"""Starting values: every exponent with every share of the smallest error as the floor c."""
 FIRST, BEST = 10, 6
-"""Steps from every start, and how many starts of a curve are followed to the end then."""
+"""Steps from every start, and the number of starts of a curve that continue after them."""
 STEPS = 100
+"""Maximum number of further steps."""
 TOGETHER = 256
-"""Curves whose arrays stay in the processor's cache."""
+"""Number of curves fitted at once, whose arrays fit into the processor's cache."""
 MIN_SIZES = 5
-"""Fewer measured sizes determine no three parameters with an error."""
+"""With fewer sizes, three parameters leave too few degrees of freedom."""
 WORTH = 6.0
-"""By how much twice the Huber loss over its scale must fall for a floor to be believed, else c = 0: Akaike's criterion
-would say 2, the small-sample one of 5 to 8 sizes more."""
+"""By how much a floor must lower twice the Huber loss over its scale; otherwise c = 0. Akaike's criterion would say 2,
+its small-sample form at 5 to 8 sizes more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class PowerLaw:
     """One replicate's error ~ c + a n^-b."""
 
     floor: float
-    """c; 0 where the sizes show none."""
+    """c; 0 if the sizes show no floor."""
     scale: float
     """a."""
     exponent: float
@@ -49,51 +50,53 @@ class PowerLaw:
 
 
 def fit_power_law(n: np.ndarray, error: np.ndarray) -> PowerLaw | None:
-    """``fit_power_laws`` of one replicate's error (K,)."""
+    """``fit_power_laws`` for the errors (K,) of one replicate."""
     return fit_power_laws(n, np.asarray(error, dtype=float)[None])[0]
 
 
 def fit_power_laws(n: np.ndarray, errors: np.ndarray) -> list[PowerLaw | None]:
-    """Fit c + a n^-b to the positive errors (R, K) at n (K,), R times; None below ``MIN_SIZES`` of them.
+    """Fit c + a n^-b to errors (R, K) at n (K,), for each of R replicates; None for fewer than ``MIN_SIZES`` values.
 
-    Least Huber loss of log error (Hoffmann et al. 2022), from many starts; c, a > 0 by their logarithms, so that the
-    problem has no bounds. c is kept where it is worth its parameter.
+    Only positive errors count. The fit minimises the Huber loss of log error (Hoffmann et al. 2022) from many starts.
+    Its parameters are the logarithms of c and a, so that the problem has no bounds. c is kept if it is worth its
+    parameter (``WORTH``).
     """
     kept = np.isfinite(errors) & (errors > 0)
-    found: list[PowerLaw | None] = [None] * len(errors)
+    fits: list[PowerLaw | None] = [None] * len(errors)
     enough = np.flatnonzero(kept.sum(axis=1) >= MIN_SIZES)
     log_n = np.log(np.asarray(n, dtype=float))
     for first in range(0, len(enough), TOGETHER):
         together = enough[first : first + TOGETHER]
         log_errors = np.log(np.where(kept[together], errors[together], 1.0))
         for replicate, fit in zip(together.tolist(), _fits(log_n, log_errors.T, kept[together].T), strict=True):
-            found[replicate] = fit
-    return found
+            fits[replicate] = fit
+    return fits
 
 
 def _fits(log_n: np.ndarray, y: np.ndarray, known: np.ndarray) -> list[PowerLaw]:
-    """The fits of curves y (K, R) at log_n (K,), where they are ``known`` (K, R)."""
+    """Fits of R curves of log errors y (K, R) at log_n (K,); ``known`` (K, R) masks the values."""
     sizes = _sum(known.astype(float))
     centre, mean = _sum(known * log_n[:, None]) / sizes, _sum(known * y) / sizes
     x, weights = np.where(known, log_n[:, None] - centre, 0.0), known.astype(float)
     least, exponents = np.where(known, y, math.inf).min(axis=0), [np.full(len(mean), b) for b in EXPONENTS]
     starts = [(mean, b, np.full(len(mean), -math.inf)) for b in exponents]
-    plain, law = _least(x, y, weights, np.array(starts).swapaxes(0, 1))
-    starts = [(mean, b, least + math.log(share)) for b in (law[1], *exponents) for share in FLOORS]
-    floored, floored_law = _least(x, y, weights, np.array(starts).swapaxes(0, 1))
-    noise = np.maximum(2 * floored / np.maximum(sizes - 3, 1), 1e-12)
-    worth = 2 * (plain - floored) / noise > WORTH
-    losses, (height, b, log_floor) = np.where(worth, floored, plain) / sizes, np.where(worth, floored_law, law)
+    loss_plain, plain_law = _minimise(x, y, weights, np.array(starts).swapaxes(0, 1))
+    starts = [(mean, b, least + math.log(share)) for b in (plain_law[1], *exponents) for share in FLOORS]
+    loss_floored, floored_law = _minimise(x, y, weights, np.array(starts).swapaxes(0, 1))
+    noise = np.maximum(2 * loss_floored / np.maximum(sizes - 3, 1), 1e-12)
+    worth = 2 * (loss_plain - loss_floored) / noise > WORTH
+    losses = np.where(worth, loss_floored, loss_plain) / sizes
+    height, b, log_floor = np.where(worth, floored_law, plain_law)
     scale = np.exp(np.minimum(height + b * centre, 700.0))
-    found = (values.tolist() for values in (np.exp(log_floor), scale, b, losses))
-    return [PowerLaw(*values) for values in zip(*found, strict=True)]
+    columns = (values.tolist() for values in (np.exp(log_floor), scale, b, losses))
+    return [PowerLaw(*values) for values in zip(*columns, strict=True)]
 
 
-def _least(x: np.ndarray, y: np.ndarray, known: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least sums (R,) of Huber losses of y - log(e^(p0 - p1 x) + e^p2), and their p (3, R).
+def _minimise(x: np.ndarray, y: np.ndarray, known: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise the sum of Huber losses of y - log(e^(p0 - p1 x) + e^p2) over p, for each of R curves y at x, (K, R).
 
-    Of each of the curves y at x, (K, R), from its ``starts`` (3, S, R): ``FIRST`` steps from all, and to the end
-    from the ``BEST`` that are lowest then. ``known`` (K, R) is 1 where there is a value, else 0.
+    Takes ``FIRST`` steps from all ``starts`` (3, S, R), and continues from the ``BEST`` of them. ``known`` (K, R) is 1
+    where there is a value, else 0. Returns the losses (R,) and p (3, R).
     """
     _, count, curves = starts.shape
     curve = np.tile(np.arange(curves), count)
@@ -104,52 +107,52 @@ def _least(x: np.ndarray, y: np.ndarray, known: np.ndarray, starts: np.ndarray) 
         p, curve = p[:, (lowest * curves + np.arange(curves)).ravel()], np.tile(np.arange(curves), BEST)
     p, costs = _descend(x[:, curve], y[:, curve], known[:, curve], p, STEPS)
     best = costs.reshape(-1, curves).argmin(axis=0)
-    here = best * curves + np.arange(curves)
-    return costs[here], p[:, here]
+    chosen = best * curves + np.arange(curves)
+    return costs[chosen], p[:, chosen]
 
 
 def _descend(
     x: np.ndarray, y: np.ndarray, known: np.ndarray, p: np.ndarray, steps: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where so many steps of Levenberg-Marquardt from p (3, S) lead, and the sums of losses there (S,).
+    """Up to ``steps`` Levenberg-Marquardt steps from S starts p (3, S), and the sums of losses there (S,).
 
-    Each start has data of its own, (K, S), and is left alone once it gains no more. A step after one that gained
-    nothing is careful before it is short.
+    Each start has its own data, (K, S), and stops once it gains no more. After a step without gain, the next one first
+    gives residuals beyond ``HUBER`` more curvature (``outer``); only then is its damping raised.
     """
-    found, losses = p.copy(), np.empty(p.shape[1])
+    result, losses = p.copy(), np.empty(p.shape[1])
     left, damping, outer = np.arange(p.shape[1]), np.full(p.shape[1], 1e-2), np.full(p.shape[1], 0.1)
     ended = np.zeros(p.shape[1], dtype=bool)
     residual, share = _model(p, x, y, known)
     cost = _huber(residual)
     for _ in range(steps):
         tried = p + _step(x, known, residual, share, damping, outer)
-        residual_there, share_there = _model(tried, x, y, known)
-        cost_there = _huber(residual_there)
-        better = ~ended & (cost_there < cost)
-        ended |= np.where(better, (cost - cost_there <= 1e-12 * cost) & (damping < 1), damping > 1e6)
-        for old, new in ((p, tried), (cost, cost_there), (residual, residual_there), (share, share_there)):
+        new_residual, new_share = _model(tried, x, y, known)
+        new_cost = _huber(new_residual)
+        better = ~ended & (new_cost < cost)
+        ended |= np.where(better, (cost - new_cost <= 1e-12 * cost) & (damping < 1), damping > 1e6)
+        for old, new in ((p, tried), (cost, new_cost), (residual, new_residual), (share, new_share)):
             np.copyto(old, new, where=better)
         damping = np.clip(damping * np.where(better, 0.25, np.where(outer < 1, 1.0, 4.0)), 1e-9, 1e9)
         outer = np.clip(outer * np.where(better, 0.25, 8.0), 1e-3, 1.0)
         if 4 * ended.sum() > len(left):
-            found[:, left], losses[left] = p, cost
+            result[:, left], losses[left] = p, cost
             going = np.flatnonzero(~ended)
             if not len(going):
-                return found, losses
+                return result, losses
             left, damping, outer, cost, p = left[going], damping[going], outer[going], cost[going], p[:, going]
             ended = ended[going]
             x, y, known, residual, share = (a[:, going] for a in (x, y, known, residual, share))
-    found[:, left], losses[left] = p, cost
-    return found, losses
+    result[:, left], losses[left] = p, cost
+    return result, losses
 
 
 def _step(
     x: np.ndarray, known: np.ndarray, residual: np.ndarray, share: np.ndarray, damping: np.ndarray, outer: np.ndarray
 ) -> np.ndarray:
-    """The damped step (3, S): the normal equations, scaled to a unit diagonal, by Cholesky's factor.
+    """The damped step (3, S): the normal equations, scaled to a unit diagonal, solved by a Cholesky factor.
 
-    Residuals beyond ``HUBER``, whose loss is straight, have the share ``outer`` (S,) of the curvature
-    of reweighted squares: with all of it these bound the loss from above, with little of it the end is near quickly.
+    Residuals beyond ``HUBER``, where the loss is linear, get the share ``outer`` (S,) of the curvature of reweighted
+    squares. The full curvature bounds the loss from above and is safe; a small share converges faster.
     """
     size = np.abs(residual)
     curved = known * np.where(size <= HUBER, 1.0, outer * HUBER / np.maximum(size, HUBER))
@@ -180,7 +183,7 @@ def _step(
 
 
 def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the model leaves of y, 0 where nothing is known, and the power's share of it, both (K, S)."""
+    """Residuals of the model, 0 where nothing is known, and the power law's share of the model, both (K, S)."""
     law = p[0] - p[1] * x
     beyond = law - p[2]
     ratio = np.exp(-np.abs(beyond))
@@ -189,14 +192,14 @@ def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> tu
 
 
 def _huber(residual: np.ndarray) -> np.ndarray:
-    """Sums of losses (S,) of residuals (K, S)."""
+    """Sums (S,) of Huber losses of residuals (K, S)."""
     size = np.abs(residual)
     within = np.minimum(size, HUBER)
     return _sum(within * (size - within / 2))
 
 
 def _sum(terms: np.ndarray) -> np.ndarray:
-    """Over the first axis, one after the other: a curve's sums do not depend on how many are added beside it."""
+    """Sum over the first axis in a fixed order, so that a curve's sum does not depend on the number of other curves."""
     total: np.ndarray = terms[0].copy()
     for term in terms[1:]:
         total += term
@@ -205,7 +208,7 @@ def _sum(terms: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class CurveFit:
-    """error ~ c + a n^-b of one curve, a fit per replicate and their means."""
+    """Fits error ~ c + a n^-b of one curve, one per replicate, and their means."""
 
     task: str
     d: int
@@ -215,16 +218,16 @@ class CurveFit:
     n_first: int
     n_last: int
     fits: tuple[PowerLaw, ...]
-    """Of the replicates that have enough sizes."""
+    """Fits of the replicates that have enough sizes."""
 
     @property
     def exponent(self) -> Interval:
-        """b, mean over replicates with its t-interval."""
+        """Mean of b over replicates with its t-interval."""
         return t_interval([fit.exponent for fit in self.fits])
 
     @property
     def floor(self) -> Interval:
-        """c, geometric mean over replicates with its t-interval; 0 where the fits of most have none."""
+        """Geometric mean of c over replicates with its t-interval; 0 unless most fits have a floor."""
         floors = [fit.floor for fit in self.fits if fit.floor > 0]
         return geometric_mean(floors) if 2 * len(floors) > len(self.fits) else Interval(0.0, math.nan, math.nan, 0)
 
@@ -251,16 +254,16 @@ class CurveFit:
 
 
 def curve_fits(curves: Iterable[Curve]) -> list[CurveFit]:
-    """Of each curve of which some replicate has enough sizes. Errors that may be negative follow no power of n.
+    """The fit of each curve with a replicate that has enough sizes; errors that may be negative follow no power of n.
 
-    Replicates of all curves that are measured at the same sizes are fitted together.
+    Curves with the same sizes are fitted together.
     """
     shown = [curve for curve in curves if curve.scale == "log"]
     fits: dict[int, list[PowerLaw | None]] = {}
     for sizes in dict.fromkeys(tuple(curve.n.tolist()) for curve in shown):
         alike = [i for i, curve in enumerate(shown) if tuple(curve.n.tolist()) == sizes]
-        found = iter(fit_power_laws(np.array(sizes), np.exp(np.concatenate([shown[i].log_values for i in alike]))))
-        fits |= {i: list(islice(found, len(shown[i].log_values))) for i in alike}
+        in_order = iter(fit_power_laws(np.array(sizes), np.exp(np.concatenate([shown[i].log_values for i in alike]))))
+        fits |= {i: list(islice(in_order, len(shown[i].log_values))) for i in alike}
     return [
         CurveFit(curve.task, curve.d, curve.name, curve.metric, int(curve.n[0]), int(curve.n[-1]), kept)
         for i, curve in enumerate(shown)

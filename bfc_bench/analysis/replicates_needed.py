@@ -1,4 +1,4 @@
-"""What it would take to decide a claim: more replicates, or sizes at which N* can be seen."""
+"""What would decide a claim: a number of replicates, or sample sizes between which N* lies."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from bfc_bench.store.row import Row
 
 @dataclass(frozen=True, slots=True)
 class BeyondSizes:
-    """N* of a curve that lies beyond its tested sizes, in some replicates."""
+    """A curve whose N* lies beyond its tested sizes in some replicates."""
 
     task: str
     label: str
     d: int
     name: str
-    """The label, or ``LABEL/STAGE``."""
+    """``LABEL`` or ``LABEL/STAGE``."""
     level: float
     side: Literal["above", "below"]
+    """On which side of the tested sizes N* lies."""
     end: int
-    """The largest or smallest tested size."""
+    """The tested size on that side: the largest or the smallest."""
     size: int
-    """The one to add: the sizes continued geometrically."""
+    """The size to add, which continues the tested sizes geometrically."""
     count: int
+    """Replicates whose N* lies beyond the tested sizes."""
     replicates: int
 
     def __str__(self) -> str:
@@ -42,53 +44,54 @@ class BeyondSizes:
 
 
 def unseen(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
-    """Where the tested sizes end before N* does, of a claim that is judged by it; at n = 2 nothing smaller is added."""
+    """The curves of a claim whose N* lies beyond the tested sizes; sizes below 2 are not suggested."""
     claim, level = claim.about(rows), claim.n_star_level
     if level is None:
         return []
-    found = []
+    beyond = []
     for point in claim.points(rows):
         for name in claim.predictors:
             for curve in curves_of(rows, name, point.task, getattr(claim, "metric", "nmse"), point.d):
-                sizes, reached = curve.n.tolist(), crossings(curve, level)
+                sizes, by_replicate = curve.n.tolist(), crossings(curve, level)
                 for side, censored, size in (("above", "right", _above(sizes)), ("below", "left", _below(sizes))):
-                    count = sum(crossing.censored == censored for crossing in reached)
+                    count = sum(crossing.censored == censored for crossing in by_replicate)
                     if count and size >= 2:
                         end = sizes[-1] if side == "above" else sizes[0]
                         where = (point.task, curve.label, curve.d, name, level, side, end, size)
-                        found.append(BeyondSizes(*where, count, len(reached)))  # type: ignore[arg-type]
-    return found
+                        beyond.append(BeyondSizes(*where, count, len(by_replicate)))  # type: ignore[arg-type]
+    return beyond
 
 
 def _above(sizes: Sequence[int]) -> int:
+    """The next size after the largest one, at the ratio of the last two."""
     ratio = sizes[-1] / sizes[-2] if len(sizes) > 1 else 2.0
     return max(round(sizes[-1] * ratio), sizes[-1] + 1)
 
 
 def _below(sizes: Sequence[int]) -> int:
+    """The next size before the smallest one, at the ratio of the first two."""
     ratio = sizes[1] / sizes[0] if len(sizes) > 1 else 2.0
     return min(round(sizes[0] / ratio), sizes[0] - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicatesNeeded:
-    """What is known of one claim, and what would decide it."""
+    """The state of one claim, and what would decide it."""
 
     id: str
     verdict: Word
     replicates: int
-    """So far."""
+    """Replicates so far."""
     needed: float
-    """Replicates that would just decide it at the estimate and the spread seen so far; inf where no number would, nan
-    where nothing is known."""
+    """Replicates that would just decide it at this estimate and spread; inf if no number would, nan if unknown."""
     look: int
-    """Which look the verdict comes from; 0 where none was made."""
+    """Number of the look (interim analysis) that gave the verdict; 0 if none was made."""
     looks: int
-    """How many are planned."""
+    """How many looks are planned."""
     next_look: int | None
-    """Replicates at the next look; None where it is decided or all are made."""
+    """Replicates at the next look; None if the claim is decided or all looks are made."""
     says: str
-    """In words."""
+    """What would decide the claim, in words."""
 
     def as_dict(self) -> dict[str, Any]:
         """A flat record."""
@@ -98,13 +101,21 @@ class ReplicatesNeeded:
 def replicates_needed(
     claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], first: int, last: int = LAST
 ) -> ReplicatesNeeded:
-    """What would decide a claim whose ``verdict`` comes from ``rows``, of a suite that has ``first`` replicates."""
-    coming = claim_looks.next(max(first, MIN_REPLICATES), last)
-    look = claim_looks.stand or coming
+    """What would decide a claim.
+
+    Args:
+        claim_looks: The claim with its looks.
+        verdict: Current verdict of the claim.
+        rows: Rows from which the verdict comes.
+        first: Replicates of the suite, at which the first look would be.
+        last: Replicates at the last look.
+    """
+    next_look = claim_looks.next(max(first, MIN_REPLICATES), last)
+    look = claim_looks.stand or next_look
     looks = () if look is None else look.looks.schedule
     return ReplicatesNeeded(
         verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),
-        None if coming is None else coming.replicates, _in_words(claim_looks, verdict, rows, coming is None),
+        None if next_look is None else next_look.replicates, _in_words(claim_looks, verdict, rows, next_look is None),
     )  # fmt: skip
 
 
@@ -113,7 +124,7 @@ def _in_words(claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], al
         return f"decided {verdict.when}".rstrip()
     if not verdict.replicates:
         return verdict.note or "no results yet"
-    sizes = [f"{where}: add n = {where.size}" for where in unseen(claim_looks.claim, rows)]
+    sizes = [f"{beyond}: add n = {beyond.size}" for beyond in unseen(claim_looks.claim, rows)]
     if verdict.stuck and not sizes:
         return verdict.stuck
     if sizes:

@@ -1,4 +1,4 @@
-"""How sample sizes grow with dimension: thresholds by d, and the exponent that is fitted to them."""
+"""How N* grows with the dimension: thresholds by d, and the exponent that is fitted to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scaling:
     metric: str
     level: float
     thresholds: Mapping[int, Threshold]
-    """By d, ascending; without crossings where no replicate has a value."""
+    """Thresholds by d, ascending; without crossings if no replicate has a value."""
 
     @property
     def reached(self) -> list[Reached]:
@@ -32,21 +32,21 @@ class Scaling:
 
     @property
     def crossings(self) -> dict[int, tuple[Crossing, ...]]:
-        """By d, of each replicate."""
+        """Crossings of the replicates, by d."""
         return {d: threshold.crossings for d, threshold in self.thresholds.items()}
 
     @property
     def measured_dims(self) -> tuple[int, ...]:
-        """Dimensions at which some replicate has a value; ``exponent.dims`` are those at which one is reached."""
+        """Dimensions at which some replicate has a value; ``exponent.dims`` are those at which some N* is known."""
         return tuple(d for d, threshold in self.thresholds.items() if threshold.crossings)
 
     @cached_property
     def exponent(self) -> Exponent:
-        """The exponent of N* in d; refused, with the reason, where there is none."""
+        """The exponent of N* in d; refused, with a reason, if there is none."""
         return fit_exponent(self.crossings)
 
     def exponent_beside(self, expected: Mapping[int, float]) -> Exponent:
-        """The exponent where N* is expected to grow with d as ``expected`` does."""
+        """The exponent of N* in d, fitted relative to the ``expected`` sizes by d (``fit_exponent_beside``)."""
         return fit_exponent_beside(self.crossings, expected)
 
     def exponent_beyond(self, other: Scaling) -> Exponent:
@@ -54,7 +54,7 @@ class Scaling:
         return compare_exponents(other.crossings, self.crossings)
 
     def as_dict(self) -> dict[str, Any]:
-        """The exponent as a flat record; numbers that do not exist are nan."""
+        """The exponent as a flat record; missing numbers are nan."""
         fit = self.exponent
         first, last = fit.range or (None, None)
         return {
@@ -78,8 +78,8 @@ class Scaling:
 
 
 def scalings(curves: Iterable[Curve], levels: Sequence[float]) -> list[Scaling]:
-    """One per (task, label, metric) of the curves and level, in the order of the curves and then of the levels."""
+    """One scaling per (task, label, metric, level), in the order of the curves and then of the levels."""
     groups: dict[tuple[str, str, str, float], dict[int, Threshold]] = defaultdict(dict)
-    for found in thresholds(curves, levels):
-        groups[found.task, found.label, found.metric, found.level][found.d] = found.threshold
+    for reached in thresholds(curves, levels):
+        groups[reached.task, reached.label, reached.metric, reached.level][reached.d] = reached.threshold
     return [Scaling(*key, dict(sorted(by_d.items()))) for key, by_d in groups.items()]

@@ -1,4 +1,4 @@
-"""What is measured of a predictor after each stage of its training."""
+"""Errors of a predictor after each stage of its training, with intervals over replicates."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from bfc_bench.store.row import Row
 from bfc_bench.store.rows import NumberPath, Rows
 
 FINAL = "final"
-"""Stands for the final predictor among the stages."""
+"""Name of the final predictor among the stages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is measured: an error of the predictor, or of one ``part``, a hidden layer or a part of the target."""
+    """What is measured: an error of the predictor, of one hidden layer, or in one part of the target."""
 
     kind: str
-    """A metric of the rows such as ``nmse``; or of a layer ``feature_errors`` (P_l), ``span_errors`` and
-    ``cka_distance`` (1 - CKA); or of a part of the target ``part_errors``."""
+    """A metric of the rows such as ``nmse``; for a layer ``feature_errors`` (P_l), ``span_errors`` or ``cka_distance``
+    (1 - CKA); for a part of the target ``part_errors``."""
     part: str = ""
+    """The layer or the part of the target; empty for the predictor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,17 @@ class StageErrors:
     stage: str
     quantity: Quantity
     values: tuple[float, ...]
-    """One per replicate that has it; those that are averaged as logarithms are clipped at ``FLOOR``."""
+    """One value per replicate that has one; values that are averaged as logarithms are clipped at ``FLOOR``."""
     test_points: float = math.inf
-    """Of a task on data, as of a ``Curve``."""
+    """As in ``Curve``."""
     test_pool: float = math.inf
+    """As in ``Curve``."""
 
     @property
     def interval(self) -> Interval:
-        """Mean over replicates with its t-interval: geometric, or arithmetic where values may be negative.
+        """Mean over replicates with its t-interval: geometric, or arithmetic if values may be negative.
 
-        Error rates on data are averaged as they are, and their interval counts the test points too.
+        Error rates on data have an arithmetic mean, and an interval that includes the sampling of test points.
         """
         if self.quantity.kind == "error_rate" and math.isfinite(self.test_pool):
             return share_interval(self.values, self.test_points, self.test_pool)
@@ -56,7 +58,7 @@ class StageErrors:
 
     @property
     def worst(self) -> float:
-        """The largest value of a replicate."""
+        """The largest value over replicates."""
         return max(self.values)
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,35 +81,35 @@ class StageErrors:
 
 
 def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]:
-    """What rows hold of every stage, stages in order of training, the last ``FINAL``.
+    """Errors at every stage, in the order of training; the last stage is ``FINAL``.
 
-    Of the predictors' errors ``metric`` is taken, where it is a column. Learners that show neither stages, features nor
-    errors in parts of the target are left out.
+    ``metric`` is the error of the predictors. Learners that report neither stages, features nor errors in parts of the
+    target are left out.
     """
-    found = []
-    for (task, d, n, label), rows_here in Rows.of(rows).where(status="ok").groups("task", "d", "n", "label").items():
-        shown = np.zeros(len(rows_here), dtype=bool)
-        places: dict[tuple[str, Quantity], NumberPath] = {}
-        for here, paths in rows_here.by_layout():
+    errors = []
+    for (task, d, n, label), group in Rows.of(rows).where(status="ok").groups("task", "d", "n", "label").items():
+        has_stages = np.zeros(len(group), dtype=bool)
+        path_of: dict[tuple[str, Quantity], NumberPath] = {}
+        for with_layout, paths in group.by_layout():
             if any(path[0] in ("stages", "feature_errors", "part_errors") for path in paths):
-                shown |= here
-                places |= dict(_places(paths, metric))
-        rows_shown = rows_here.at(shown)
-        for (stage, quantity), path in places.items():
-            measured = rows_shown.number(*path)
+                has_stages |= with_layout
+                path_of |= dict(_quantities(paths, metric))
+        with_stages = group.at(has_stages)
+        for (stage, quantity), path in path_of.items():
+            measured = with_stages.number(*path)
             measured = measured[~np.isnan(measured)]
             if quantity.kind == "cka_distance":
                 measured = 1 - measured
             if scale_of(quantity.kind) == "log":
                 measured = np.maximum(measured, FLOOR)
             if len(measured):
-                tested = [least(rows_shown.number("chosen", "data", name)) for name in ("test_points", "test_pool")]
-                found.append(StageErrors(task, d, n, label, stage, quantity, tuple(measured.tolist()), *tested))
-    return found
+                tested = [least(with_stages.number("chosen", "data", name)) for name in ("test_points", "test_pool")]
+                errors.append(StageErrors(task, d, n, label, stage, quantity, tuple(measured.tolist()), *tested))
+    return errors
 
 
-def _places(paths: Sequence[NumberPath], metric: str) -> Iterator[tuple[tuple[str, Quantity], NumberPath]]:
-    """Where rows hold the quantities of each stage, stages in their order, the final predictor last."""
+def _quantities(paths: Sequence[NumberPath], metric: str) -> Iterator[tuple[tuple[str, Quantity], NumberPath]]:
+    """The quantities of each stage with their paths in the rows, in the order of training, final predictor last."""
     stages = dict.fromkeys(path[1] for path in paths if path[0] == "stages" and len(path) > 2)
     prefixes: dict[str, NumberPath] = {stage: ("stages", stage) for stage in stages}
     known = set(paths)
@@ -115,7 +117,7 @@ def _places(paths: Sequence[NumberPath], metric: str) -> Iterator[tuple[tuple[st
         if (*prefix, metric) in known:
             yield (stage, Quantity(metric)), (*prefix, metric)
         for kind in ("feature_errors", "part_errors", "span_errors", "cka"):
-            above = (*(prefix or (("chosen", "measured") if kind in ("span_errors", "cka") else ())), kind)
+            parent = (*(prefix or (("chosen", "measured") if kind in ("span_errors", "cka") else ())), kind)
             for path in paths:
-                if path[:-1] == above:
+                if path[:-1] == parent:
                     yield (stage, Quantity("cka_distance" if kind == "cka" else kind, path[-1])), path

@@ -1,7 +1,7 @@
-"""N*(eps): the sample size at which a learning curve reaches an error, replicate by replicate.
+"""N*(level): the sample size at which a learning curve reaches an error level, for each replicate.
 
-Between two tested sizes a curve is taken as a power law where the slopes before and after allow that. Where they do
-not, as where the error drops within one step, N* is known to lie between these sizes and nothing more.
+Between two tested sizes the curve is interpolated as a power law if its slopes before and after allow this. If they do
+not, for example because the error drops sharply within one step, N* is only known to lie between the two sizes.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from bfc_bench.analysis.intervals import NOTHING, Interval, range_interval
 from bfc_bench.errors import UsageError
 
 UNSURE = 0.5
-"""Of the step between two tested sizes, in logarithm: where a curve's slopes leave N* open by more, it is known to lie
-in the step and nothing more. Coverage and bias of N* chose it (docs/statistics.md): steps everywhere make the intervals
-of smooth curves up to five times as wide."""
+"""If the slopes of a curve leave N* open by more than this fraction of the step between two tested sizes, in logarithm,
+N* is only known to lie in the step. It was chosen for coverage and bias of N* (docs/statistics.md); ranges everywhere
+would make the intervals of smooth curves up to five times as wide."""
 RISE = 2.0
-"""A curve that is above the level again by this factor of the lowest error before is ill-behaved."""
+"""A curve is ill-behaved if it rises above the level again, to this factor times the lowest error before."""
 NOISE = 3.0
-"""Times the scatter of the steps of its replicates that it must rise, too."""
+"""The rise must also exceed this many times the scatter of the replicates' steps (``Curve.noise``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Where one replicate reaches the level: at ``n``, or beyond the tested sizes."""
+    """N* of one replicate: a size, a range, or a bound if it lies beyond the tested sizes."""
 
     replicate: int
     n: float
-    """N*, or the bound on it: the largest tested size (right-censored) or the smallest (left-censored). The geometric
-    middle where a range is known."""
+    """N*, or the geometric middle of its range. If censored, the bound: the largest tested size (right-censored) or the
+    smallest (left-censored)."""
     censored: Literal["left", "right"] | None = None
     within: tuple[float, float] | None = None
-    """The tested sizes between which N* lies, where the curve does not say it better."""
+    """The tested sizes between which N* lies, if it is not interpolated."""
     last: float | None = None
-    """Of an ill-behaved curve, which rises above the level again beyond noise: where it comes down to it for the last
-    time, inf where it ends above. ``n`` is where it does so first."""
+    """Last crossing of an ill-behaved curve, which rises above the level again beyond noise; inf if it ends above the
+    level. ``n`` is the first crossing."""
 
     @property
     def log_bounds(self) -> tuple[float, float]:
-        """The interval that log N* is known to lie in; a point where it is neither censored nor a range."""
+        """Bounds on log N*; equal if N* is neither censored nor in a range."""
         if self.within is not None:
             return math.log(self.within[0]), math.log(self.within[1])
         log_n = math.log(self.n)
@@ -61,31 +61,31 @@ class Threshold:
 
     @property
     def left(self) -> int:
-        """Replicates that reach the level at the smallest tested size already."""
+        """Number of replicates that reach the level already at the smallest tested size."""
         return sum(crossing.censored == "left" for crossing in self.crossings)
 
     @property
     def right(self) -> int:
-        """Replicates that do not reach the level at the largest tested size."""
+        """Number of replicates that do not reach the level at the largest tested size."""
         return sum(crossing.censored == "right" for crossing in self.crossings)
 
     @property
     def ill_behaved(self) -> int:
-        """Replicates whose error rises above the level again, beyond noise, after having reached it."""
+        """Number of replicates whose error reaches the level and then rises above it again, beyond noise."""
         return sum(crossing.last is not None for crossing in self.crossings)
 
     @property
     def last(self) -> float:
-        """Geometric mean of the sizes from which on the error stays at the level; inf where that of one is not reached.
+        """Geometric mean of the last crossings; inf if one is not reached, nan without crossings.
 
-        The same as that of N* where no curve is ill-behaved; nan without crossings.
+        It is that of N* if no curve is ill-behaved.
         """
         sizes = [math.inf if c.censored == "right" else c.n if c.last is None else c.last for c in self.crossings]
         return math.exp(sum(map(math.log, sizes)) / len(sizes)) if sizes else math.nan
 
     @property
     def interval(self) -> Interval:
-        """Geometric mean of N* with its interval (``range_interval``); nan where any replicate is censored."""
+        """Geometric mean of N* with its interval (``range_interval``); nan if any replicate is censored."""
         if self.left or self.right or not self.crossings:
             return NOTHING
         lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
@@ -93,9 +93,9 @@ class Threshold:
 
     @property
     def median(self) -> tuple[float, float]:
-        """Bounds on the median N*: equal where it is known, 0 or inf where censoring leaves a side open.
+        """Bounds on the median N*, equal if it is known; 0 or inf if censoring leaves a side open.
 
-        Of a range its middle counts.
+        A range counts as its middle.
         """
         if not self.crossings:
             return math.nan, math.nan
@@ -119,10 +119,9 @@ class Reached:
     def as_dict(self) -> dict[str, Any]:
         """A flat record.
 
-        ``n_star`` is the geometric mean with its interval, nan where a replicate is censored, ``median`` nan where
-        censoring hides it; ``below`` and ``beyond`` count the replicates that are censored on either side,
-        ``ill_behaved`` those whose error rises above the level again; ``last`` is the geometric mean of the sizes from
-        which on it does not, inf where one ends above.
+        ``n_star`` is the geometric mean with its interval, nan if a replicate is censored; ``median`` is nan if
+        censoring hides it. ``below`` and ``beyond`` count left- and right-censored replicates. ``ill_behaved`` and
+        ``last`` are those of ``Threshold``.
         """
         interval, (lower, upper) = self.threshold.interval, self.threshold.median
         return {
@@ -144,20 +143,20 @@ class Reached:
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:
-    """N*(level) of each replicate: the least n at which its error, freed from noise, is at or below the level.
+    """N*(level) of each replicate: the smallest n at which its error, freed from noise, is at most the level.
 
-    Of a curve that is above the level again, by ``RISE`` and beyond noise, that is the first crossing: who has more
-    samples may leave some away, and what a curve does elsewhere, or at the end of the grid, does not move it. The last
-    one stands beside it. Isotonic regression over both would give a number between them, at which nothing happens.
+    The noise is removed by isotonic (non-increasing) regression of log error on log n, and N* is interpolated
+    log-log. On a linear scale both use the error itself and log n. If the slopes of any replicate leave its N* open
+    (``UNSURE``), N* of every replicate is the range between two tested sizes: the likelihood would take interpolated
+    points for values without error and follow them. A replicate that is at most the level at its smallest size is
+    left-censored, and one that is above it at its largest size is right-censored. Sizes without a value are ignored,
+    and so are replicates without values or with few sizes (``Curve.traced``).
 
-    Isotonic (non-increasing) regression of log error on log n, then log-log interpolation; on a linear scale regression
-    of the error itself, and interpolation that is linear in it and in log n. Where the slopes of some replicate leave
-    its N* open (``UNSURE``), that of every replicate lies between the tested sizes around it, and nothing is
-    interpolated: points among ranges would pass for values known without error, and the likelihood follow them. A
-    replicate whose fit is at or below the level at its smallest size is left-censored there, one that is above it at
-    its largest size right-censored there. Sizes without a value are left out, and so are replicates without any, and
-    those that were tried at few sizes only (``Curve.traced``).
-    Raises ``UsageError`` where ``level`` is not positive.
+    If a curve rises above the level again, by ``RISE`` and beyond noise, N* is its first crossing: extra samples can be
+    discarded, and the rest of the curve does not move this crossing. ``last`` is the last one. Isotonic regression over
+    both would give a size between them, at which nothing happens.
+
+    Raises ``UsageError`` if ``level`` is not positive.
     """
     if not level > 0:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
@@ -178,21 +177,21 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
 def _first_and_last(
     log_n: Sequence[float], error: Sequence[float], level: float, rise: float
 ) -> tuple[_Step, _Step | None]:
-    """The step down to the level; of a curve that is above it again by ``rise`` the first one and the last."""
+    """The step in which the error falls to the level; if it rises again by ``rise``, the first and last such step."""
     lowest = list(accumulate(error, min))
-    back = [k for k, e in enumerate(error) if e > level >= lowest[k] and e - lowest[k] > rise]
-    if not back:
+    risen = [k for k, e in enumerate(error) if e > level >= lowest[k] and e - lowest[k] > rise]
+    if not risen:
         return _Step.of(log_n, error, level), None
-    turn = error.index(lowest[back[0]])
-    return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[back[-1] :], error[back[-1] :], level)
+    turn, last = error.index(lowest[risen[0]]), risen[-1]
+    return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[last:], error[last:], level)
 
 
 def _falling(values: Sequence[float]) -> list[float]:
-    """Isotonic regression: the non-increasing numbers nearest to ``values`` in squares, by pooling adjacent violators.
+    """Isotonic regression: the non-increasing numbers nearest to ``values`` in least squares, by pooling violators.
 
-    ``scipy.optimize.isotonic_regression`` with the same roundings, in less time than it takes to call it for a few.
+    It rounds exactly as ``scipy.optimize.isotonic_regression`` does, and is faster for few values.
     """
-    left = list(values)  # from the last on: the regression is one of numbers that do not fall
+    left = list(values)  # taken from the end, in which order the fit is non-decreasing
     blocks: list[tuple[float, int]] = []
     while left:
         mean, count = left.pop(), 1
@@ -212,12 +211,12 @@ def _falling(values: Sequence[float]) -> list[float]:
 
 
 def threshold(curve: Curve, level: float) -> Threshold:
-    """N*(level) over the replicates of a curve. Raises ``UsageError`` where ``level`` is not positive."""
+    """N*(level) over the replicates of a curve. Raises ``UsageError`` if ``level`` is not positive."""
     return Threshold(level, tuple(crossings(curve, level)))
 
 
 def thresholds(curves: Iterable[Curve], levels: Sequence[float]) -> list[Reached]:
-    """N* of each curve at each level. Raises ``UsageError`` where a level is not positive."""
+    """N* of each curve at each level. Raises ``UsageError`` if a level is not positive."""
     return [
         Reached(curve.task, curve.d, curve.name, curve.metric, level, threshold(curve, level))
         for curve in curves
@@ -227,14 +226,14 @@ def thresholds(curves: Iterable[Curve], levels: Sequence[float]) -> list[Reached
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The two neighbouring sizes, in logarithm, between which a replicate comes down to the level."""
+    """The step between two adjacent sizes, in logarithm, in which a replicate's error falls to the level."""
 
     start: float
     end: float
     chord: float = math.nan
-    """Where the straight line between them meets the level."""
+    """Where the straight line between the two sizes meets the level."""
     open: float = 0.0
-    """How far apart the curve's slopes let N* lie, in logarithm."""
+    """Distance, in logarithm, between the sizes that the slopes of the curve suggest."""
     censored: Literal["left", "right"] | None = None
 
     @property
@@ -243,12 +242,11 @@ class _Step:
 
     @classmethod
     def of(cls, log_n: Sequence[float], error: Sequence[float], level: float) -> _Step:
-        """Of errors on the scale on which they are averaged, as ``level`` is.
+        """The step of a replicate; ``error`` and ``level`` are on the scale on which errors are averaged.
 
-        Three lines meet the level in the step: its own chord, and those of the steps before and after, continued into
-        this one and cut at its ends. Where the curve is a power law they meet it in one point; where it drops in this
-        step only, those of its neighbours meet it at the ends. Beyond the tested sizes it is taken to go on as on the
-        other side.
+        Three lines meet the level in the step: its chord, and the lines of the steps before and after, continued into
+        this one and cut at its ends. For a power law, all three meet it in one point. If the error drops in this step
+        only, the other two meet it at the ends. At the first and last step, the missing line is replaced by the other.
         """
         fit = _falling(error)
         if fit[0] <= level:
@@ -258,23 +256,23 @@ class _Step:
         after = next(k for k, e in enumerate(fit) if e <= level)
         start, end = log_n[after - 1], log_n[after]
         slopes = [(e - f) / (b - a) for a, b, e, f in zip(log_n, log_n[1:], fit, fit[1:], strict=False)]
-        near = [slopes[k] for k in (after - 2, after) if 0 <= k < len(slopes)] or [slopes[after - 1]]
-        before, later = near[0], near[-1]
+        adjacent = [slopes[k] for k in (after - 2, after) if 0 <= k < len(slopes)] or [slopes[after - 1]]
+        before, later = adjacent[0], adjacent[-1]
         chord = start + (fit[after - 1] - level) / slopes[after - 1]
         continued = min(end, start + (fit[after - 1] - level) / before) if before > 0 else end
-        traced = max(start, end - (level - fit[after]) / later) if later > 0 else start
-        return cls(start, end, chord, max(chord, continued, traced) - min(chord, continued, traced))
+        traced_back = max(start, end - (level - fit[after]) / later) if later > 0 else start
+        return cls(start, end, chord, max(chord, continued, traced_back) - min(chord, continued, traced_back))
 
     def crossing(self, replicate: int, unsure: bool, last: _Step | None) -> Crossing:
-        """``unsure``: some replicate of the curve is; ``last``: the last step down, where it is another."""
+        """The crossing, a range if some replicate is ``unsure``; ``last`` is the last step of an ill-behaved curve."""
         start, end = math.exp(self.start), math.exp(self.end)
-        again = None if last is None else last.size(unsure)
+        last_size = None if last is None else last.size(unsure)
         if self.censored:
-            return Crossing(replicate, start, self.censored, last=again)
-        return Crossing(replicate, self.size(unsure), within=(start, end) if unsure else None, last=again)
+            return Crossing(replicate, start, self.censored, last=last_size)
+        return Crossing(replicate, self.size(unsure), within=(start, end) if unsure else None, last=last_size)
 
     def size(self, unsure: bool) -> float:
-        """The best guess of N*; inf where the level is not reached."""
+        """The best estimate of N*; inf if the level is not reached."""
         if self.censored:
             return math.inf if self.censored == "right" else math.exp(self.start)
         return math.exp((self.start + self.end) / 2 if unsure else self.chord)

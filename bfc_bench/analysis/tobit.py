@@ -1,9 +1,9 @@
-"""Gaussian regression on censored values (Tobin 1958), in the parametrisation that makes its likelihood concave.
+"""Tobit: linear regression with normal errors on censored values (Tobin 1958), and its profile likelihood.
 
-With theta = 1/sigma and gamma = beta/sigma (Olsen 1978) an exact value y contributes
-``log theta - log(2 pi)/2 - (theta y - eta)^2 / 2`` and a value known to lie in [a, b] (a = -inf or b = inf where it is
-censored on one side) ``log(Phi(theta b - eta) - Phi(theta a - eta))``, eta = x.gamma. Newton's method with
-halving then finds the only maximum from anywhere.
+With theta = 1/sigma and gamma = beta/sigma the log-likelihood is concave (Olsen 1978). With eta = x.gamma, an exact
+value y contributes ``log theta - log(2 pi)/2 - (theta y - eta)^2 / 2``. A value known to lie in [a, b] (a = -inf or
+b = inf if it is censored on one side) contributes ``log(Phi(theta b - eta) - Phi(theta a - eta))``. Newton's method
+with step halving finds the only maximum from any start.
 
 Shapes: N values, p covariates.
 """
@@ -17,11 +17,11 @@ import numpy as np
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 TOLERANCE = 1e-9
-"""On the log-likelihood that a Newton step can still gain."""
+"""Newton's method stops when a step promises to raise the log-likelihood by less."""
 FLAT = 1e-9
-"""Of the log-likelihood per relative change of a parameter, below which it is taken as flat."""
+"""Slope of the log-likelihood, per relative change of a parameter, below which it counts as flat."""
 STEPS = 2.0 ** np.arange(-3, 8)
-"""Where the end of an interval is looked for, in units of the values' scale: one farther away counts as infinite."""
+"""Distances at which to search for an end of an interval, in units of the values' scale; beyond them it is infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class Tobit:
     sigma: float
     loglik: float
     hessian: np.ndarray
-    """Of the log-likelihood in (theta, gamma) at the maximum, (1 + p, 1 + p)."""
+    """Hessian of the log-likelihood in (theta, gamma) at the maximum, (1 + p, 1 + p)."""
 
     @property
     def covariance(self) -> np.ndarray:
-        """Of ``beta``, (p, p), from the observed information at the maximum; sigma enters as maximum likelihood has it.
+        """Covariance of ``beta``, (p, p), from the observed information at the maximum.
 
-        Raises ``numpy.linalg.LinAlgError`` where the likelihood is flat.
+        Raises ``numpy.linalg.LinAlgError`` if the likelihood is flat.
         """
         jacobian = np.column_stack([-self.beta * self.sigma, np.eye(len(self.beta)) * self.sigma])
         return np.asarray(jacobian @ np.linalg.inv(-self.hessian) @ jacobian.T)
@@ -51,12 +51,20 @@ class Tobit:
 
 
 def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float = 0.0, max_steps: int = 200) -> Tobit:
-    """Fit y ~ x by maximum likelihood where y_i is known to lie in [lower_i, upper_i].
+    """Fit y ~ x by maximum likelihood, where each y_i is known to lie in [lower_i, upper_i].
 
-    ``x`` (N, p), ``lower`` and ``upper`` (N,), at least one of them finite; an exact value has lower = upper. Without
-    ``least_sigma``, which sigma may not fall below, the exact values must determine beta and must not be fitted without
-    error, else there is no maximum. Of betas that fit equally well, as intervals may allow, it is one near their
-    middles. Raises ``numpy.linalg.LinAlgError`` where no maximum is found.
+    If intervals allow several betas to fit equally well, the result is one near the middles of the intervals.
+
+    Args:
+        x: Covariates, (N, p).
+        lower: Lower bounds, (N,); equal to ``upper`` for an exact value.
+        upper: Upper bounds, (N,); at least one bound of each value must be finite.
+        least_sigma: Lower limit of sigma. If 0, the exact values must determine beta and must not be fitted without
+            error; otherwise there is no maximum.
+        max_steps: Maximum number of Newton steps.
+
+    Raises:
+        numpy.linalg.LinAlgError: If no maximum is found.
     """
     phi, value, hessian = _maximum(x, lower[None], upper[None], least_sigma, max_steps)
     return Tobit(phi[0, 1:] / phi[0, 0], float(1 / phi[0, 0]), float(value[0]), hessian[0])
@@ -65,11 +73,24 @@ def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: floa
 def profile_interval(
     x: np.ndarray, lower: np.ndarray, upper: np.ndarray, column: int, drop: float, least_sigma: float = 0.0
 ) -> tuple[float, float]:
-    """The values of beta_column whose profile log-likelihood is at most ``drop`` below the maximum.
+    """The interval of values of one coefficient whose profile log-likelihood is at most ``drop`` below the maximum.
 
-    They are an interval, since the likelihood is concave in (theta, gamma); an end is infinite where no value is too
-    large or too small. Without censoring and with drop = N log(1 + t^2 / (N - p)) / 2 it is Student's interval. Shapes
-    and errors are those of ``tobit``.
+    It is an interval because the likelihood is concave in (theta, gamma). Without censoring and with
+    drop = N log(1 + t^2 / (N - p)) / 2 it is Student's interval.
+
+    Args:
+        x: Covariates, (N, p).
+        lower: Lower bounds, (N,), as for ``tobit``.
+        upper: Upper bounds, (N,), as for ``tobit``.
+        column: Index of the coefficient.
+        drop: Allowed fall of the log-likelihood.
+        least_sigma: Lower limit of sigma, as for ``tobit``.
+
+    Returns:
+        Lower and upper end; an end is infinite if no value on its side is excluded.
+
+    Raises:
+        numpy.linalg.LinAlgError: If no maximum is found.
     """
     fit = tobit(x, lower, upper, least_sigma)
     others, middle = np.delete(x, column, axis=1), np.where(np.isfinite(lower), lower, upper)
@@ -77,10 +98,10 @@ def profile_interval(
     unit = max(fit.sigma, float(np.ptp(middle)), least_sigma) / max(float(np.abs(x[:, column]).max()), 1e-12)
 
     def beyond(steps: np.ndarray) -> np.ndarray:
-        """Below 0 inside, for values (M,) at so many steps from the centre; almost linear in them."""
+        """Negative inside the interval; almost linear in ``steps``, the distances (M,) from the centre in units."""
         shift = (centre + unit * steps)[:, None] * x[:, column]
-        found = _maximum(others, lower - shift, upper - shift, least_sigma)[1]
-        return np.asarray(np.sqrt(2 * np.maximum(fit.loglik - found, 0.0)) - math.sqrt(2 * drop))
+        profile = _maximum(others, lower - shift, upper - shift, least_sigma)[1]
+        return np.asarray(np.sqrt(2 * np.maximum(fit.loglik - profile, 0.0)) - math.sqrt(2 * drop))
 
     below, above = np.split(beyond(np.concatenate([-STEPS, STEPS])), 2)
     ends = []
@@ -97,50 +118,50 @@ def profile_interval(
 def _maximum(
     x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float, max_steps: int = 200
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of M problems, ``lower`` and ``upper`` (M, N): phi = (theta, gamma) (M, 1 + p), log-likelihood (M,), Hessian."""
-    most = 1 / least_sigma if least_sigma else math.inf
+    """Fit M problems with bounds (M, N): phi = (theta, gamma) (M, 1 + p), log-likelihoods (M,) and Hessians."""
+    max_theta = 1 / least_sigma if least_sigma else math.inf
     phi = _start(x, lower, upper)
-    phi *= np.minimum(1.0, most / phi[:, :1])
+    phi *= np.minimum(1.0, max_theta / phi[:, :1])
     value = _loglik(phi, x, lower, upper)
     for _ in range(max_steps):
         gradient, hessian = _derivatives(phi, x, lower, upper)
-        step, gain = _newton_step(phi, gradient, hessian, most)
+        step, gain = _newton_step(phi, gradient, hessian, max_theta)
         if (gain < TOLERANCE).all():
             return phi, value, hessian
-        raised = _loglik(phi + step, x, lower, upper)
-        while (short := raised < value + 0.1 * gain - TOLERANCE).any():
-            step[short] /= 2
-            gain = np.where(short, gain / 2, gain)
-            raised = _loglik(phi + step, x, lower, upper)
-        phi, value = phi + step, raised
+        new_value = _loglik(phi + step, x, lower, upper)
+        while (too_far := new_value < value + 0.1 * gain - TOLERANCE).any():
+            step[too_far] /= 2
+            gain = np.where(too_far, gain / 2, gain)
+            new_value = _loglik(phi + step, x, lower, upper)
+        phi, value = phi + step, new_value
     raise np.linalg.LinAlgError(f"tobit: no maximum in {max_steps} steps; do the exact values determine the model?")
 
 
 def _newton_step(
-    phi: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, most: float
+    phi: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, max_theta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton steps (M, 1 + p) that go no farther than the largest theta, and what each promises to gain, (M,)."""
-    at_most = phi[:, 0] >= most * (1 - 1e-12)
-    held = at_most & (gradient[:, 0] >= 0)
+    """Newton steps (M, 1 + p) with theta at most ``max_theta``, and the rise (M,) that each promises."""
+    at_limit = phi[:, 0] >= max_theta * (1 - 1e-12)
+    fixed = at_limit & (gradient[:, 0] >= 0)
     unit = np.eye(phi.shape[1])
     for _ in range(2):
-        free = ~(held[:, None] & (unit[0] > 0))
-        pull = np.where(free, gradient, 0.0)
-        flat = np.abs(pull * np.maximum(np.abs(phi), 1.0)).max(axis=1) < FLAT
-        pull[flat] = 0.0
+        free = ~(fixed[:, None] & (unit[0] > 0))
+        slope = np.where(free, gradient, 0.0)
+        flat = np.abs(slope * np.maximum(np.abs(phi), 1.0)).max(axis=1) < FLAT
+        slope[flat] = 0.0
         kept = (free[:, :, None] & free[:, None, :]) & ~flat[:, None, None]
-        step = _solve(np.where(kept, hessian, -unit), -pull)
-        if not (late := at_most & ~held & (step[:, 0] > 0)).any():
+        step = _solve(np.where(kept, hessian, -unit), -slope)
+        if not (crosses := at_limit & ~fixed & (step[:, 0] > 0)).any():
             break
-        held = held | late
-    if math.isfinite(most):
-        ahead = (phi[:, 0] + step[:, 0] > most) & (step[:, 0] > 0)
-        step[ahead] *= ((most - phi[ahead, 0]) / step[ahead, 0])[:, None]
+        fixed = fixed | crosses
+    if math.isfinite(max_theta):
+        beyond = (phi[:, 0] + step[:, 0] > max_theta) & (step[:, 0] > 0)
+        step[beyond] *= ((max_theta - phi[beyond, 0]) / step[beyond, 0])[:, None]
     return step, np.einsum("mi,mi->m", gradient, step)
 
 
 def _solve(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """(M, p, p) and (M, p) to (M, p); short steps in directions in which the likelihood is flat to the last digit."""
+    """Solve M systems, (M, p, p) and (M, p) to (M, p); shift a Hessian that is singular by a small multiple of I."""
     try:
         return np.asarray(np.linalg.solve(hessian, gradient[..., None])[..., 0])
     except np.linalg.LinAlgError:
@@ -149,7 +170,7 @@ def _solve(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 
 def _start(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Least squares with bounds, and middles of intervals, taken as values: (theta, gamma), (M, 1 + p)."""
+    """Starting values (theta, gamma), (M, 1 + p): least squares on bounds and middles of intervals."""
     y = np.where(np.isfinite(lower), lower, upper)
     both = np.isfinite(lower) & np.isfinite(upper) & (lower != upper)
     y[both] = (lower[both] + upper[both]) / 2
@@ -159,18 +180,18 @@ def _start(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _log_mass(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """log(Phi(b) - Phi(a)) for a < b, in the tail where it keeps its digits."""
+    """log(Phi(b) - Phi(a)) for a < b, computed in the lower tail, where it is accurate."""
     from scipy.special import log_ndtr
 
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
     high = log_ndtr(b)
-    with np.errstate(divide="ignore"):  # a range narrower than rounding has no mass: Newton's step is cut there
+    with np.errstate(divide="ignore"):  # a range narrower than rounding has no mass; the step is halved there
         return np.asarray(high + np.log1p(-np.exp(log_ndtr(a) - high)))
 
 
 def _loglik(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """(M,); -inf where theta is not positive."""
+    """Log-likelihoods (M,); -inf if theta is not positive."""
     exact = lower[0] == upper[0]
     theta = np.where(phi[:, :1] > 0, phi[:, :1], 1.0)
     eta = phi[:, 1:] @ x.T
@@ -197,7 +218,7 @@ def _derivatives(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.nd
     slope = np.zeros((*lower.shape, phi.shape[1]))
     for z, bound, sign in ((za, lower, -1.0), (zb, upper, 1.0)):
         density = sign * np.exp(-0.5 * z**2 - LOG_SQRT_2PI - log_mass)
-        # An infinite bound has density 0, so any finite number may stand for it.
+        # An infinite bound has density 0, so 0 can replace it.
         v = _with_covariates(np.where(np.isfinite(bound), bound, 0.0), x)
         slope += density[..., None] * v
         hessian -= v.swapaxes(1, 2) @ ((density * np.where(np.isfinite(z), z, 0.0))[..., None] * v)

@@ -302,7 +302,7 @@ def test_an_exponent_without_spare_replicates_is_undecided(name):
     claim, results, inside, *_ = CASES[name]
     found = verdict(claim, results(stream("test claims", name, "few"), inside, 1))
     assert found.verdict == "undecided"
-    assert "must be to spare" in found.note
+    assert "are needed beyond one per dimension" in found.note
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -813,7 +813,7 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({**BEATS, "against": "quad-densnet/layer2"}, "unknown learner label 'quad-densnet'"),
         ({**BEATS, "against": []}, "against must have at least 1 item"),
         ({**FOLLOWS, "factor": 1}, "factor must be greater than 1"),
-        ({**FOLLOWS, "metric": "error_rate"}, "metric must be nmse, which theory is about. Got 'error_rate'"),
+        ({**FOLLOWS, "metric": "error_rate"}, "metric must be nmse, which theories predict. Got 'error_rate'"),
         ({**FOLLOWS, "label": "a/layer2"}, "label must be that of a learner"),
         ({**FOLLOWS, "level": 0.1, "n": 400}, "n does not go with level"),
         ({**BEATS, "against": ["a"]}, "against must not name the label itself"),
@@ -825,8 +825,8 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 0}, "at_most must be positive"),
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "at_least": 2}, "at_most must be at least"),
         ({"kind": "reaches", "task": "t", "at_most": 1}, "label is required and missing"),
-        ({"kind": "exponent", "label": "a", "task": "t"}, "harmonics or other labels (below) are required"),
-        ({"kind": "exponent", "label": "a", "task": "t", "below": "b", "at_most": 2}, "and only one"),
+        ({"kind": "exponent", "label": "a", "task": "t"}, "harmonics or other labels (below) is required"),
+        ({"kind": "exponent", "label": "a", "task": "t", "below": "b", "at_most": 2}, "exactly one of"),
         ({"kind": "slope", "label": "a", "sweep": SWEPT[:1], "at_most": 2}, "sweep must have at least 2 items"),
         ({"kind": "slope", "label": "a", "sweep": [SWEPT[0]] * 2, "at_most": 2}, "2 different values"),
         ({"kind": "slope", "label": "a", "task": "t", "level": 0.1, "at_most": 2}, "level"),

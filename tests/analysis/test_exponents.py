@@ -212,8 +212,8 @@ def bounds_only(at):
         ({}, "2 dimensions or more, and is at 0"),
         (power_law(0, dims=(8,)), "2 dimensions or more, and is at 1"),
         ({8: power_law(0)[8], 12: bounds_only(power_law(0)[12])}, "2 dimensions or more, and is at 1"),
-        (power_law(0, replicates=1), "beyond one per dimension, and 0 are"),
-        ({**power_law(0, replicates=1), 8: power_law(0, replicates=2)[8]}, "beyond one per dimension, and 1 are"),
+        (power_law(0, replicates=1), "beyond one per dimension, and there are 0"),
+        ({**power_law(0, replicates=1), 8: power_law(0, replicates=2)[8]}, "beyond one per dimension, and there are 1"),
         (power_law(0, sd=0.0), "zero variance"),
     ],
 )

@@ -91,7 +91,7 @@ def test_another_bound_under_the_same_name_has_what_is_left_and_no_verdict():
 
 def test_other_definitions_are_other_data_and_the_looks_are_counted():
     found = course(held=looked(), digests={**DIGESTS, ("learner", "a"): "other options"})
-    assert (found.made, found.elsewhere, found.next(3).replicates) == ((), 1, 3)
+    assert (found.made, found.made_at_other_data, found.next(3).replicates) == ((), 1, 3)
 
 
 def test_a_point_that_moves_with_the_grid_is_other_data_and_one_that_was_added_does_not_move_it():

@@ -68,9 +68,9 @@ def test_a_learner_that_needs_as_many_samples_as_harmonics_supports_the_claim():
     ("fields", "words"),
     [
         ({"harmonics": 4}, "theory and harmonics need a tolerance"),
-        ({"at_most": 3, "tolerance": 1}, "tolerance belongs to them"),
-        ({"harmonics": 4, "tolerance": 1, "at_most": 3}, "and only one"),
-        ({"harmonics": 4, "tolerance": 1, "below": "b"}, "and only one"),
+        ({"at_most": 3, "tolerance": 1}, "the other forms have none"),
+        ({"harmonics": 4, "tolerance": 1, "at_most": 3}, "exactly one of"),
+        ({"harmonics": 4, "tolerance": 1, "below": "b"}, "exactly one of"),
         ({"harmonics": 0, "tolerance": 1}, "harmonics must be greater than or equal to 1"),
     ],
 )

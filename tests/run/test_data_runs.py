@@ -184,7 +184,7 @@ def test_a_claim_about_an_error_rate_says_whose_test_points_it_is_about(suite, t
     run(suite, tmp_path / "store")
     [verdict] = judge_claims(suite, store=tmp_path / "store")
     assert "The error rate of kernel-ridge" in verdict.statement
-    assert "on the data's own 30 test points, which the interval does not count" in verdict.note
+    assert "on the data's own 30 test points, whose sampling the interval does not include" in verdict.note
 
 
 def test_a_text_target_is_classes(tmp_path):

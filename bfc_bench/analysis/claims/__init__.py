@@ -1,7 +1,7 @@
-"""Claims of a suite and their verdicts: one file per kind of claim.
+"""Claims of a suite and their verdicts: one module per kind of claim.
 
-A verdict comes from a 95 % interval, never from an estimate: supported where the interval lies inside the region that
-the claim names, contradicted where it lies outside, else undecided.
+A verdict comes from a 95 % interval, never from an estimate alone: supported if the interval lies inside the region
+that the claim names, contradicted if it lies outside, else undecided.
 """
 
 from __future__ import annotations
@@ -60,10 +60,17 @@ KINDS: dict[str, type[Claim]] = {
 
 
 def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite") -> list[Claim]:
-    """The claims that a suite declares, of the ``kinds`` that plugins register.
+    """The claims that a suite declares.
 
-    Raises ``UsageError`` naming ``where``, the claim and what is wrong: an unknown kind, a wrong or missing field, a
-    label or a task that the suite does not have, a learner that does not run on the task.
+    Args:
+        suite: The suite.
+        kinds: Registered kinds of claims.
+        where: Name of the suite in error messages, such as its path.
+
+    Raises:
+        UsageError: For an unknown kind, a wrong or missing field, a label or task that the suite does not have, or a
+            learner that does not run on the task.
+        PluginError: If a plugin's kind of claim raises.
     """
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
@@ -72,22 +79,27 @@ def judge(
     claims: Iterable[Claim],
     rows: Sequence[Row],
     theories: Theories | None = None,
-    seen: Mapping[str, Sequence[Row]] | None = None,
+    rows_by_claim: Mapping[str, Sequence[Row]] | None = None,
 ) -> list[Verdict]:
-    """A verdict per claim from the rows of a suite, with p-values adjusted for all of them (Holm).
+    """A verdict per claim, with p-values adjusted for all of them (Holm).
 
-    ``theories`` are those that the suite's learners offer; without them claims that compare with one are undecided.
-    ``seen``: the rows of claims that are judged on other ones, by id. A claim ``at_look`` is judged as at that look.
-    A claim of a plugin's kind that raises is undecided, and its note says what it raised.
+    A claim with a look (``Claim.at_look``) is judged at the confidence of that look. If a plugin's claim raises, it is
+    undecided and its note has the exception.
+
+    Args:
+        claims: Claims to judge.
+        rows: Rows of the suite.
+        theories: Theories of the suite's learners; without them, claims that compare with a theory are undecided.
+        rows_by_claim: Rows by claim id, for claims that are judged on other rows than ``rows``.
     """
-    rows, known, seen = Rows.of(rows), {} if theories is None else theories, seen or {}
-    verdicts = [_judge(claim, seen.get(claim.id, rows), known) for claim in claims]
+    rows, known, own_rows = Rows.of(rows), {} if theories is None else theories, rows_by_claim or {}
+    verdicts = [_judge(claim, own_rows.get(claim.id, rows), known) for claim in claims]
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 
 
 def expected_errors(verdicts: Sized) -> str:
-    """What readers of many verdicts must know."""
+    """A sentence on how many of these verdicts to expect to be wrong."""
     count = len(verdicts)
     return (
         f"Verdicts come from 95 % intervals, one claim at a time: of {count} expect up to .05 x {count} = "
@@ -100,14 +112,14 @@ def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
         verdict = claim.about(rows).judge_beside(rows, theories)
         if not isinstance(verdict, Verdict):
             raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
-        marked = replace(verdict, sanity=claim.sanity)
-        return marked if claim.look is None else claim.look.taken(marked)
+        verdict = replace(verdict, sanity=claim.sanity)
+        return verdict if claim.look is None else claim.look.apply_to(verdict)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS.values():
             raise
         note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
-        none = math.nan
-        return Verdict(claim.id, claim.kind, claim.source, "", "undecided", none, none, none, "", 0, none, note=note)
+        nan = math.nan
+        return Verdict(claim.id, claim.kind, claim.source, "", "undecided", nan, nan, nan, "", 0, nan, note=note)
 
 
 def _parse(entry: ClaimEntry, suite: Suite, kinds: Registry[type[Claim]], where: str) -> Claim:
@@ -131,7 +143,8 @@ def _check_names(claim: Claim, suite: Suite, where: str) -> None:
     for label in claim.labels:
         if label not in learners:
             raise UsageError(f"{where}: unknown learner label {label!r}.{suggest(label, learners)}")
-        its = learners[label].tasks
+        runs_on = learners[label].tasks
         for task in claim.tasks:
-            if its is not None and task not in its:
-                raise UsageError(f"{where}: {label!r} does not run on task {task!r}; its tasks are {', '.join(its)}.")
+            if runs_on is not None and task not in runs_on:
+                known = ", ".join(runs_on)
+                raise UsageError(f"{where}: {label!r} does not run on task {task!r}; its tasks are {known}.")

@@ -1,4 +1,4 @@
-"""What all kinds of claims share: their common fields, and the way from evidence to a verdict."""
+"""Base classes of claims: their common fields, and the verdict that follows from evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import Size
 
 FAR_BEYOND = 10
-"""Times a bound: a claim is not plainly supported where a replicate is so far beyond it, whatever the mean says."""
+"""If a replicate is this many times beyond the bound, the verdict of a supported claim says so."""
 
 METRICS: dict[str, str] = {
     "nmse": "NMSE",
@@ -31,8 +31,8 @@ METRICS: dict[str, str] = {
     "train_nmse": "training NMSE",
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
 }
-"""What claims are made about, with its name in a sentence. Beside these ``metrics.NAME``, ``feature_errors.NAME``,
-``part_errors.NAME`` and ``chosen.info.NAME``."""
+"""Metrics that claims can be about, with their names in a sentence; ``metrics.NAME``, ``feature_errors.NAME``,
+``part_errors.NAME`` and ``chosen.info.NAME`` are allowed too."""
 
 
 def _metric(value: str) -> str:
@@ -58,15 +58,15 @@ Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Claim(Settings):
-    """One statement about the results of a suite. A predictor is named ``LABEL``, or ``LABEL/STAGE`` for a stage."""
+    """A statement about the results of a suite. Its predictors are named ``LABEL``, or ``LABEL/STAGE`` for a stage."""
 
     kind: ClassVar[str]
     id: str
-    """Its name in tables and links."""
+    """Name of the claim in tables and links."""
     source: str = ""
-    """The theorem, figure or section that it is about."""
+    """The theorem, figure or section that the claim is about."""
     sanity: bool = False
-    """Whether the claim could fail only if the program were wrong, so that it says nothing about the theory."""
+    """Whether the claim could fail only because of a bug, so that it says nothing about the theory."""
     _look: LookLevel | None = PrivateAttr(None)
 
     @property
@@ -81,10 +81,10 @@ class Claim(Settings):
 
     @abstractmethod
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """The verdict on a suite's rows, at most one per (task, d, label, n, replicate)."""
+        """The verdict on a suite's rows, of which there is at most one per (task, d, label, n, replicate)."""
 
     def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
-        """The verdict where what learners' theories say is at hand too; most kinds need none of it."""
+        """The verdict on a suite's rows, given the theories of its learners, which most kinds of claims ignore."""
         return self.judge(rows)
 
     @property
@@ -93,51 +93,53 @@ class Claim(Settings):
         return tuple(dict.fromkeys(name.partition("/")[0] for name in self.predictors))
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
-        """Which of the results it is judged by; d or n None: all of the task. Everything of its tasks by default."""
+        """Points of the grid that the claim reads; d or n is None for all of the task. By default, all of its tasks."""
         return [Point(task, None, None) for task in self.tasks]
 
     @property
     def n_star_level(self) -> float | None:
-        """The level whose N* it is judged by; None where it is judged by something else."""
+        """The level whose N* decides the claim; None if the claim is not about N*."""
         return None
 
     def about(self, rows: Sequence[Row]) -> Self:
-        """The same claim; one that names no metric is about error rates where its tasks have no other error."""
+        """The claim, with metric ``error_rate`` if it names no metric and its tasks have no other error."""
         if "metric" not in type(self).model_fields or "metric" in self.model_fields_set:
             return self
-        mine = Rows.of(rows)
-        found = {metric_of(mine.where(task=task)) for task in self.tasks}
-        return self.model_copy(update={"metric": found.pop()}) if len(found) == 1 else self
+        rows = Rows.of(rows)
+        metrics = {metric_of(rows.where(task=task)) for task in self.tasks}
+        return self.model_copy(update={"metric": metrics.pop()}) if len(metrics) == 1 else self
 
     @property
     def look(self) -> LookLevel | None:
-        """The look that it is judged at, where looks are planned."""
+        """The look (interim analysis) at which the claim is judged; None if none is planned."""
         return self._look
 
     def at_look(self, look: LookLevel) -> Self:
-        """The same claim, judged at a look: with its confidence."""
+        """A copy of the claim that is judged at the confidence of a look."""
         claim = self.model_copy()
         claim._look = look
         return claim
 
     @property
     def confidence(self) -> float:
-        """Of the interval that decides: 95 %, or that of the look."""
+        """Confidence of the interval that decides: .95, or that of the look."""
         return CONFIDENCE if self._look is None else self._look.confidence
 
     def verdict(
-        self, statement: str, region: Region, found: Mapping[str, Evidence] | Evidence, *, log: bool
+        self, statement: str, region: Region, evidence: Mapping[str, Evidence] | Evidence, *, log: bool
     ) -> Verdict:
-        """The verdict on one quantity, or on the largest of several by name, which must stay below a bound.
+        """The verdict of this claim on one quantity, or on the largest of several.
 
-        ``region`` is in the units of the statement; with ``log`` the evidence is about the logarithm.
+        Args:
+            statement: The claim as a sentence.
+            region: Allowed values, in the units of the statement. For several quantities it has an upper bound only.
+            evidence: Evidence about the quantity, or about several quantities by name.
+            log: Whether the evidence is about the logarithm of the quantity.
         """
-        pieces = [("", found)] if isinstance(found, Evidence) else list(found.items())
+        quantities = [("", evidence)] if isinstance(evidence, Evidence) else list(evidence.items())
         allowed = region.log() if log else region
-        finding, ahead = (
-            decide(allowed, pieces, self.confidence),
-            replicates_to_decide(allowed, pieces, self.confidence),
-        )
+        finding = decide(allowed, quantities, self.confidence)
+        to_decide = replicates_to_decide(allowed, quantities, self.confidence)
         numbers = (finding.estimate, finding.lo, finding.hi, finding.worst)
         estimate, lo, hi, worst = map(exp, numbers) if log else numbers
         beyond = max(worst / region.hi, region.lo / worst if worst else 0.0) if log else 0.0
@@ -146,7 +148,7 @@ class Claim(Settings):
             self.id, self.kind, self.source, statement, finding.verdict, estimate, lo, hi, str(region),
             finding.replicates, finding.p, note=finding.note, worst=worst,
             but=but if finding.verdict == "supported" and beyond >= FAR_BEYOND else "",
-            needed=ahead.needed, stuck=ahead.stuck,
+            needed=to_decide.needed, stuck=to_decide.stuck,
         )  # fmt: skip
 
 
@@ -156,12 +158,12 @@ class PointClaim(Claim):
     task: str
     """Name of the task."""
     d: Size | None = None
-    """The largest by default."""
+    """Input dimension; the largest by default."""
     n: Size | None = None
-    """The largest by default."""
+    """Number of training points; the largest by default."""
     metric: MetricName = "nmse"
-    """What is judged: a column of the rows, or a path such as ``feature_errors.S2``; where it is left out and the
-    task's labels are classes, their error rate."""
+    """What is judged: a column of the rows or a path such as ``feature_errors.S2``. If you leave it out and the labels
+    of the task are classes, it is the error rate."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -169,11 +171,11 @@ class PointClaim(Claim):
         return (self.task,)
 
     def at(self, rows: Sequence[Row]) -> Point:
-        """The point, with the largest d and n of the rows filled in."""
+        """The claim's point, with the largest d and n of the rows where the claim gives none."""
         return locate(rows, self.task, self.labels, self.d, self.n)
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
-        """The point; at all n where N* is judged."""
+        """The point, or all its n if the claim is about N*."""
         at = self.at(rows)
         return [at if self.n_star_level is None else Point(at.task, at.d, None)]
 
@@ -183,10 +185,15 @@ class PointClaim(Claim):
         return in_words(self.metric)
 
     def at_most_a_share(self, statement: str, pairs: Mapping[str, tuple[Measured, Measured]], factor: float) -> Verdict:
-        """The verdict on a <= b / factor for every pair (a, b) by name.
+        """The verdict on a <= b / factor for every pair.
 
-        From the log ratio, which must be at most -log(factor); where the metric may be negative from a - b / factor,
-        which must be at most 0.
+        It is based on the log ratio, which must be at most -log(factor). For a metric that may be negative, it is based
+        on a - b / factor, which must be at most 0.
+
+        Args:
+            statement: The claim as a sentence.
+            pairs: Pairs (a, b) of measured values, by name.
+            factor: How many times smaller than b the claim says a is.
         """
         if scale_of(self.metric) == "linear":
             differences = {name: difference_of(a, b, 1 / factor) for name, (a, b) in pairs.items()}
@@ -211,7 +218,7 @@ class Bounded(Claim):
 
     @property
     def region(self) -> Region:
-        """The values that the claim allows."""
+        """Values that the claim allows."""
         lo = -math.inf if self.at_least is None else self.at_least
         return Region(lo, math.inf if self.at_most is None else self.at_most)
 
@@ -224,7 +231,7 @@ class Bounded(Claim):
 
 
 def in_words(metric: str) -> str:
-    """``NMSE``, ``feature error of S2``, ``error in degree2``."""
+    """A metric in words, such as ``NMSE``, ``feature error of S2`` or ``error in degree2``."""
     if metric in METRICS:
         return METRICS[metric]
     if metric.startswith(("metrics.", "chosen.")):
@@ -234,14 +241,14 @@ def in_words(metric: str) -> str:
 
 
 def share(factor: float) -> str:
-    """``1/factor of`` in words: nothing for 1."""
+    """``1/factor of`` in words; empty for 1."""
     if factor == 1:
         return ""
     return f"1/{short(factor)} of " if factor > 1 else f"{short(1 / factor)} times "
 
 
 def that_of(names: Sequence[str]) -> str:
-    """``that of a``, ``that of each of a, b and c``."""
+    """Names in words: ``that of a`` or ``that of each of a, b and c``."""
     if len(names) == 1:
         return f"that of {names[0]}"
     return f"that of each of {', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""``beats``: one predictor's error, or the N* it needs, is below that of one or several others."""
+"""Claim kind ``beats``: the error of one predictor, or its N*, is below that of one or several others."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from bfc_bench.store.row import Row
 class Beats(PointClaim):
     """metric(label) / metric(other) <= 1 / factor for every other, in the geometric mean over common replicates.
 
-    Errors in parts of the target, which may be negative, are compared by metric(label) - metric(other) / factor <= 0,
-    in the arithmetic mean: the same claim without a logarithm. With ``level`` it is N*(level) that is compared, at one
-    d. A side that does not reach the level, or has reached it at the smallest n, is replaced by the bound that is known
-    of it.
+    Errors in parts of the target may be negative. For them the claim is metric(label) - metric(other) / factor <= 0, in
+    the arithmetic mean. With ``level``, N*(level) at one d is compared instead of the error. An N* beyond the tested
+    sizes enters as a bound.
     """
 
     kind: ClassVar[str] = "beats"
     label: str
-    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     against: Names
-    """Labels of the others, each of which is to be beaten."""
+    """Labels of the others, all of which must be beaten."""
     factor: Positive = 1.0
-    """How many times as large the error, or the sample size, of the others is at least."""
+    """The error, or N*, of the others is at least this many times as large."""
     level: Positive | None = None
-    """Compares the sizes N*(level) in the place of the errors at one n."""
+    """Error level: compares N*(level) instead of the errors at one n."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Beats:
@@ -53,7 +52,7 @@ class Beats(PointClaim):
         return self.level
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """From paired t-intervals; of several others the one that comes nearest decides."""
+        """From paired t-intervals; of several others, the nearest one decides."""
         at = self.at(rows)
         others = that_of(self.against)
         if self.level is None:
@@ -61,18 +60,18 @@ class Beats(PointClaim):
             pairs = {name: (ours, measure(rows, name, self.metric, at)) for name in self.against}
             statement = f"The {self.quantity} of {self.label} is at most {share(self.factor)}{others} ({at})."
             return self.at_most_a_share(statement, pairs, self.factor)
-        found = {name: self._sizes(rows, name, at.d, self.level) for name in self.against}
+        ratios = {name: self._n_star_ratio(rows, name, at.d, self.level) for name in self.against}
         reach = f"to reach {self.quantity} ≤ {short(self.level)} ({Point(self.task, at.d, None)})"
         statement = f"The number of samples that {self.label} needs is at most {share(self.factor)}{others}, {reach}."
-        return self.verdict(statement, Region(hi=1 / self.factor), found, log=True)
+        return self.verdict(statement, Region(hi=1 / self.factor), ratios, log=True)
 
-    def _sizes(self, rows: Sequence[Row], other: str, d: int | None, level: float) -> Evidence:
+    def _n_star_ratio(self, rows: Sequence[Row], other: str, d: int | None, level: float) -> Evidence:
         pair = []
         for name in (self.label, other):
-            found = curves_of(rows, name, self.task, self.metric, d)
-            if not found:
+            curves = curves_of(rows, name, self.task, self.metric, d)
+            if not curves:
                 return nothing(f"{name} has no {self.metric} on {Point(self.task, d, None)}")
-            pair.append(found[0])
+            pair.append(curves[0])
         a, b = pair
         failed = (bool(a.failures.any()), bool(b.failures.any()))
         return crossing_ratio(crossings(a, level), crossings(b, level), failures(pair), failed)

@@ -1,4 +1,4 @@
-"""``drops``: a metric falls by a factor from one stage of training, or one learner, to another."""
+"""Claim kind ``drops``: a metric falls by a factor from one stage of training, or one learner, to another."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from bfc_bench.store.row import Row
 class Drops(PointClaim):
     """metric(after) / metric(before) <= 1 / factor, in the geometric mean over the replicates that have both.
 
-    For errors in parts of the target, which may be negative, metric(after) - metric(before) / factor <= 0, in the
-    arithmetic mean.
+    Errors in parts of the target may be negative. For them the claim is metric(after) - metric(before) / factor <= 0,
+    in the arithmetic mean.
     """
 
     kind: ClassVar[str] = "drops"
     before: str
-    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     after: str
-    """The label, or stage, whose value is the lower one."""
+    """The label, or stage, with the lower value."""
     factor: Positive = 1.0
-    """By how many times it falls at least."""
+    """The metric falls at least by this factor."""
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """Before, after."""
+        """``before`` and ``after``."""
         return (self.before, self.after)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:

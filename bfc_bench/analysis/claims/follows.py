@@ -1,4 +1,4 @@
-"""``follows``: a measured error, or N*, is that of the learner's theory up to a factor."""
+"""Claim kind ``follows``: a measured error, or N*, agrees with the learner's theory up to a factor."""
 
 from __future__ import annotations
 
@@ -19,31 +19,33 @@ from bfc_bench.store.row import Row
 
 
 class Follows(PointClaim):
-    """NMSE(label), or with ``level`` N*(level), over that of the theory which the learner offers for the task, is
-    within a factor of 1, in the geometric mean over replicates.
+    """Measured over expected NMSE lies within [1 / factor, factor], in the geometric mean over replicates.
+
+    The expected NMSE comes from the theory that the learner offers for the task. With ``level``, N*(level) is compared
+    instead.
     """
 
     kind: ClassVar[str] = "follows"
     label: str
-    """A learner's label, whose class says what theory expects."""
+    """Label of a learner whose class has a ``theory``."""
     factor: Annotated[float, Field(gt=1, allow_inf_nan=False)]
-    """How many times the measured error, or size, may lie above or below the expected one."""
+    """How many times larger or smaller than expected the measured error, or N*, may be."""
     level: Positive | None = None
-    """Compares the sizes N*(level) in the place of the errors at one n."""
+    """Error level: compares N*(level) instead of the errors at one n."""
 
     @model_validator(mode="after")
     def _of_a_theory(self) -> Follows:
         if self.metric != "nmse":
-            raise ValueError(f"metric must be nmse, which theory is about. Got {self.metric!r}")
+            raise ValueError(f"metric must be nmse, which theories predict. Got {self.metric!r}")
         if "/" in self.label:
-            raise ValueError(f"label must be that of a learner, whose last stage theory is about. Got {self.label!r}")
+            raise ValueError(f"label must be that of a learner, without a stage. Got {self.label!r}")
         if self.level is not None and self.n is not None:
             raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
         return self
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The one."""
+        """The label."""
         return (self.label,)
 
     @property
@@ -52,7 +54,7 @@ class Follows(PointClaim):
         return self.level
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """Undecided: without theories there is nothing to compare with."""
+        """Undecided, because there is no theory to compare with."""
         return self.judge_beside(rows, {})
 
     def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
@@ -68,8 +70,8 @@ class Follows(PointClaim):
         return self.verdict(statement, region, self._evidence(rows, at, theories), log=True)
 
     def _evidence(self, rows: Sequence[Row], at: Point, theories: Theories) -> Evidence:
-        found = curves_of(rows, self.label, self.task, self.metric, at.d)
-        if not found or at.d is None:
+        curves = curves_of(rows, self.label, self.task, self.metric, at.d)
+        if not curves or at.d is None:
             return nothing(f"{self.label} has no {self.metric} on {at}")
         theory = theories.get((self.task, at.d, self.label))
         if theory is None:
@@ -84,8 +86,8 @@ class Follows(PointClaim):
         n_star = expected_n_star(theory, self.level)
         if not math.isfinite(n_star):
             return nothing(f"the theory of {self.label} never reaches the level")
-        (curve,) = found
-        ours = crossings(curve, self.level)
-        theirs = [Crossing(crossing.replicate, n_star) for crossing in ours]
-        notes = (*failures(found), f"{note}, N* = {n_star:.4g}")
-        return crossing_ratio(ours, theirs, notes, (bool(curve.failures.any()), False))
+        (curve,) = curves
+        measured_n_star = crossings(curve, self.level)
+        expected_n_stars = [Crossing(crossing.replicate, n_star) for crossing in measured_n_star]
+        notes = (*failures(curves), f"{note}, N* = {n_star:.4g}")
+        return crossing_ratio(measured_n_star, expected_n_stars, notes, (bool(curve.failures.any()), False))

@@ -1,4 +1,4 @@
-"""The evidence that rows hold: values of named predictors at one point of the grid, how two compare, ratios of N*."""
+"""Evidence from rows: values of predictors at one point of the grid, comparisons of two predictors, ratios of N*."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bfc_bench.store.rows import Rows
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where something is measured; None stands for what no row tells."""
+    """A point of the grid; d or n is None if it is unknown or if all values are meant."""
 
     task: str
     d: int | None
@@ -28,15 +28,23 @@ class Point:
 
     @property
     def size(self) -> str:
-        """``d = 20, n = 400``, what is known of it."""
+        """The known sizes in words, such as ``d = 20, n = 400``."""
         return ", ".join(f"{name} = {value}" for name, value in (("d", self.d), ("n", self.n)) if value)
 
 
 def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None) -> Point:
-    """The point that a claim names, d and n being the largest of the labels' rows where they are not given."""
-    here = Rows.of(rows).where(task=task, label=labels, d=d)
-    d = d or max(here.d.tolist(), default=None)
-    return Point(task, d, n or max(here.where(d=d).n.tolist(), default=None))
+    """The point that a claim names, with the largest d and n of the rows where the claim gives none.
+
+    Args:
+        rows: Rows of the suite.
+        task: Name of the task.
+        labels: Labels of the learners whose rows count.
+        d: Input dimension, or None for the largest.
+        n: Number of training points, or None for the largest.
+    """
+    of_labels = Rows.of(rows).where(task=task, label=labels, d=d)
+    d = d or max(of_labels.d.tolist(), default=None)
+    return Point(task, d, n or max(of_labels.where(d=d).n.tolist(), default=None))
 
 
 @dataclass(frozen=True)
@@ -46,35 +54,42 @@ class Measured:
     name: str
     scale: Scale
     values: Mapping[int, float] = field(default_factory=dict)
-    """As they are averaged: logarithms, or on a linear scale the values themselves."""
+    """Values by replicate, as they are averaged: logarithms, or on a linear scale the values themselves."""
     floored: bool = False
-    """Some values are at the metric's floor: bounds on what they would be."""
+    """Whether some values are at the metric's floor, and so are only upper bounds."""
     failed: int = 0
-    """Cells that were tried and gave no value."""
+    """Number of cells that ran and gave no value."""
     problem: str = ""
-    """Which cells have no value, and why."""
+    """How many cells have no value, and why."""
     tested: float = math.inf
-    """Test points of which an error rate is counted, where they are all that there are."""
+    """Number of test points of an error rate on a finite data set; inf if fresh points are drawn."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The problem, where there is one."""
+        """The problem, if there is one."""
         return (self.problem,) * bool(self.problem)
 
 
 def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
-    """The values of ``LABEL`` or ``LABEL/STAGE`` at a point."""
+    """The values of one predictor's metric at a point.
+
+    Args:
+        rows: Rows of the suite.
+        name: The predictor, ``LABEL`` or ``LABEL/STAGE``.
+        metric: A column of the rows, or a path such as ``feature_errors.S2``.
+        at: The point, whose d and n are known.
+    """
     label, _, stage = name.partition("/")
     scale = scale_of(metric)
-    here = Rows.of(rows).where(task=at.task, label=label, d=at.d, n=at.n)
-    if not here:
+    at_point = Rows.of(rows).where(task=at.task, label=label, d=at.d, n=at.n)
+    if not at_point:
         return Measured(name, scale, problem=f"no cells of {label} on {at}")
-    found = curves(here, metric, stage or None)
-    if not found:
-        stages = here.names("stages")
+    with_metric = curves(at_point, metric, stage or None)
+    if not with_metric:
+        stages = at_point.names("stages")
         hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
         return Measured(name, scale, problem=f"{name} has no {metric} on {at}{hint}")
-    (curve,) = found
+    (curve,) = with_metric
     values = {
         replicate: float(value)
         for replicate, value in zip(curve.replicates, curve.scaled[:, 0], strict=True)
@@ -91,16 +106,16 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
 
 
 def mean_of(a: Measured) -> Evidence:
-    """The mean of the values as they are averaged.
+    """Evidence about the mean of the values, as they are averaged.
 
-    A failed cell may be any amount worse, a value at the floor any amount better.
+    Failed cells leave the interval open above; values at the floor leave it open below.
     """
     if not a.values:
         return nothing(a.problem)
-    skewed = ("the values are skewed, of which the interval covers less than it says",) * is_skewed(
+    skewed = ("the values are skewed, so the interval covers less than its nominal confidence",) * is_skewed(
         [*a.values.values()]
     )
-    on_data = (f"on the data's own {a.tested:,.0f} test points, which the interval does not count",) * (
+    on_data = (f"on the data's own {a.tested:,.0f} test points, whose sampling the interval does not include",) * (
         a.tested < math.inf
     )
     notes = (*a.notes, *skewed, *on_data)
@@ -108,23 +123,29 @@ def mean_of(a: Measured) -> Evidence:
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:
-    """The mean of log(a / b) over the replicates that both have."""
+    """Evidence about the mean of log(a / b), over the replicates that have both values."""
     return _paired(a, b, 1.0)
 
 
 def difference_of(a: Measured, b: Measured, factor: float = 1.0) -> Evidence:
-    """The mean of a - factor b over the replicates that both have, for values that may be negative.
+    """Evidence about the mean of a - factor b, for values that may be negative.
 
-    mean(a) <= factor mean(b) is the statement that it is at most 0: the ratio of means is judged, and none is formed
-    (Fieller 1954).
+    The mean is at most 0 exactly if mean(a) <= factor mean(b), so a bound on the ratio of means can be judged without
+    forming the ratio (Fieller 1954).
+
+    Args:
+        a: Values of the first predictor.
+        b: Values of the second predictor; replicates that have both values are used.
+        factor: Weight of b.
     """
-    found = _paired(a, b, factor)
-    share = "" if factor == 1 else f"{short(factor)} "
-    return replace(found, notes=(f"the estimate is the mean of x - {share}y, as x and y may be negative", *found.notes))
+    difference = _paired(a, b, factor)
+    times = "" if factor == 1 else f"{short(factor)} "
+    note = f"the estimate is the mean of x - {times}y, as x and y may be negative"
+    return replace(difference, notes=(note, *difference.notes))
 
 
 def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
-    """The mean of a - factor b, of values as they are averaged. A failed cell may be any amount worse."""
+    """Evidence about the mean of a - factor b, of values as they are averaged; failed cells leave a side open."""
     for side in (a, b):
         if not side.values:
             return nothing(side.problem)
@@ -140,11 +161,16 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
 def crossing_ratio(
     a: Sequence[Crossing], b: Sequence[Crossing], notes: Sequence[str] = (), failed: tuple[bool, bool] = (False, False)
 ) -> Evidence:
-    """The mean of log(N*_a / N*_b), a bound in the place of what is censored, which leaves that side open.
+    """Evidence about the mean of log(N*_a / N*_b).
 
-    Where the curves give ranges the ratio, or the bound on it, lies in one.
+    A censored N* enters as its bound and leaves that side open. If the curves give ranges for N*, the ratio, or the
+    bound on it, lies in a range too.
 
-    ``failed``: whether cells of a and of b gave no value, so that their N* may be any amount larger.
+    Args:
+        a: Crossings of the first predictor, one per replicate.
+        b: Crossings of the second predictor; replicates of both are used.
+        notes: What readers of the verdict should know.
+        failed: Whether cells of a and of b failed, so that their N* may be any amount larger.
     """
     bounds_b = {crossing.replicate: crossing.log_bounds for crossing in b}
     ranges, below, above, unknown = [], 0, 0, 0
@@ -169,19 +195,19 @@ def crossing_ratio(
 
 
 def _finite(lo: float, hi: float) -> tuple[float, float]:
-    """A range; where one end is infinite, the other end as a point."""
+    """A range; if one end is infinite, the other end as a point."""
     return (hi if math.isinf(lo) else lo, lo if math.isinf(hi) else hi)
 
 
-def ill_behaved(*found: Sequence[Crossing]) -> tuple[str, ...]:
-    """A note on replicates whose error rises above the level again after its first crossing, where any does."""
-    count = sum(crossing.last is not None for crossings in found for crossing in crossings)
+def ill_behaved(*groups: Sequence[Crossing]) -> tuple[str, ...]:
+    """A note on the replicates whose error rises above the level again after the first crossing; empty if none does."""
+    count = sum(crossing.last is not None for crossings in groups for crossing in crossings)
     return (f"{count} ill-behaved curves rise above the level again; their first crossing counts",) * bool(count)
 
 
-def failures(found: Iterable[Curve]) -> tuple[str, ...]:
-    """A note on the cells of curves that failed, where any did."""
-    counts = Counter({curve.name: 0 for curve in found})
-    for curve in found:
+def failures(curves: Iterable[Curve]) -> tuple[str, ...]:
+    """Notes on the failed cells of curves, one per predictor with such cells."""
+    counts = Counter({curve.name: 0 for curve in curves})
+    for curve in curves:
         counts[curve.name] += int(curve.failures.sum())
     return tuple(f"failed cells of {name}: {count}" for name, count in counts.items() if count)

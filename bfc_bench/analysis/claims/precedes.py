@@ -1,4 +1,4 @@
-"""``precedes``: along the checkpoints of training one metric reaches its level before another does."""
+"""Claim kind ``precedes``: during training, one metric reaches its level before another does."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import Size
 
 CHECKPOINT = re.compile(r"step(\d+)")
-"""Names of the stages that are checkpoints."""
+"""Names of stages that are checkpoints."""
 
 
 class Event(Settings):
-    """A metric gets down to a level."""
+    """A metric falls to a level."""
 
     metric: MetricName = "nmse"
-    """What gets down to the level."""
+    """The metric that falls."""
     level: Positive
-    """Which value counts as there."""
+    """The level that it reaches."""
 
     def __str__(self) -> str:
         return f"{in_words(self.metric)} ≤ {short(self.level)}"
@@ -38,30 +38,30 @@ class Event(Settings):
 class Precedes(Claim):
     """step(first) / step(then) <= 1 / factor, in the geometric mean over replicates.
 
-    The stages ``step<count>`` are the checkpoints; the step at which a metric reaches its level is read from them as N*
-    is read from a curve, with isotonic regression, and censored where the level is reached before the first or not by
-    the last checkpoint.
+    The checkpoints are the stages ``step<count>``. The step at which a metric reaches its level is read from them as N*
+    is read from a learning curve, with isotonic regression. It is censored if the level is reached before the first
+    checkpoint, or not by the last one.
     """
 
     kind: ClassVar[str] = "precedes"
     label: str
-    """A learner's label, with stages."""
+    """Label of a learner that keeps checkpoints."""
     task: str
     """Name of the task."""
     d: Size | None = None
-    """The largest by default."""
+    """Input dimension; the largest by default."""
     n: Size | None = None
-    """The largest by default."""
+    """Number of training points; the largest by default."""
     first: Event
-    """What is to happen first: a metric and its level."""
+    """The earlier event: a metric and its level."""
     then: Event
-    """What is to happen later."""
+    """The later event: a metric and its level."""
     factor: Positive = 1.0
-    """How many times as late, in steps of training."""
+    """The later event takes at least this many times as many steps."""
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The one."""
+        """The label."""
         return (self.label,)
 
     @property
@@ -70,16 +70,16 @@ class Precedes(Claim):
         return (self.task,)
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
-        """The one."""
+        """The point."""
         return [locate(rows, self.task, self.labels, self.d, self.n)]
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the t-interval of the log ratio of steps; a failed cell leaves both sides open."""
         at = locate(rows, self.task, self.labels, self.d, self.n)
-        here = Rows.of(rows).where(task=at.task, label=self.label, d=at.d, n=at.n)
+        at_point = Rows.of(rows).where(task=at.task, label=self.label, d=at.d, n=at.n)
         sooner = f"{short(self.factor)} times sooner than" if self.factor != 1 else "before"
         statement = f"In the training of {self.label}, {self.first} is reached {sooner} {self.then} ({at})."
-        return self.verdict(statement, Region(hi=1 / self.factor), self._evidence(here, at), log=True)
+        return self.verdict(statement, Region(hi=1 / self.factor), self._evidence(at_point, at), log=True)
 
     def _evidence(self, rows: Sequence[Row], at: Point) -> Evidence:
         if not rows:
@@ -97,19 +97,19 @@ class Precedes(Claim):
 
 
 def training_path(rows: Sequence[Row], metric: str) -> Curve | None:
-    """A metric against the step, from the checkpoints of one learner's cells at one point; None where there are none.
+    """A metric at the checkpoints of one learner at one point; None if there are none.
 
-    The sizes ``n`` of the curve are steps.
+    It is a curve whose sizes ``n`` are training steps.
     """
     names = {name for name in Rows.of(rows).names("stages") if CHECKPOINT.fullmatch(name)}
-    found = [curve for name in sorted(names, key=_step) for curve in curves(rows, metric, name)]
-    if not found:
+    checkpoints = [curve for name in sorted(names, key=_step) for curve in curves(rows, metric, name)]
+    if not checkpoints:
         return None
     return replace(
-        found[0],
-        n=np.array([_step(curve.stage) for curve in found]),
-        values=np.column_stack([curve.values for curve in found]),
-        statuses=found[0].statuses * len(found),
+        checkpoints[0],
+        n=np.array([_step(curve.stage) for curve in checkpoints]),
+        values=np.column_stack([curve.values for curve in checkpoints]),
+        statuses=checkpoints[0].statuses * len(checkpoints),
         stage=None,
         tried=None,
     )

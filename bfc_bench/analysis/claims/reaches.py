@@ -1,4 +1,4 @@
-"""``reaches``: the metric of one predictor at one point is at most, or at least, a bound."""
+"""Claim kind ``reaches``: the metric of one predictor at one point is at most, or at least, a bound."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bfc_bench.store.row import Row
 class Reaches(PointClaim, Bounded):
     """The geometric mean over replicates of the metric, at (task, d, n), is within the bounds.
 
-    The arithmetic mean of errors in parts of the target, which may be negative.
+    Errors in parts of the target may be negative, so their arithmetic mean is used.
     """
 
     kind: ClassVar[str] = "reaches"
     label: str
-    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Reaches:
@@ -35,12 +35,12 @@ class Reaches(PointClaim, Bounded):
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The one."""
+        """The label."""
         return (self.label,)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """From the t-interval of the mean log metric, or of the mean metric where it may be negative."""
+        """From the t-interval of the mean log metric, or of the mean metric if it may be negative."""
         at = self.at(rows)
-        found = measure(rows, self.label, self.metric, at)
+        measured = measure(rows, self.label, self.metric, at)
         statement = f"The {self.quantity} of {self.label} is {self.bound} ({at})."
-        return self.verdict(statement, self.region, mean_of(found), log=found.scale == "log")
+        return self.verdict(statement, self.region, mean_of(measured), log=measured.scale == "log")

@@ -1,4 +1,4 @@
-"""``slope``: how a metric scales with a number that is swept over several tasks, or with n."""
+"""Claim kind ``slope``: how a metric scales with a number that is swept over several tasks, or with n."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
 TINY = 1e-12
-"""Weight below which a task does not enter a slope: the middle one of three that are evenly spaced."""
+"""Smaller weights are rounding errors of 0: the middle one of three evenly spaced tasks has no weight in a slope."""
 
 
 class SweptTask(Settings):
@@ -29,46 +29,46 @@ class SweptTask(Settings):
     task: str
     """Name of the task."""
     value: Positive
-    """The swept number there."""
+    """Value of the swept number in this task."""
 
 
 class Slope(Bounded):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
-    With ``level`` it is N*(level) ~ value^s, each replicate's slope known to lie in a range where its N* are.
-    With ``task`` in the place of ``sweep`` it is the exponent in n of metric ~ c + a n^s, from a fit per replicate.
-    Only replicates with a value on every task count. Errors in parts of the target, estimates that may be negative,
-    have no logarithm and so no slope: a claim about theirs is undecided.
+    With ``level``, it is the exponent of N*(level) ~ value^s; if N* lies in a range, so does the replicate's slope.
+    With ``task`` instead of ``sweep``, it is the exponent in n of metric ~ c + a n^s, from one fit per replicate. Only
+    replicates with a value on every task count. Errors in parts of the target may be negative and have no logarithm, so
+    a claim about them is undecided.
     """
 
     kind: ClassVar[str] = "slope"
     label: str
-    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
-    """Tasks with the number in which they differ."""
+    """Tasks, each with its value of the swept number."""
     task: str | None = None
-    """Name of the task."""
+    """Name of the task whose error is a power of n; instead of ``sweep``."""
     against: str = "the swept number"
-    """What is swept, in words."""
+    """Name of the swept number, for the statement."""
     d: Size | None = None
-    """The largest of each task by default."""
+    """Input dimension; the largest of each task by default."""
     n: Size | None = None
-    """The largest of each task by default."""
+    """Number of training points; the largest of each task by default."""
     metric: MetricName = "nmse"
-    """What changes with it."""
+    """The metric that scales."""
     level: Positive | None = None
-    """Takes the sizes N*(level) in the place of the metric at one n."""
+    """Error level: uses N*(level) instead of the metric at one n."""
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:
         if (self.sweep is None) == (self.task is None):
             raise ValueError(
-                "sweep, for a number that differs between tasks, or task, for n, is required, and only one"
+                "exactly one of sweep, for a number that differs between tasks, and task, for n, is required"
             )
         if self.task is not None and self.n is not None:
-            raise ValueError(f"n does not go with task, whose sizes are all used. Got n = {self.n}")
+            raise ValueError(f"n does not go with task, because all its sizes are used. Got n = {self.n}")
         if self.level is not None and (self.task is not None or self.n is not None):
-            raise ValueError("level, whose N* is compared between the tasks of a sweep, goes with neither task nor n")
+            raise ValueError("level goes with neither task nor n, because N* is compared between the tasks of a sweep")
         if self.sweep is not None and len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
         if self.at_most is None and self.at_least is None:
@@ -77,19 +77,19 @@ class Slope(Bounded):
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The one."""
+        """The label."""
         return (self.label,)
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks of the sweep, or the one."""
+        """The tasks of the sweep, or the one task."""
         return (self.task,) if self.task is not None else tuple(point.task for point in self.sweep or ())
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
-        """Those of the sweep, or all n."""
-        found = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
+        """The point of each task; all its n if the claim is about curves or N*."""
+        points = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
         whole_curves = self.task is not None or self.level is not None
-        return [Point(at.task, at.d, None) for at in found] if whole_curves else found
+        return [Point(at.task, at.d, None) for at in points] if whole_curves else points
 
     @property
     def n_star_level(self) -> float | None:
@@ -102,16 +102,16 @@ class Slope(Bounded):
             return self._against_n(rows, self.task)
         points = self.points(rows)
         values = [point.value for point in self.sweep or ()]
-        what, found = f"{in_words(self.metric)} of {self.label}", self._evidence
+        what, evidence_at = f"{in_words(self.metric)} of {self.label}", self._evidence
         if self.level is not None:
             what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
-            found = self._evidence_of_sizes
+            evidence_at = self._evidence_of_n_star
         where = "; ".join(dict.fromkeys(at.size or at.task for at in points))
         statement = (
             f"The {what} scales with {self.against}, {short(min(values))} to {short(max(values))}, to a power of "
             f"{self.bound} ({where})."
         )
-        return self.verdict(statement, self.region, found(rows, points), log=False)
+        return self.verdict(statement, self.region, evidence_at(rows, points), log=False)
 
     def _against_n(self, rows: Sequence[Row], task: str) -> Verdict:
         at = locate(rows, task, self.labels, self.d, None)
@@ -119,18 +119,18 @@ class Slope(Bounded):
             f"The {in_words(self.metric)} of {self.label}, less its floor, scales with n to a power of {self.bound} "
             f"({Point(task, at.d, None)})."
         )
-        found = curves_of(rows, self.label, task, self.metric, at.d)
-        fits = curve_fits(found)
+        curves = curves_of(rows, self.label, task, self.metric, at.d)
+        fits = curve_fits(curves)
         if not fits:
-            return self.verdict(statement, self.region, nothing(self._why_not(found)), log=False)
+            return self.verdict(statement, self.region, nothing(self._why_no_fit(curves)), log=False)
         floors = f"{sum(fit.floor > 0 for fit in fits[0].fits)} of {len(fits[0].fits)} replicates end on a floor"
         slopes = [-fit.exponent for fit in fits[0].fits]
-        unsure = bool(found[0].failures.any())
-        piece = evidence(slopes, open_below=unsure, open_above=unsure, notes=(floors, *failures(found)))
+        unsure = bool(curves[0].failures.any())
+        piece = evidence(slopes, open_below=unsure, open_above=unsure, notes=(floors, *failures(curves)))
         return self.verdict(statement, self.region, piece, log=False)
 
-    def _why_not(self, found: Sequence[Curve]) -> str:
-        if not found:
+    def _why_no_fit(self, curves: Sequence[Curve]) -> str:
+        if not curves:
             return f"{self.label} has no {self.metric} there"
         if scale_of(self.metric) == "linear":
             return f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
@@ -141,34 +141,34 @@ class Slope(Bounded):
             return nothing(
                 f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
             )
-        found = [measure(rows, self.label, self.metric, at) for at in points]
-        if missing := [s.problem for s in found if not s.values]:
+        measured = [measure(rows, self.label, self.metric, at) for at in points]
+        if missing := [at_task.problem for at_task in measured if not at_task.values]:
             return nothing("; ".join(missing))
-        complete = sorted(set.intersection(*(set(s.values) for s in found)))
-        slopes = [float(self._weights @ [s.values[replicate] for s in found]) for replicate in complete]
-        unsure = any(s.failed or s.floored for s in found)
-        notes = [note for s in found for note in s.notes]
+        complete = sorted(set.intersection(*(set(at_task.values) for at_task in measured)))
+        slopes = [float(self._weights @ [at_task.values[replicate] for at_task in measured]) for replicate in complete]
+        unsure = any(at_task.failed or at_task.floored for at_task in measured)
+        notes = [note for at_task in measured for note in at_task.notes]
         return evidence(slopes, open_below=unsure, open_above=unsure, notes=notes)
 
     @property
     def _weights(self) -> np.ndarray:
-        """w with slope = sum_i w_i y_i, least squares of y on the logarithms of the swept values."""
+        """Weights w of the least-squares slope sum_i w_i y_i of y on the logarithms of the swept values, (tasks,)."""
         x = np.log([point.value for point in self.sweep or ()])
         centred = x - x.mean()
         return np.asarray(centred / (centred @ centred))
 
-    def _evidence_of_sizes(self, rows: Sequence[Row], points: Sequence[Point]) -> Evidence:
-        """Where N* is a range its ends give those of the slope; where it is censored that side of the slope is open."""
+    def _evidence_of_n_star(self, rows: Sequence[Row], points: Sequence[Point]) -> Evidence:
+        """The same for log N*: a range of N* gives a range of slopes, and a censored N* leaves a side open."""
         curves = [curves_of(rows, self.label, at.task, self.metric, at.d) for at in points]
         if missing := [str(at) for at, curve in zip(points, curves, strict=True) if not curve]:
             return nothing(f"{self.label} has no {self.metric} on {'; '.join(missing)}")
-        found = [crossings(curve, self.level or math.nan) for (curve,) in curves]
-        bounds = [{crossing.replicate: crossing.log_bounds for crossing in at} for at in found]
+        by_task = [crossings(curve, self.level or math.nan) for (curve,) in curves]
+        bounds = [{crossing.replicate: crossing.log_bounds for crossing in at_task} for at_task in by_task]
         kept = np.abs(self._weights) > TINY
         weights = self._weights[kept]
         ranges = []
-        for replicate in sorted(set.intersection(*(set(at) for at in bounds))):
-            lower, upper = np.array([at[replicate] for at in bounds]).T[:, kept]
+        for replicate in sorted(set.intersection(*(set(at_task) for at_task in bounds))):
+            lower, upper = np.array([at_task[replicate] for at_task in bounds]).T[:, kept]
             rising = weights > 0
             ranges.append((weights @ np.where(rising, lower, upper), weights @ np.where(rising, upper, lower)))
         known = [(lo, hi) for lo, hi in ranges if math.isfinite(lo) or math.isfinite(hi)]
@@ -180,5 +180,5 @@ class Slope(Bounded):
             [lo if math.isinf(hi) else hi for lo, hi in known],
             open_below=below or failed,
             open_above=above or failed,
-            notes=(*failures(curve for (curve,) in curves), *censored * (below or above), *ill_behaved(*found)),
+            notes=(*failures(curve for (curve,) in curves), *censored * (below or above), *ill_behaved(*by_task)),
         )

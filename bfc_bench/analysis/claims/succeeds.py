@@ -1,4 +1,4 @@
-"""``succeeds``: the share of replicates that get down to a level, for theorems that hold with a probability."""
+"""Claim kind ``succeeds``: the share of replicates that reach a level, for theorems that hold with a probability."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from bfc_bench.store.row import Row
 class Succeeds(PointClaim):
     """The probability that the metric is at most ``level``, at (task, d, n), is at least ``share``.
 
-    From the count of replicates, by the interval of Clopper and Pearson (1934), which covers at least its 95 % whatever
-    the errors look like. A replicate that failed is one that did not succeed; skipped ones are missing.
+    The interval is that of Clopper and Pearson (1934) for the count of replicates. It covers at least 95 % for any
+    distribution of errors. A failed replicate counts as one that did not succeed; a skipped one is missing.
     """
 
     kind: ClassVar[str] = "succeeds"
     label: str
-    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     level: Positive
-    """Of the metric, at or below which a replicate succeeds."""
+    """A replicate succeeds if its metric is at most this."""
     share: Annotated[float, Field(gt=0, lt=1)]
-    """Of replicates, at least."""
+    """Lower bound on the probability of success."""
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The one."""
+        """The label."""
         return (self.label,)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """Supported where the interval lies above ``share``, contradicted where it lies below."""
+        """Supported if the interval lies above ``share``, contradicted if it lies below."""
         from scipy import stats
 
         at = self.at(rows)
-        found = measure(rows, self.label, self.metric, at)
-        values = [math.exp(x) if found.scale == "log" else x for x in found.values.values()]
-        trials = len(values) + found.failed
+        measured = measure(rows, self.label, self.metric, at)
+        values = [math.exp(x) if measured.scale == "log" else x for x in measured.values.values()]
+        trials = len(values) + measured.failed
         reached = sum(value <= self.level * (1 + 1e-12) for value in values)
         interval, region = clopper_pearson(reached, trials, self.confidence), Region(self.share, 1.0)
         above = 2 * float(stats.binom.sf(reached - 1, trials, self.share)) if trials else math.nan
@@ -66,14 +66,14 @@ class Succeeds(PointClaim):
             f"≥ {short(self.share)}",
             trials,
             min(1.0, above, below) if trials else math.nan,
-            note="; ".join(self._notes(found, reached, trials)),
+            note="; ".join(self._notes(measured, reached, trials)),
             worst=max(values, default=math.nan),
             needed=trials_to_decide(reached, trials, self.share, self.confidence).needed,
         )
 
-    def _notes(self, found: Measured, reached: int, trials: int) -> list[str]:
+    def _notes(self, measured: Measured, reached: int, trials: int) -> list[str]:
         notes = [f"{reached} of {trials} replicates"] * bool(trials)
         needed = math.ceil(math.log((1 - self.confidence) / 2) / math.log(self.share))
         if reached == trials < needed:
             notes.append(f"{needed} replicates without a failure are needed to support it")
-        return [*notes, *found.notes]
+        return [*notes, *measured.notes]

@@ -1,4 +1,4 @@
-"""``unchanged``: a metric is the same, within a tolerance, at two stages of training or of two learners."""
+"""Claim kind ``unchanged``: a metric is the same, within a tolerance, at two stages of training or of two learners."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from bfc_bench.store.row import Row
 class Unchanged(PointClaim):
     """metric(after) / metric(before) is within a factor 1 + tolerance of 1, in the geometric mean over replicates.
 
-    For errors in parts of the target, which may be negative: in the arithmetic mean neither is more than 1 + tolerance
-    times the other, metric(after) - (1 + tolerance) metric(before) <= 0 and the same the other way round.
-    Without a tolerance the claim can only be contradicted. Values that are identical in every replicate, as those of a
-    frozen layer, are no estimate that has come out equal: they are unchanged.
+    Errors in parts of the target may be negative. For them the claim is that neither arithmetic mean is more than
+    1 + tolerance times the other: metric(after) - (1 + tolerance) metric(before) <= 0, and the same with ``before`` and
+    ``after`` exchanged. Without a tolerance the claim can only be contradicted. Values that are identical in every
+    replicate, such as those of a frozen layer, count as unchanged without a test.
     """
 
     kind: ClassVar[str] = "unchanged"
     before: str
-    """A learner's label, or `LABEL/STAGE` for an intermediate predictor of it."""
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     after: str
-    """The label, or stage, that is compared with it."""
+    """The label, or stage, to compare with ``before``."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """By which share the two may differ."""
+    """Fraction by which the two may differ."""
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """Before, after."""
+        """``before`` and ``after``."""
         return (self.before, self.after)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
@@ -45,23 +45,21 @@ class Unchanged(PointClaim):
         if before.scale == "linear":
             return self.verdict(statement, *self._differences(after, before), log=False)
         region = Region(1 / (1 + self.tolerance), 1 + self.tolerance)
-        return self.verdict(statement, region, self._settled(ratio_of(after, before)), log=True)
+        return self.verdict(statement, region, self._unless_identical(ratio_of(after, before)), log=True)
 
     def _differences(self, after: Measured, before: Measured) -> tuple[Region, Mapping[str, Evidence]]:
-        """A region, and differences that all lie in it where the claim is true."""
-        equal = difference_of(after, before)
-        if not self.tolerance or equal.mean == equal.error == 0:
-            return Region(0.0, 0.0), {"": self._settled(equal)}
+        """A region, and differences whose means all lie in it if the claim is true."""
+        difference = difference_of(after, before)
+        if not self.tolerance or difference.mean == difference.error == 0:
+            return Region(0.0, 0.0), {"": self._unless_identical(difference)}
         factor = 1 + self.tolerance
         rise, fall = difference_of(after, before, factor), difference_of(before, after, factor)
         return Region(hi=0.0), {"a rise": rise, "a fall": fall}
 
-    def _settled(self, found: Evidence) -> Evidence:
-        """The evidence, or what to say of values that are identical in every replicate."""
-        identical = found.mean == found.error == 0 and found.count >= MIN_REPLICATES
-        return self._identical(found) if identical else found
-
-    def _identical(self, found: Evidence) -> Evidence:
+    def _unless_identical(self, evidence: Evidence) -> Evidence:
+        """The evidence; if the values are identical in every replicate, evidence that needs no test."""
+        if not (evidence.mean == evidence.error == 0 and evidence.count >= MIN_REPLICATES):
+            return evidence
         if not self.tolerance:
-            return replace(found, refused="identical in every replicate")
-        return replace(found, refused="", notes=(*found.notes, "identical in every replicate: no test is needed"))
+            return replace(evidence, refused="identical in every replicate")
+        return replace(evidence, refused="", notes=(*evidence.notes, "identical in every replicate: no test is needed"))

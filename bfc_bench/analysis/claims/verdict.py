@@ -1,4 +1,4 @@
-"""From evidence to a verdict: where a 95 % interval lies with respect to the region that a claim names."""
+"""Evidence, the region that a claim allows, and the verdict that follows from where the 95 % interval lies."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bfc_bench.analysis.intervals import CONFIDENCE, range_interval, t_quantile,
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
 
 MIN_REPLICATES = 3
-"""Fewer give no verdict."""
+"""With fewer replicates there is no verdict."""
 
 SIGNS: dict[str, str] = {"supported": "\N{CHECK MARK}", "contradicted": "\N{BALLOT X}", "undecided": "?"}
-"""A sign per verdict that tells it apart without colours."""
+"""A sign for each verdict, so that it can be recognised without colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Region:
         return self.lo <= lo and hi <= self.hi
 
     def excludes(self, lo: float, hi: float) -> bool:
-        """Whether [lo, hi] lies outside, touching nothing."""
+        """Whether [lo, hi] lies outside and does not touch the region."""
         return hi < self.lo or lo > self.hi
 
     def __str__(self) -> str:
@@ -51,31 +51,32 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A mean over replicates with its standard error; a side is open where some values are bounds only."""
+    """A mean over replicates with its standard error; a side is open if some values are only bounds."""
 
     mean: float
     error: float
     degrees: float
-    """Of freedom, of Student's t."""
+    """Degrees of freedom of Student's t."""
     count: int
-    """Replicates used."""
+    """Number of replicates used."""
     open_below: bool = False
-    """Some values are upper bounds: the truth may be any amount lower, so no lower bound exists."""
+    """Whether some values are only upper bounds, so that the interval has no lower end."""
     open_above: bool = False
+    """Whether some values are only lower bounds, so that the interval has no upper end."""
     notes: tuple[str, ...] = ()
     refused: str = ""
-    """Why there is no interval; empty where there is one."""
+    """Why there is no interval; empty if there is one."""
     extremes: tuple[float, float] = (math.nan, math.nan)
-    """Least and largest value of a replicate."""
+    """Smallest and largest value over replicates."""
     error_below: float | None = None
-    """The standard error that gives the lower end, where ranges make it another than ``error``."""
+    """Standard error for the lower end, if ranges make it differ from ``error``."""
     gain: float = 1.0
     """Degrees of freedom that one more replicate adds."""
     fixed: str = ""
-    """Why more replicates would not narrow the interval; empty where they would."""
+    """Why more replicates would not narrow the interval; empty if they would."""
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """The interval; infinite where a side is open, on both where the evidence is refused."""
+        """The interval; infinite on an open side, and on both sides if the evidence is refused."""
         if self.refused:
             return -math.inf, math.inf
         t = t_quantile(self.degrees, confidence)
@@ -84,24 +85,24 @@ class Evidence:
 
     @property
     def below(self) -> float:
-        """The standard error that gives the lower end."""
+        """Standard error for the lower end of the interval."""
         return self.error if self.error_below is None else self.error_below
 
     def p_inside(self, region: Region) -> float:
-        """The significance at which the interval just lies inside the region; 1 where none does."""
+        """The significance level at which the interval just lies inside the region; 1 if there is none."""
         finite = [math.isfinite(end) for end in (region.lo, region.hi)]
         below = self._p(self.mean - region.lo, self.below, self.open_below) if finite[0] else 0.0
         above = self._p(region.hi - self.mean, self.error, self.open_above) if finite[1] else 0.0
         return 1.0 if self.refused else max(below, above)
 
     def p_outside(self, region: Region) -> float:
-        """The significance at which the interval just lies outside the region; 1 where none does."""
+        """The significance level at which the interval just lies outside the region; 1 if there is none."""
         below = self._p(region.lo - self.mean, self.error, self.open_above)
         above = self._p(self.mean - region.hi, self.below, self.open_below)
         return 1.0 if self.refused else min(below, above)
 
     def _p(self, distance: float, error: float, is_open: bool) -> float:
-        """Two-sided p of a mean that is ``distance`` beyond a bound; 1 where it is not beyond."""
+        """Two-sided p of a mean that is ``distance`` beyond a bound; 1 if it is not beyond."""
         if is_open or not distance > 0:
             return 1.0
         return two_sided_p(distance / error, self.degrees) if error > 0 else 0.0
@@ -110,7 +111,14 @@ class Evidence:
 def evidence(
     values: Iterable[float], *, open_below: bool = False, open_above: bool = False, notes: Sequence[str] = ()
 ) -> Evidence:
-    """What R replicates, one value each, say of their mean. Refused below 3 replicates and where all are equal."""
+    """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal.
+
+    Args:
+        values: R values, as they are averaged.
+        open_below: Whether some values are only upper bounds.
+        open_above: Whether some values are only lower bounds.
+        notes: What readers of the verdict should know.
+    """
     x = np.array(list(values), dtype=float)
     mean = float(x.mean()) if x.size else math.nan
     error = float(x.std(ddof=1)) / math.sqrt(x.size) if x.size > 1 else math.nan
@@ -131,102 +139,114 @@ def evidence_of_ranges(
     open_above: bool = False,
     notes: Sequence[str] = (),
 ) -> Evidence:
-    """What R replicates say of their mean, each known to lie in [lower, upper]; ``evidence`` where all are points."""
-    pairs = list(zip(lower, upper, strict=True))
-    middles = [(a + b) / 2 for a, b in pairs]
-    found = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
-    if len(pairs) < MIN_REPLICATES or all(a == b for a, b in pairs):
-        return found
-    interval, t = range_interval(lower, upper), t_quantile(found.degrees)
+    """Evidence about the mean of R values that are known to lie in ranges; ``evidence`` if all ranges are points.
+
+    Args:
+        lower: Lower ends of the ranges, R numbers.
+        upper: Upper ends of the ranges, R numbers.
+        open_below: Whether some values are only upper bounds.
+        open_above: Whether some values are only lower bounds.
+        notes: What readers of the verdict should know.
+    """
+    ranges = list(zip(lower, upper, strict=True))
+    middles = [(lo + hi) / 2 for lo, hi in ranges]
+    of_middles = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
+    if len(ranges) < MIN_REPLICATES or all(lo == hi for lo, hi in ranges):
+        return of_middles
+    interval, t = range_interval(lower, upper), t_quantile(of_middles.degrees)
     above, below = (interval.hi - interval.mean) / t, (interval.mean - interval.lo) / t
-    return replace(found, error=above, error_below=below, refused="")
+    return replace(of_middles, error=above, error_below=below, refused="")
 
 
 def nothing(reason: str) -> Evidence:
-    """No evidence, and why."""
+    """Missing evidence, with the reason."""
     return Evidence(math.nan, math.nan, math.nan, 0, refused=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the results say of one claim."""
+    """The verdict on one claim, with the numbers that it is based on."""
 
     id: str
     kind: str
     source: str
     statement: str
-    """The claim as a sentence, made from its fields."""
+    """The claim as a sentence."""
     verdict: Word
     estimate: float
     lo: float
-    """Of the 95 % interval; -inf (0 for a ratio or an error) and inf where censored or failed cells leave it open."""
+    """Lower end of the interval; -inf (0 for a ratio or an error) if censored or failed cells leave it open."""
     hi: float
+    """Upper end of the interval; inf if censored or failed cells leave it open."""
     region: str
-    """What the claim says of the estimate."""
+    """The values that the claim allows, such as ``≤ 0.01``."""
     replicates: int
-    """Values used, the fewest of those compared."""
+    """Number of values used; the smallest number if several are compared."""
     p: float
-    """Two-sided, of the estimate being beyond the nearest end of the region by chance; at most .05 where decided."""
+    """Two-sided p of the estimate being on its side of the nearest bound by chance; at most .05 if decided."""
     holm_p: float = math.nan
-    """``p`` adjusted for all claims judged together."""
+    """``p`` adjusted for all claims judged together (Holm)."""
     note: str = ""
-    """Why it is undecided, and what to know of the evidence."""
+    """Why the claim is undecided, and remarks on the evidence."""
     worst: float = math.nan
-    """Of the replicates, the value that speaks most against the claim; a mean hides it."""
+    """The replicate's value that speaks most against the claim; a mean hides it."""
     but: str = ""
-    """What a reader must know before the verdict is quoted; empty where it is plain."""
+    """A reservation that must be quoted with the verdict; empty if there is none."""
     sanity: bool = False
-    """Whether the claim could fail only if the program were wrong."""
+    """Whether the claim could fail only because of a bug."""
     needed: float = math.nan
-    """Replicates at which this estimate, at the spread seen, would just be decided; inf where it lies on the bound or
-    where ``stuck`` says that no number would do, nan where nothing is known."""
+    """Replicates that would just decide the claim at this estimate and spread; inf if the estimate lies on the bound or
+    ``stuck`` says that no number is enough; nan if unknown."""
     stuck: str = ""
-    """Why no number of replicates would decide it, as far as the results go; empty where one would."""
+    """Why, given these results, no number of replicates would decide the claim; empty if some number would."""
     look: int = 0
-    """Which of the ``looks`` that were planned the verdict comes from; 0 where no looks are planned."""
+    """Number of the look (interim analysis) that gave the verdict, from 1; 0 if no looks are planned."""
     looks: int = 0
+    """How many looks are planned."""
     confidence: float = CONFIDENCE
-    """Of the interval. Those of all looks hold together with 95 %, and ``p`` is of all looks together."""
+    """Confidence of the interval. The intervals of all looks hold together with 95 %, and ``p`` is for all looks."""
 
     @property
     def words(self) -> str:
         """The verdict as it must be quoted: ``supported``, ``supported after look 3 of 5, at 99.2 %``, or ``supported,
         but the worst replicate ...``."""
-        said = f"{self.verdict} {self.when}" if self.look else self.verdict
-        return ", ".join(filter(None, (said, self.aside)))
+        verdict = f"{self.verdict} {self.when}" if self.look else self.verdict
+        return ", ".join(filter(None, (verdict, self.aside)))
 
     @property
     def aside(self) -> str:
-        """What belongs beside the verdict: ``a sanity check``, ``but the worst replicate ...``, or nothing."""
+        """Remarks to quote with the verdict: ``a sanity check``, ``but the worst replicate ...``, or nothing."""
         return ", ".join(["a sanity check"] * self.sanity + [f"but {self.but}"] * bool(self.but))
 
     @property
     def when(self) -> str:
-        """``after look 3 of 5, at 99.2 %``; empty where no looks are planned."""
+        """``after look 3 of 5, at 99.2 %``; empty if no looks are planned."""
         return f"after look {self.look} of {self.looks}, at {100 * self.confidence:.4g} %" if self.look else ""
 
     @property
     def sign(self) -> str:
-        """A sign that tells the verdict without colours."""
+        """Sign of the verdict, so that it can be recognised without colours."""
         return SIGNS[self.verdict]
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as a flat record; numbers that do not exist are nan, ends that are open infinite."""
+        """The verdict as a flat record; missing numbers are nan, and open ends are infinite."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class LookLevel:
-    """Which look a claim is judged at, of those that are planned for it."""
+    """Number and confidence of a look (interim analysis), of those that are planned for a claim."""
 
     number: int
     of: int
+    """How many looks are planned."""
     confidence: float
-    """Of the interval that decides at this look."""
+    """Confidence of the interval that decides at this look."""
 
-    def taken(self, verdict: Verdict) -> Verdict:
-        """The verdict as one of this look, whatever the kind of claim made of it: undecided where its p, which is
-        multiplied by .05 over what the look spends, is above .05.
+    def apply_to(self, verdict: Verdict) -> Verdict:
+        """The verdict at this look, for any kind of claim.
+
+        p is multiplied by .05 over the two-sided level of the look; the claim is undecided if the result exceeds .05.
         """
         p = verdict.p * (1 - CONFIDENCE) / (1 - self.confidence)
         word = "undecided" if p > (1 - CONFIDENCE) * (1 + 1e-9) else verdict.verdict
@@ -249,23 +269,26 @@ class Finding:
     p: float
     note: str
     worst: float = math.nan
-    """Value of a replicate, as values are averaged."""
+    """The replicate's value that speaks most against the claim, on the scale of the mean."""
 
 
-def decide(region: Region, found: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
-    """Supported where the interval lies inside the region, contradicted where it lies outside, else undecided.
+def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
+    """Supported if the interval lies inside the region, contradicted if it lies outside, else undecided.
 
-    ``found`` names each piece of evidence. Of k > 1 pieces the largest quantity is judged, against a region that is
-    bounded above only. Its interval ends at the largest upper end, and begins at the largest lower end of intervals of
-    confidence 1 - .05 / k: the truth exceeds the former or stays below the latter with probability .025 at most each,
-    at a ``confidence`` of .95.
+    Of k > 1 quantities, the largest is judged. The upper end of its interval is the largest of all upper ends. Its
+    lower end is the largest lower end of intervals with confidence 1 - .05 / k. The truth lies beyond each end with
+    probability .025 at most, for ``confidence`` .95.
+
+    Args:
+        region: Allowed values; bounded above only if there are several quantities.
+        quantities: Name and evidence of each quantity.
+        confidence: Confidence of the interval.
     """
-    pieces = [piece for _, piece in found]
-    usable = [(name, piece) for name, piece in found if not piece.refused]
-    notes = [*_refusals(found), *dict.fromkeys(note for piece in pieces for note in piece.notes)]
+    pieces = [piece for _, piece in quantities]
+    usable = [(name, piece) for name, piece in quantities if not piece.refused]
+    notes = [*_refusals(quantities), *dict.fromkeys(note for piece in pieces for note in piece.notes)]
     if not usable:
-        known = [piece.mean for piece in pieces if not math.isnan(piece.mean)]
-        estimate = max(known, default=math.nan)
+        estimate = max((piece.mean for piece in pieces if not math.isnan(piece.mean)), default=math.nan)
         return Finding("undecided", estimate, math.nan, math.nan, min(p.count for p in pieces), math.nan, _join(notes))
     k = len(pieces)
     name, largest = max(usable, key=lambda item: item[1].mean)
@@ -284,38 +307,38 @@ def decide(region: Region, found: Sequence[tuple[str, Evidence]], confidence: fl
         notes.append("the interval reaches across the bound; more replicates would narrow it")
     if k > 1:
         notes.insert(0, f"nearest: {name}")
-    # Without any variance there is no test.
+    # Values without variance give no test.
     p = math.nan if any(piece.error == 0 for piece in pieces) else min(inside, outside)
     worst = _worst(region, [piece.extremes for piece in pieces])
     return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes), worst)
 
 
 def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:
-    """The value that is farthest above the region, or below one that is bounded below only."""
+    """The value that is farthest outside the region, or nearest to its bound if none is outside."""
     least, largest = (min(lo for lo, _ in extremes), max(hi for _, hi in extremes))
     if math.isinf(region.hi) or (math.isfinite(region.lo) and region.lo - least > largest - region.hi):
         return least
     return largest
 
 
-def _refusals(found: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
-    """Why there is no interval, with the names that it is true of where it is not true of all."""
+def _refusals(quantities: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
+    """Reasons why there is no interval, with the names that they apply to if they do not apply to all."""
     reasons: dict[str, list[str]] = {}
-    for name, piece in found:
+    for name, piece in quantities:
         if piece.refused:
             reasons.setdefault(piece.refused, []).append(name)
     for reason, names in reasons.items():
-        said = len(names) == len(found) or all(name in reason for name in names)
-        yield reason if said else f"{', '.join(names)}: {reason}"
+        needs_no_names = len(names) == len(quantities) or all(name in reason for name in names)
+        yield reason if needs_no_names else f"{', '.join(names)}: {reason}"
 
 
 def short(x: float) -> str:
-    """Three digits, without zeros that say nothing: ``0.01``, ``1e-5``."""
+    """A number with three digits and no superfluous zeros: ``0.01``, ``1e-5``."""
     return re.sub(r"e([+-])0*", lambda match: "e" + match[1].strip("+"), f"{x:.3g}")
 
 
 def exp(x: float) -> float:
-    """e^x, inf where that is beyond float64."""
+    """e^x; inf if that exceeds float64."""
     return math.inf if x > 709 else math.exp(x)
 
 
