@@ -50,7 +50,7 @@ def _line(stored: StoredSuite, found: Scaling, dims: Sequence[int]) -> list[str]
     """Beside the theory's N*, where there is one, the exponent is fitted as the claims fit it."""
     sizes = [" ".join(sample_size(found.thresholds[d])).strip() if d in found.thresholds else "" for d in dims]
     theory = expected_sizes(stored.theories, found.task, found.label, found.level, dims)
-    fit = found.exponent_beside(theory) if theory else found.exponent
+    fit = found.exponent_relative_to(theory) if theory else found.exponent
     exponent = "" if fit.refused else f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]"
     known = {d: n for d, n in theory.items() if n < math.inf}
     law = slope(theory, fit.dims)

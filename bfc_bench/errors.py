@@ -57,7 +57,7 @@ class Diverged(BenchError):
     """Training produced values that are not finite. Learners raise it; the cell's status is then ``diverged``."""
 
 
-def message(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The text of an exception, even if its ``__str__`` raises."""
     try:
         return str(error)
@@ -65,9 +65,9 @@ def message(error: BaseException) -> str:
         return f"(its text is lost: asking for it raised {type(second).__name__})"
 
 
-def words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The type and the text of an exception, even if its ``__str__`` raises."""
-    return f"{type(error).__name__}: {message(error)}"
+    return f"{type(error).__name__}: {error_text(error)}"
 
 
 def is_ctrl_c(error: BaseException) -> bool:

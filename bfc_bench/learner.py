@@ -351,6 +351,3 @@ class TaskFacts:
     def __post_init__(self) -> None:
         if not self.shape:
             object.__setattr__(self, "shape", (self.d,))
-
-
-Register: TypeAlias = Callable[..., None]

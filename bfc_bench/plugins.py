@@ -17,7 +17,7 @@ import pluggy
 
 from bfc_bench import builtin, hookspecs
 from bfc_bench.analysis.claims.base import Claim
-from bfc_bench.errors import BenchError, PluginError, suggest, words
+from bfc_bench.errors import BenchError, PluginError, describe_error, suggest
 from bfc_bench.executors.base import Executor
 from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
@@ -111,7 +111,7 @@ class Plugins:
         return figures
 
     @contextmanager
-    def listening(self, listeners: Sequence[object]) -> Iterator[None]:
+    def with_listeners(self, listeners: Sequence[object]) -> Iterator[None]:
         """Pass events to listeners during the block. Unlike plugins, they may raise ``BenchError``."""
         try:
             for listener in listeners:
@@ -135,7 +135,7 @@ class Plugins:
     def add_installed(self, point: EntryPoint) -> None:
         """Import and register an installed plugin."""
         name = _origin(point)
-        with isolated(lambda error: self._add_unavailable(name, words(error)), passes=()):
+        with isolated(lambda error: self._add_unavailable(name, describe_error(error)), passes=()):
             self.add(point.load(), name)
 
     def collect(self) -> None:
@@ -155,9 +155,9 @@ class Plugins:
     def _failed(self, plugin: str, what: str, error: BaseException) -> None:
         """A plugin's code has raised ``error``."""
         if what.startswith(REGISTRATION):
-            self._add_unavailable(plugin, f"{what} raised {words(error)}")
+            self._add_unavailable(plugin, f"{what} raised {describe_error(error)}")
         else:
-            log.warning("plugin %s failed in %s: %s", plugin, what, words(error))
+            log.warning("plugin %s failed in %s: %s", plugin, what, describe_error(error))
 
     def _add_unavailable(self, plugin: str, why: str, kind: str = "", name: str = "") -> None:
         self.unavailable.append(Unavailable(plugin, why, kind, name))
@@ -200,7 +200,11 @@ def _registration_error(error: BaseException) -> str:
     """Why a plugin object could not be registered."""
     if isinstance(error, pluggy.PluginValidationError):
         return f"does not fit the hooks: {' '.join(str(error).split())}"
-    return "is installed twice; uninstall one of the two distributions" if type(error) is ValueError else words(error)
+    return (
+        "is installed twice; uninstall one of the two distributions"
+        if type(error) is ValueError
+        else describe_error(error)
+    )
 
 
 def _named_by_attribute(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:

@@ -16,7 +16,7 @@ from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
-from bfc_bench.analysis.replicates_needed import BeyondSizes, unseen
+from bfc_bench.analysis.replicates_needed import BeyondSizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
@@ -31,7 +31,7 @@ from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClaimOutcome:
     """State of one claim at the end of the run."""
 
     claim: str
@@ -53,7 +53,7 @@ class Decided:
 
     sessions: list[Session] = field(default_factory=list)
     """The run of the suite as it is, then one session per addition."""
-    ended: Records[Ended] = field(default_factory=Records)
+    ended: Records[ClaimOutcome] = field(default_factory=Records)
 
     @property
     def exit_code(self) -> int:
@@ -191,7 +191,7 @@ class _UntilDecided:
             suite = self._suite(store)
             rows = suite.columns()
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
-            rows_by_claim = {look.claim: rows.at(look.sees(rows)) for look in looks}
+            rows_by_claim = {look.claim: rows.at(look.row_mask(rows)) for look in looks}
             verdicts = judge(
                 [claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, rows_by_claim
             )
@@ -239,10 +239,10 @@ class _UntilDecided:
             rows = suite.columns()
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
-                look_rows = rows.at(look.sees(rows))
+                look_rows = rows.at(look.row_mask(rows))
                 added = [
                     beyond
-                    for beyond in (unseen(claims[look.claim], look_rows) if look.at.number > 1 else [])
+                    for beyond in (sizes_beyond_grid(claims[look.claim], look_rows) if look.at.number > 1 else [])
                     if not self._obstacle(store, beyond, look_rows)
                 ]
                 reads = dict(look.reads)
@@ -278,14 +278,15 @@ class _UntilDecided:
     def _is_stuck(self, store: Store, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
         """Whether neither replicates nor sizes would decide a claim after its last look; notes why in ``why_stuck``."""
         look = claim_looks.made[-1]
-        look_rows = rows.at(look.sees(rows))
-        (verdict,) = judge([claim_looks.judged], rows, suite.theories, {claim_looks.claim.id: look_rows})
+        look_rows = rows.at(look.row_mask(rows))
+        (verdict,) = judge([claim_looks.claim_at_look], rows, suite.theories, {claim_looks.claim.id: look_rows})
         # Without N* there is no exponent, and so no estimate.
-        hidden = math.isnan(verdict.estimate) and unseen(claim_looks.claim, look_rows)
+        hidden = math.isnan(verdict.estimate) and sizes_beyond_grid(claim_looks.claim, look_rows)
         if not verdict.stuck and not hidden:
             return False
         obstacles = [
-            (beyond, self._obstacle(store, beyond, look_rows)) for beyond in unseen(claim_looks.claim, look_rows)
+            (beyond, self._obstacle(store, beyond, look_rows))
+            for beyond in sizes_beyond_grid(claim_looks.claim, look_rows)
         ]
         if any(not obstacle for _, obstacle in obstacles):
             return False
@@ -293,7 +294,7 @@ class _UntilDecided:
         self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
         return bool(self.why_stuck[claim_looks.claim.id])
 
-    def _ended(self, store: Store, stopped: str) -> Iterator[Ended]:
+    def _ended(self, store: Store, stopped: str) -> Iterator[ClaimOutcome]:
         suite = self._suite(store)
         if not suite.sessions:
             return
@@ -309,8 +310,8 @@ class _UntilDecided:
                 why = self.why_stuck[claim_looks.claim.id]
             else:
                 why = f"{stopped}, before look {next_look.at.number}"
-            replicates = claim_looks.stand.replicates if claim_looks.stand else 0
-            yield Ended(claim_looks.claim.id, verdict.words, replicates, why)
+            replicates = claim_looks.current_look.replicates if claim_looks.current_look else 0
+            yield ClaimOutcome(claim_looks.claim.id, verdict.words, replicates, why)
 
     def _looks_by_claim(self, suite: StoredSuite, rows: Rows) -> list[ClaimLooks]:
         """The looks at each claim whose learners and tasks are all in the grid."""

@@ -19,7 +19,7 @@ import numpy as np
 from bfc_plugins import sklearn_facts, sklearn_objects
 from pydantic import ConfigDict, Field, create_model, model_validator
 
-from bfc_bench.errors import message, suggest
+from bfc_bench.errors import error_text, suggest
 from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Learner, Predictor, TaskFacts
 
 CALLS_SECONDS = 1.5e-3
@@ -67,7 +67,7 @@ class SklearnEstimator(Learner):
         try:
             _ = self.kinds
         except Exception as error:  # whatever scikit-learn finds wrong with an option
-            raise ValueError(" ".join(message(error).split())) from None
+            raise ValueError(" ".join(error_text(error).split())) from None
         return self
 
     @property

@@ -294,7 +294,7 @@ def test_the_sessions_own_listeners_may_stop_a_run_on_purpose():
         raise BenchError("the disk is full")
 
     plugins = load_plugins()
-    with plugins.listening([plugin(bfc_result=stops)]), pytest.raises(BenchError, match="the disk is full"):
+    with plugins.with_listeners([plugin(bfc_result=stops)]), pytest.raises(BenchError, match="the disk is full"):
         plugins.manager.hook.bfc_result(result=None)
     plugins.manager.hook.bfc_result(result=None)
 

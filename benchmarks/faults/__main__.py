@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import machine
 from benchmarks.faults import Line, clusters, disks, kills, learners, records, shards, slurm, stores, tracking
 from benchmarks.faults.place import Place
-from bfc_bench.errors import suggest, words
+from bfc_bench.errors import describe_error, suggest
 
 FAMILIES = {
     module.FAULTS.name: module.FAULTS
@@ -62,7 +62,7 @@ def provoke(family: str) -> Iterator[Line]:
             try:
                 got = fault.provoke(place)
             except Exception as error:
-                got = words(error)
+                got = describe_error(error)
             yield Line(family, fault.what, fault.expected, shortened(got))
 
 

@@ -3,13 +3,12 @@
 A *look* is one interim analysis: the claim is tested while replicates are still added. Five looks at R = 3, 5, 8, 12
 and 20 with .025 a side each would err in 8 % of cases if the truth is the bound. Instead, each look spends a part of
 .025 in proportion to its new replicates (Lan and DeMets 1983, linear spending). The chances to err then add up to .025
-at most, however the looks depend on each other; ``bfc-bench check --statistics`` measures 2.1 %.
+at most, however the looks depend on each other; ``python -m benchmarks.coverage`` measures 2.0 %.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,31 +49,13 @@ class LookSchedule:
         return tuple(self.total * (r - b) / self.schedule[-1] for b, r in zip(before, self.schedule, strict=False))
 
     @property
-    def spent(self) -> float:
-        """Sum of the levels of the looks made, on one side."""
-        return sum(self.levels[: len(self.made)])
-
-    @property
     def next(self) -> int | None:
         """Replicates at the next look; None if all are made."""
         return self.schedule[len(self.made)] if len(self.made) < len(self.schedule) else None
 
-    @property
-    def confidence(self) -> float:
-        """Confidence of the two-sided interval at the last look made. Raises ``UsageError`` before the first look."""
-        if not self.made:
-            raise UsageError("looks: no look has been made; call look() first.")
-        return self.confidence_at(self.made[-1])
-
     def confidence_at(self, replicates: int) -> float:
         """Confidence of the two-sided interval at the look with this number of replicates."""
         return 1 - 2 * self.levels[self.schedule.index(replicates)]
-
-    def look(self, replicates: int) -> LookSchedule:
-        """The schedule with one more look made. Raises ``UsageError`` if the next look is not at ``replicates``."""
-        if replicates != self.next:
-            raise UsageError(f"looks: the next look is at {self.next} replicates. Got {replicates}.")
-        return LookSchedule(self.schedule, self.total, (*self.made, replicates))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, which ``of`` reads back."""
@@ -95,8 +76,3 @@ def schedule_from(first: int, last: int = LAST) -> tuple[int, ...]:
         return (first,)
     steps = max(1, round(math.log(last / first) / math.log(GROWTH)))
     return tuple(round(first * (last / first) ** (k / steps)) for k in range(steps + 1))
-
-
-def constant(schedule: Sequence[int] = SCHEDULE, level: float = TOTAL) -> tuple[float, ...]:
-    """The full level at every look, which errs too often: the self-test shows by how much."""
-    return (level,) * len(schedule)

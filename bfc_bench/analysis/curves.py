@@ -6,8 +6,6 @@ Shapes: R replicates, K sample sizes.
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -41,17 +39,6 @@ def floor(metric: str) -> float:
     if scale_of(metric) == "linear":
         return -math.inf
     return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
-
-
-def current_metric(metric: str) -> str:
-    """The current name of a metric; warns about a former name, such as ``feature_errors.degree2``."""
-    if re.fullmatch(r"feature_errors\.degree\d+", metric):
-        present = metric.replace("feature_errors", "part_errors")
-        warnings.warn(
-            f"the metric {metric} is called {present} now; the next release knows that name only", stacklevel=2
-        )
-        return present
-    return metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +79,7 @@ class Curve:
         return np.array(counts or [0] * len(self.n), dtype=int)
 
     @property
-    def traced(self) -> np.ndarray:
+    def has_enough_sizes(self) -> np.ndarray:
         """Mask (R,) of the replicates that were tried at more than half as many sizes as any other.
 
         The others were added at single sizes for a claim, and do not make a curve.
@@ -272,7 +259,6 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
     Raises:
         UsageError: For an unknown metric, and for two rows of one (task, d, label, n, replicate).
     """
-    metric = current_metric(metric)
     column = metric.partition(".")[0]
     if column not in COLUMNS:
         raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")

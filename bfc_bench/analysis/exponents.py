@@ -89,13 +89,13 @@ def fit_exponent(points: Mapping[int, Sequence[Crossing]]) -> Exponent:
     3. If p of the lack of fit is below .4: least squares on the m_d with t(K - 2), never narrower than step 1.
 
     The interval covers 93-98 % for K >= 4 with up to half of the values at the last d censored (measured by
-    ``analysis.selftest``). There is no exponent, and ``refused`` has the reason, if fewer than 2 dimensions are
+    ``benchmarks.coverage``). There is no exponent, and ``refused`` has the reason, if fewer than 2 dimensions are
     reached, there are fewer than K + 2 values, or the replicates do not differ.
     """
     return _fit({d: [crossing.log_bounds for crossing in crossings] for d, crossings in points.items()})
 
 
-def fit_exponent_beside(points: Mapping[int, Sequence[Crossing]], expected: Mapping[int, float]) -> Exponent:
+def fit_exponent_relative_to(points: Mapping[int, Sequence[Crossing]], expected: Mapping[int, float]) -> Exponent:
     """The exponent of N* in d, if N* is expected to grow as ``expected``, {d: N > 0}, which is not a power of d.
 
     ``fit_exponent`` is applied to N* / expected, and the slope of log expected over the dimensions reached is added.

@@ -53,7 +53,7 @@ class Look:
         schedule = self.looks.schedule
         return LookLevel(schedule.index(self.replicates) + 1, len(schedule), self.looks.confidence_at(self.replicates))
 
-    def sees(self, rows: Rows) -> np.ndarray:
+    def row_mask(self, rows: Rows) -> np.ndarray:
         """Mask (N,) of the rows that the look reads."""
         read, n = np.zeros(len(rows), dtype=bool), rows.n
         for curve, sizes in self.reads.items():
@@ -100,14 +100,14 @@ class ClaimLooks:
         return next(deciding, None)
 
     @property
-    def stand(self) -> Look | None:
+    def current_look(self) -> Look | None:
         """The look that gives the verdict: the one that decided the claim, else the last one made."""
         return self.decided or (self.made[-1] if self.made else None)
 
     @property
-    def judged(self) -> Claim:
+    def claim_at_look(self) -> Claim:
         """The claim at the confidence of the look that gives its verdict."""
-        return self.claim if self.stand is None else self.claim.at_look(self.stand.at)
+        return self.claim if self.current_look is None else self.claim.at_look(self.current_look.at)
 
     def next(self, first: int, last: int = LAST) -> Look | None:
         """The next look, with the ``reads`` of the look before; None if the claim is decided or all looks are made.
@@ -125,7 +125,7 @@ class ClaimLooks:
         reads = self.looks[-1].reads if self.looks else {}
         return Look(self.claim.id, self.content, self.data, schedule.next, reads, schedule)
 
-    def remarked(self, verdict: Verdict) -> Verdict:
+    def with_notes(self, verdict: Verdict) -> Verdict:
         """The verdict with a note on anything unusual about its looks."""
         notes = []
         if self.decided and self.decided.verdict != verdict.verdict:
@@ -153,7 +153,7 @@ def looks_by_claim(
         digests: Digests of the suite's tasks and learners, by (kind, name).
         suite: The suite's definition.
     """
-    grid_rows = of_the_grid(rows, looks, suite)
+    grid_rows = without_added_rows(rows, looks, suite)
     result = []
     for claim in claims:
         points = tuple(claim.points(grid_rows))
@@ -171,7 +171,7 @@ def looks_by_claim(
     return result
 
 
-def of_the_grid(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
+def without_added_rows(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
     """The rows without those that were added for looks beyond the suite's own sizes and replicates.
 
     Args:
@@ -187,5 +187,5 @@ def of_the_grid(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> 
     for (task, _, _), at in rows.places.items():
         beyond[at] |= ~np.isin(n[at], sizes.get(task, ()))
     for look in looks:
-        added |= look.sees(rows)
+        added |= look.row_mask(rows)
     return rows.at(~(beyond & added))

@@ -49,11 +49,6 @@ class PowerLaw:
         return np.asarray(self.floor + self.scale * np.asarray(n, dtype=float) ** -self.exponent)
 
 
-def fit_power_law(n: np.ndarray, error: np.ndarray) -> PowerLaw | None:
-    """``fit_power_laws`` for the errors (K,) of one replicate."""
-    return fit_power_laws(n, np.asarray(error, dtype=float)[None])[0]
-
-
 def fit_power_laws(n: np.ndarray, errors: np.ndarray) -> list[PowerLaw | None]:
     """Fit c + a n^-b to errors (R, K) at n (K,), for each of R replicates; None for fewer than ``MIN_SIZES`` values.
 

@@ -43,7 +43,7 @@ class BeyondSizes:
         )
 
 
-def unseen(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
+def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
     """The curves of a claim whose N* lies beyond the tested sizes; sizes below 2 are not suggested."""
     claim, level = claim.about(rows), claim.n_star_level
     if level is None:
@@ -111,7 +111,7 @@ def replicates_needed(
         last: Replicates at the last look.
     """
     next_look = claim_looks.next(max(first, MIN_REPLICATES), last)
-    look = claim_looks.stand or next_look
+    look = claim_looks.current_look or next_look
     looks = () if look is None else look.looks.schedule
     return ReplicatesNeeded(
         verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),
@@ -124,7 +124,7 @@ def _in_words(claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], al
         return f"decided {verdict.when}".rstrip()
     if not verdict.replicates:
         return verdict.note or "no results yet"
-    sizes = [f"{beyond}: add n = {beyond.size}" for beyond in unseen(claim_looks.claim, rows)]
+    sizes = [f"{beyond}: add n = {beyond.size}" for beyond in sizes_beyond_grid(claim_looks.claim, rows)]
     if verdict.stuck and not sizes:
         return verdict.stuck
     if sizes:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_beside
+from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, thresholds
 
 
@@ -45,11 +45,11 @@ class Scaling:
         """The exponent of N* in d; refused, with a reason, if there is none."""
         return fit_exponent(self.crossings)
 
-    def exponent_beside(self, expected: Mapping[int, float]) -> Exponent:
-        """The exponent of N* in d, fitted relative to the ``expected`` sizes by d (``fit_exponent_beside``)."""
-        return fit_exponent_beside(self.crossings, expected)
+    def exponent_relative_to(self, expected: Mapping[int, float]) -> Exponent:
+        """The exponent of N* in d, fitted relative to the ``expected`` sizes by d (``fit_exponent_relative_to``)."""
+        return fit_exponent_relative_to(self.crossings, expected)
 
-    def exponent_beyond(self, other: Scaling) -> Exponent:
+    def exponent_minus(self, other: Scaling) -> Exponent:
         """This exponent minus that of ``other``, fitted to the ratio of N* replicate by replicate."""
         return compare_exponents(other.crossings, self.crossings)
 

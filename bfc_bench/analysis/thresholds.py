@@ -150,7 +150,7 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     (``UNSURE``), N* of every replicate is the range between two tested sizes: the likelihood would take interpolated
     points for values without error and follow them. A replicate that is at most the level at its smallest size is
     left-censored, and one that is above it at its largest size is right-censored. Sizes without a value are ignored,
-    and so are replicates without values or with few sizes (``Curve.traced``).
+    and so are replicates without values or with few sizes (``Curve.has_enough_sizes``).
 
     If a curve rises above the level again, by ``RISE`` and beyond noise, N* is its first crossing: extra samples can be
     discarded, and the rest of the curve does not move this crossing. ``last`` is the last one. Isotonic regression over
@@ -165,7 +165,7 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
     rise = max(level * (RISE - 1) if linear else math.log(RISE), NOISE * curve.noise)
     log_n = np.log(curve.n).tolist()
     steps = []
-    for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.traced, strict=True):
+    for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.has_enough_sizes, strict=True):
         errors = [e for e in error if not math.isnan(e)]
         if traced and errors:
             sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]

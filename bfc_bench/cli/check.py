@@ -23,25 +23,14 @@ def check(
             metavar="NAME_OR_MODULE",
             help="A learner, executor or part of a suite by name, such as a target; module:Class; a suite's file.",
         ),
-    ] = "",
+    ],
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="An option of what is checked; not of learners. Repeatable."),
     ] = None,
     executor_option: ExecutorOptionsOption = None,
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
-    ] = False,
 ) -> None:
     """Test every requirement of a contract and print how many passed, were skipped and failed."""
-    if statistics == bool(name):
-        raise UsageError("check: a name or --statistics is required, and only one.")
-    if statistics:
-        from bfc_bench.analysis.selftest import report as measured
-
-        for line in measured():
-            typer.echo(line)
-        return
     from bfc_bench.suite.changes import apply
     from bfc_bench.testing import check_part
     from bfc_bench.testing.parts import find_parts

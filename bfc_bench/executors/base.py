@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from bfc_bench.config import Settings
-from bfc_bench.errors import words
+from bfc_bench.errors import describe_error
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device, resolve_device
 
@@ -49,7 +49,9 @@ def pickled(payload: Any) -> bytes | UnitFailure:
     try:
         return pickle.dumps(payload)
     except Exception as error:
-        return UnitFailure("raised", f"its payload cannot be sent to a worker: {words(error)}", traceback.format_exc())
+        return UnitFailure(
+            "raised", f"its payload cannot be sent to a worker: {describe_error(error)}", traceback.format_exc()
+        )
 
 
 class Pool(Protocol):

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from bfc_bench.errors import words
+from bfc_bench.errors import describe_error
 from bfc_bench.executors.base import Executor, Place, Resources, UnitFailure
 from bfc_bench.toolkit.precision import Device
 
@@ -50,7 +50,7 @@ class SerialPool:
             try:
                 outcome = self._call(payload)
             except Exception as error:
-                outcome = UnitFailure("raised", words(error), traceback.format_exc())
+                outcome = UnitFailure("raised", describe_error(error), traceback.format_exc())
             yield key, outcome
 
     def close(self, now: bool = False) -> None:

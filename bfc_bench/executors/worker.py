@@ -17,7 +17,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from bfc_bench.errors import words
+from bfc_bench.errors import describe_error
 from bfc_bench.executors import pipes, worker_context
 from bfc_bench.executors.memory import READABLE, Memory, memory
 
@@ -128,7 +128,7 @@ def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: A
         answer = RESULT + call(pickle.loads(received))
     except BaseException as error:
         allowance.withdraw()
-        answer = RAISED + json.dumps([words(error), _traceback(error)]).encode()
+        answer = RAISED + json.dumps([describe_error(error), _traceback(error)]).encode()
     allowance.withdraw()
     pipes.send(messages, answer, *([READY] if stays else []))
     return stays

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from bfc_bench.errors import Diverged, words
+from bfc_bench.errors import Diverged, describe_error
 from bfc_bench.executors.worker_context import clock_starts, last_unit, may_take
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
@@ -316,7 +316,7 @@ def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
 
 
 def _unmeasured(problems: list[str], metric: Metric, error: BaseException) -> None:
-    problems.append(f"metric {metric.name!r} raised {words(error)}")
+    problems.append(f"metric {metric.name!r} raised {describe_error(error)}")
 
 
 def _label_errors(item: CellWork, prediction: np.ndarray) -> dict[str, float]:

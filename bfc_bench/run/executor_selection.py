@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from bfc_bench.errors import BenchError, PluginError, UsageError, words
+from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
 from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.work_units import forget_plugins
@@ -59,7 +59,7 @@ def _asked(plugins: Plugins, executor: Executor, method: str, *arguments: Any) -
     except BenchError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{_named(plugins, executor)}: {method} raised {words(error)}.") from error
+        raise PluginError(f"{_named(plugins, executor)}: {method} raised {describe_error(error)}.") from error
 
 
 def _checked(plugins: Plugins, executor: Executor, method: str, pool: Any) -> Pool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from bfc_bench.errors import message
+from bfc_bench.errors import error_text
 from bfc_bench.executors.memory import READABLE
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ in {"OutOfMemoryError", "_ArrayMemoryError"}
-        or any(text in message(error) for text in NO_MEMORY)
+        or any(text in error_text(error) for text in NO_MEMORY)
     )
 
 

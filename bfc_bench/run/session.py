@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import words
+from bfc_bench.errors import describe_error
 from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
 from bfc_bench.hookspecs import RunSession
 from bfc_bench.plugins import Plugins
@@ -145,7 +145,7 @@ def run(
     if executor.place == "machine":
         jobs = jobs or usable_cores()
     suite = grid.suite
-    with Store(directory, write=True) as store, plugins.listening(listeners):
+    with Store(directory, write=True) as store, plugins.with_listeners(listeners):
         id = secrets.token_hex(6)
         plan = plan_for(grid, store, device, session=id, redo=redo, executor=executor)
         facts = provenance(device, executor, jobs)
@@ -246,7 +246,7 @@ def _received(batch: Batch, sent: object) -> BatchReport | UnitFailure:
     try:
         return receive(batch, sent)
     except Exception as error:
-        return UnitFailure("raised", f"the worker sent what is no result of the cell: {words(error)}")
+        return UnitFailure("raised", f"the worker sent what is no result of the cell: {describe_error(error)}")
 
 
 def _skip(plan: Plan, cell: Cell) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from bfc_bench.errors import PluginError, is_ctrl_c, words
+from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
 from bfc_bench.learner import DataSpec, Learner, TaskFacts
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
@@ -107,6 +107,6 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
             raise
         shown = ", ".join(map(repr, arguments))
         raise PluginError(
-            f"learner {learner.name!r}: {method}({shown}) raised {words(error)}. "
+            f"learner {learner.name!r}: {method}({shown}) raised {describe_error(error)}. "
             f"`bfc-bench check {learner.name}` shows what it must answer."
         ) from error

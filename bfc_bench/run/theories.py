@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bfc_bench.errors import BenchError, PluginError, words
+from bfc_bench.errors import BenchError, PluginError, describe_error
 from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.grid import Grid, resolve
@@ -113,5 +113,5 @@ class _Isolated:
         try:
             return float(self.theory.nmse(n))
         except Exception as error:
-            log.warning("learner %r: the nmse of its theory raised %s at n = %g.", self.name, words(error), n)
+            log.warning("learner %r: the nmse of its theory raised %s at n = %g.", self.name, describe_error(error), n)
             return math.nan

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic_core import from_json, to_json
 
-from bfc_bench.errors import Diverged, is_ctrl_c, message, words
+from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c
 from bfc_bench.learner import Failure
 from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import Batch
@@ -57,11 +57,13 @@ def attempt(call: Callable[[], T]) -> T | Failure:
     try:
         return call()
     except Diverged as error:
-        return Failure("diverged", message(error) or "training diverged", _traceback(error))
+        return Failure("diverged", error_text(error) or "training diverged", _traceback(error))
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        return Failure("out-of-memory" if is_out_of_memory(error) else "failed", words(error), _traceback(error))
+        return Failure(
+            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), _traceback(error)
+        )
 
 
 def _traceback(error: BaseException) -> str:

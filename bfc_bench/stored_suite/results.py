@@ -157,13 +157,16 @@ class Results:
         others.
         """
         from bfc_bench.analysis.claims import judge
-        from bfc_bench.analysis.interim_analyses import of_the_grid
+        from bfc_bench.analysis.interim_analyses import without_added_rows
 
-        found, grid = self.looks_by_claim(rows), of_the_grid(rows, self._looks, self.definition)
-        seen = {looks.claim.id: grid if looks.stand is None else rows.at(looks.stand.sees(rows)) for looks in found}
-        verdicts = judge([looks.judged for looks in found], rows, self.theories, seen)
+        found, grid = self.looks_by_claim(rows), without_added_rows(rows, self._looks, self.definition)
+        seen = {
+            looks.claim.id: grid if looks.current_look is None else rows.at(looks.current_look.row_mask(rows))
+            for looks in found
+        }
+        verdicts = judge([looks.claim_at_look for looks in found], rows, self.theories, seen)
         for looks, verdict in zip(found, verdicts, strict=True):
-            yield looks, seen[looks.claim.id], looks.remarked(verdict)
+            yield looks, seen[looks.claim.id], looks.with_notes(verdict)
 
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
         """The claims with the looks that ``run --until-decided`` planned and made at them, judged on ``rows``, by

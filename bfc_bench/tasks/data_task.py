@@ -13,7 +13,7 @@ from bfc_bench.learner import DataSpec, LabelKind, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
-from bfc_bench.tasks.stratified import turns
+from bfc_bench.tasks.stratified import class_order
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
@@ -262,7 +262,7 @@ class DataProblem(Problem):
         if not (self.task.data.stratify and self.task.contents.classes):
             return order
         position = np.empty(len(y), int)
-        class_at = turns(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
+        class_at = class_order(np.bincount(y.astype(int), minlength=len(self.task.contents.classes)), rng)
         for label in range(len(self.task.contents.classes)):
             position[order[y[order] == label]] = np.flatnonzero(class_at == label)
         return np.argsort(position)

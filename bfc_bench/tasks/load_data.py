@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bfc_bench.errors import UsageError, words
+from bfc_bench.errors import UsageError, describe_error
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints
 from bfc_bench.utils.plain_json import canonical_json
 
@@ -21,7 +21,7 @@ def read(data: DataSet, where: str) -> DataSetContents:
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
     except Exception as error:
-        raise UsageError(f"{where}: load raised {words(error)}.") from error
+        raise UsageError(f"{where}: load raised {describe_error(error)}.") from error
     path = getattr(data, "path", None)
     return _checked(contents, f"{where} ({path})" if path else where)
 

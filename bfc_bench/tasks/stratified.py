@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 
-def turns(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def class_order(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """An order of classes, each as often as ``counts`` says, whose every prefix has each class's share.
 
     In the first n this is exact to less than one point. The k-th point of a class with share s may come when n s > k -

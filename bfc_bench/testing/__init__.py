@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from bfc_bench.errors import UsageError, is_ctrl_c, message, words
+from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import ArrayKind, Capabilities, Learner
 from bfc_bench.testing.requirement import Requirement, Skip, Subject, requirements_of
@@ -230,9 +230,9 @@ def _outcome(requirement: Requirement, trial: Any) -> tuple[Outcome, str]:
     except Skip as reason:
         return "skipped", visible(str(reason))
     except AssertionError as error:
-        return "failed", visible(message(error))
+        return "failed", visible(error_text(error))
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        return "failed", visible(words(error))
+        return "failed", visible(describe_error(error))
     return "passed", ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.toolkit.gpu import TORCH_VARIABLE, count_gpus, gpu_name
-from bfc_bench.toolkit.xla import start
+from bfc_bench.toolkit.xla import initialise
 from bfc_bench.utils.files import cache_folder
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def prepare_jax(device: str) -> jax.Device:
         # With a bound jax locks the folder, which many workers share.
         jax.config.update("jax_compilation_cache_max_size", COMPILE_CACHE_BYTES)
     try:
-        start()
+        initialise()
         return jax.devices(device)[0]
     except RuntimeError as error:
         raise UsageError(

@@ -29,11 +29,11 @@ def with_instructions(flags: str) -> str:
 
 def flags_to_come() -> str:
     """The flags with which this process compiles, or will once JAX is used."""
-    return start() if _started() else with_instructions(os.environ.get(VARIABLE, ""))
+    return initialise() if _started() else with_instructions(os.environ.get(VARIABLE, ""))
 
 
 @cache
-def start() -> str:
+def initialise() -> str:
     """Let JAX look for devices, so that XLA reads its flags with the chosen instruction set; returns the flags read.
 
     The environment is restored afterwards. If JAX has looked for devices before, it is too late to choose. Raises

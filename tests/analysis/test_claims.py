@@ -570,13 +570,6 @@ def test_the_arithmetic_mean_of_part_errors_reaches_a_bound(bounds, word):
     assert "The error in degree2 of a is " in found.statement
 
 
-def test_the_name_that_errors_by_degree_once_had_is_that_of_part_errors():
-    claim = {"kind": "reaches", "label": "a", "at_most": 0.03, **DEGREE2}
-    with pytest.warns(UserWarning, match=r"feature_errors\.degree2 is called part_errors\.degree2 now"):
-        old = verdict({**claim, "metric": "feature_errors.degree2"}, part_cells("a", PARTS))
-    assert old.as_dict() == verdict(claim, part_cells("a", PARTS)).as_dict() | {"holm_p": old.holm_p}
-
-
 @pytest.mark.parametrize(("factor", "word"), [(10, "supported"), (50, "undecided"), (1000, "contradicted")])
 def test_part_errors_are_beaten_by_their_difference(factor, word):
     claim = {"kind": "beats", "label": "a", "against": "b", "factor": factor, **DEGREE2}

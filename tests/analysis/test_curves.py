@@ -150,14 +150,6 @@ def test_what_may_be_negative_has_no_logarithm():
         _ = curve.log_values
 
 
-@pytest.mark.parametrize("stage", [None, "early"])
-def test_the_name_that_errors_by_degree_once_had_is_read_with_a_warning(stage):
-    parts = {"part_errors": {"degree2": -0.5}}
-    with pytest.warns(UserWarning, match=r"feature_errors\.degree2 is called part_errors\.degree2 now"):
-        (curve,) = curves([row(100, 0, **parts, stages={"early": parts})], "feature_errors.degree2", stage)
-    assert (curve.metric, curve.values[0, 0]) == ("part_errors.degree2", -0.5)
-
-
 def test_curves_of_a_predictor_are_those_with_values():
     rows = [row(100, 0, d=d, nmse=0.1, stages={"early": {"nmse": 0.3}}) for d in (20, 10)]
     rows += [row(100, 0, d=30, status="failed"), row(100, 0, label="b", nmse=0.1)]

@@ -6,7 +6,7 @@ import pytest
 
 from bfc_bench.analysis.alpha_spending import LookSchedule
 from bfc_bench.analysis.claims import Beats, Reaches
-from bfc_bench.analysis.interim_analyses import Look, looks_by_claim, of_the_grid
+from bfc_bench.analysis.interim_analyses import Look, looks_by_claim, without_added_rows
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -44,7 +44,10 @@ def looked(claim=CLAIM, verdicts=("undecided",), **changes):
 def test_a_look_reads_its_points_in_its_replicates_whatever_else_there_is():
     look = Look("c", "", "", 2, {("t", "a", 4): (20,)}, LookSchedule())
     rows = grid(row(20, 3), row(40, 0), row(20, 0, d=5))
-    assert [(r.label, r.d, r.n, r.replicate) for r in rows.at(look.sees(rows))] == [("a", 4, 20, 0), ("a", 4, 20, 1)]
+    assert [(r.label, r.d, r.n, r.replicate) for r in rows.at(look.row_mask(rows))] == [
+        ("a", 4, 20, 0),
+        ("a", 4, 20, 1),
+    ]
 
 
 def test_a_record_is_what_it_was_when_it_is_read_again():
@@ -58,9 +61,9 @@ def test_looks_follow_the_schedule_until_the_claim_is_decided():
     assert course(held=looked(verdicts=("undecided",) * 5)).next(3) is None
     decided = course(held=looked(verdicts=("undecided", "supported")))
     assert decided.next(3) is None
-    assert decided.stand.replicates == 5
-    assert decided.judged.confidence == pytest.approx(0.995)
-    assert course().judged.confidence == 0.95
+    assert decided.current_look.replicates == 5
+    assert decided.claim_at_look.confidence == pytest.approx(0.995)
+    assert course().claim_at_look.confidence == 0.95
 
 
 def test_the_schedule_stays_what_it_was_at_the_first_look():
@@ -70,7 +73,7 @@ def test_the_schedule_stays_what_it_was_at_the_first_look():
 def test_a_planned_look_is_not_made_and_comes_again():
     planned = course().next(3)
     again = course(held=[planned])
-    assert (again.stand, again.next(3).replicates) == (None, 3)
+    assert (again.current_look, again.next(3).replicates) == (None, 3)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +109,9 @@ def test_the_grid_is_what_the_suite_has_and_what_was_run_by_hand():
     look = Look("c", "", "", 5, {("t", "a", 4): (20, 40)}, LookSchedule())
     added = [row(20, 3), row(20, 4), row(40, 0)]
     by_hand = [row(10, 3), row(20, 5), row(40, 0, label="b")]
-    kept = of_the_grid(grid(*added, *by_hand), [look], SUITE)
+    kept = without_added_rows(grid(*added, *by_hand), [look], SUITE)
     assert sorted(r.cell for r in kept) == sorted(r.cell for r in grid(*by_hand))
-    assert len(of_the_grid(grid(*added), [look], {**SUITE, "replicates": 5})) == len(grid()) + 2
+    assert len(without_added_rows(grid(*added), [look], {**SUITE, "replicates": 5})) == len(grid()) + 2
 
 
 def test_a_claim_that_compares_n_star_is_about_all_sizes():

@@ -1,18 +1,28 @@
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
-from bfc_bench.analysis import selftest
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.power_law import curve_fits, fit_power_law, fit_power_laws
+from bfc_bench.analysis.power_law import HUBER, curve_fits, fit_power_laws
 from bfc_bench.seeds import stream
+
+sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks import coverage as coverages
 
 N = np.array([50, 100, 200, 400, 800, 1600, 3200])
 
 
 def curve(*lines, n=N, metric="nmse"):
     return Curve("t", 10, "a", "a", metric, n, tuple(range(len(lines))), np.array(lines, dtype=float))
+
+
+def fit_power_law(n, error):
+    return fit_power_laws(n, error[None])[0]
 
 
 @pytest.mark.parametrize("exponent", [0.3, 1.0, 3.0])
@@ -41,6 +51,24 @@ def test_one_bad_size_does_not_bend_the_fit():
     assert abs(fit.exponent - 1) < 0.05
     assert fit.floor == 0
     assert abs(squares - 1) < 1e-9 or abs(fit.exponent - 1) < abs(squares - 1)
+
+
+def test_it_finds_the_minimum_that_scipy_finds():
+    """The same Huber loss minimised by ``scipy.optimize.least_squares`` from the true parameters."""
+    rng = stream("test", "power law", "scipy")
+    for floor in (0.01, 0.05):
+        error = (floor + (N / 50.0) ** -1.2) * np.exp(0.02 * rng.standard_normal(len(N)))
+
+        def residuals(p, error=error):
+            return np.log(np.exp(p[0] - p[1] * np.log(N / 50.0)) + np.exp(p[2])) - np.log(error)
+
+        best = least_squares(
+            residuals, [0.0, 1.2, math.log(floor)], loss="huber", f_scale=HUBER, xtol=1e-14, ftol=1e-14
+        )
+        fit = fit_power_law(N, error)
+        assert fit.exponent == pytest.approx(best.x[1], rel=1e-6)
+        assert fit.floor == pytest.approx(math.exp(best.x[2]), rel=1e-6)
+        assert fit.loss == pytest.approx(best.cost / len(N), rel=1e-9)
 
 
 def test_a_floor_is_not_seen_in_noise():
@@ -79,6 +107,6 @@ def test_fits_are_flat_records_with_intervals_over_replicates():
 @pytest.mark.parametrize("floor", [0.0, 0.02])
 def test_exponents_of_fits_are_covered(floor):
     """80 experiments: Monte Carlo error 2.4 points."""
-    coverage = selftest.power_law_coverage(5, 80, floor, 2.0)
+    coverage = coverages.power_law_coverage(5, 80, floor, 2.0)
     assert coverage.share > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 80)
     assert abs(coverage.bias) < 0.03

@@ -1,7 +1,6 @@
 """The verbs ``claims`` and ``compare``, and where else verdicts appear: report, MLflow, Python."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -225,25 +224,6 @@ def test_compare_gives_the_difference_of_what_may_be_negative(held, capsys):
     text = answer(capsys, "compare", "joint", "kernel", "--metric", "part_errors.degree2", "--store", store)
     assert "joint - kernel [95 %]" in text
     assert "Mean of the difference over replicates that both ran, below 0" in text
-
-
-def test_the_name_that_errors_by_degree_once_had_is_read_with_a_warning_on_stderr(held, capsys):
-    """What a user sees: the tests' own filters, which would make an error of it, are put aside."""
-    claim = {"id": "old", "kind": "reaches", "label": "joint", "task": "t", "at_most": 0.05}
-    path, store = held(claims=[{**claim, "metric": "feature_errors.degree2"}])
-    said = "bfc-bench: warning: the metric feature_errors.degree2 is called part_errors.degree2 now"
-    commands = (
-        ("claims", path, "--format", "json"),
-        ("compare", "joint", "kernel", "--metric", "feature_errors.degree2", "--format", "json"),
-    )
-    for command in commands:
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            assert run([str(a) for a in (*command, "--store", store)]) == 0
-        out, err = capsys.readouterr()
-        assert err.count(said) == 1
-        (found, *_) = json.loads(out)
-        assert found.get("metric", "part_errors.degree2") == "part_errors.degree2"
 
 
 def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):

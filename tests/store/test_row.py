@@ -1,7 +1,5 @@
 """Rows of other releases are read by this one."""
 
-import pytest
-
 from bfc_bench.store.row import Row
 
 VALUES = {

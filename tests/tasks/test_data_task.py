@@ -13,7 +13,7 @@ from bfc_bench.tasks.data import Digits, Wine
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.labels.flip import Flip
-from bfc_bench.tasks.stratified import turns
+from bfc_bench.tasks.stratified import class_order
 from bfc_bench.utils.plain_json import canonical_json
 
 RNG = np.random.default_rng(0)
@@ -246,7 +246,7 @@ def test_whitening_tells_cells_apart_and_none_is_as_before():
 @pytest.mark.parametrize("counts", [[70, 20, 10], [100] * 10, [2, 500, 3, 3], [1] * 30 + [300], [5], [0, 4, 4]])
 def test_every_first_n_points_have_each_classs_share_to_less_than_one_point(counts):
     counts = np.array(counts)
-    whose = turns(counts, np.random.default_rng(1))
+    whose = class_order(counts, np.random.default_rng(1))
     assert np.bincount(whose, minlength=len(counts)).tolist() == counts.tolist()
     seen = np.cumsum(whose[:, None] == np.arange(len(counts)), axis=0)
     shares = np.arange(1, len(whose) + 1)[:, None] * counts / counts.sum()

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.replicates_to_decide import replicates_to_decide
 from bfc_bench.analysis.claims.verdict import Evidence, LookLevel, Region, Verdict, decide, exp, short
-from bfc_bench.analysis.curves import current_metric, metric_of, scale_of
+from bfc_bench.analysis.curves import metric_of, scale_of
 from bfc_bench.analysis.intervals import CONFIDENCE
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
@@ -36,7 +36,6 @@ METRICS: dict[str, str] = {
 
 
 def _metric(value: str) -> str:
-    value = current_metric(value)
     if value in METRICS or re.fullmatch(r"(metrics|feature_errors|part_errors)\.[^.]+|chosen\.info(\.[^.]+)+", value):
         return value
     raise ValueError(

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Names, PointClaim, Positive, share, that_of
-from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failures, measure
+from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failure_notes, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import curves_of
 from bfc_bench.analysis.thresholds import crossings
@@ -74,4 +74,4 @@ class Beats(PointClaim):
             pair.append(curves[0])
         a, b = pair
         failed = (bool(a.failures.any()), bool(b.failures.any()))
-        return crossing_ratio(crossings(a, level), crossings(b, level), failures(pair), failed)
+        return crossing_ratio(crossings(a, level), crossings(b, level), failure_notes(pair), failed)

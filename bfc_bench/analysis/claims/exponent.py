@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
-from bfc_bench.analysis.claims.measures import failures, ill_behaved
+from bfc_bench.analysis.claims.measures import failure_notes, ill_behaved_note
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
@@ -152,9 +152,9 @@ class ExponentClaim(Bounded):
         *theirs, mine = (scaling for side in sides for scaling in scalings(side, [self.level]))
         law = "one power of d"
         if theirs:
-            fit = mine.exponent_beyond(*theirs)
+            fit = mine.exponent_minus(*theirs)
         elif expected:
-            fit, law = mine.exponent_beside(expected), f"a power of d times {self._expected_names[1]}"
+            fit, law = mine.exponent_relative_to(expected), f"a power of d times {self._expected_names[1]}"
         else:
             fit = mine.exponent
         crossings = [at_d for scaling in (*theirs, mine) for at_d in scaling.crossings.values()]
@@ -176,7 +176,7 @@ class ExponentClaim(Bounded):
             gain=0.0 if by_means else (fit.degrees + 2) / max(fit.replicates, 1),
             fixed=scattered if by_means and fit.lack_of_fit_p < SCATTERED else "",
             count=fit.replicates,
-            notes=(*notes, *ill_behaved(*crossings), *failures(curve for side in sides for curve in side)),
+            notes=(*notes, *ill_behaved_note(*crossings), *failure_notes(curve for side in sides for curve in side)),
             refused=fit.refused,
         )
         return evidence, fit.dims

@@ -190,7 +190,7 @@ def crossing_ratio(
         [hi for _, hi in ranges],
         open_below=below > 0 or failed[1],
         open_above=above > 0 or failed[0],
-        notes=(*notes, *censored, *ill_behaved(a, b)),
+        notes=(*notes, *censored, *ill_behaved_note(a, b)),
     )
 
 
@@ -199,15 +199,15 @@ def _finite(lo: float, hi: float) -> tuple[float, float]:
     return (hi if math.isinf(lo) else lo, lo if math.isinf(hi) else hi)
 
 
-def ill_behaved(*groups: Sequence[Crossing]) -> tuple[str, ...]:
+def ill_behaved_note(*groups: Sequence[Crossing]) -> tuple[str, ...]:
     """A note on the replicates whose error rises above the level again after the first crossing; empty if none does."""
     count = sum(crossing.last is not None for crossings in groups for crossing in crossings)
     return (f"{count} ill-behaved curves rise above the level again; their first crossing counts",) * bool(count)
 
 
-def failures(curves: Iterable[Curve]) -> tuple[str, ...]:
+def failure_notes(curves: Iterable[Curve]) -> tuple[str, ...]:
     """Notes on the failed cells of curves, one per predictor with such cells."""
-    counts = Counter({curve.name: 0 for curve in curves})
+    counts: Counter[str] = Counter()
     for curve in curves:
         counts[curve.name] += int(curve.failures.sum())
     return tuple(f"failed cells of {name}: {count}" for name, count in counts.items() if count)

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
-from bfc_bench.analysis.claims.measures import Point, failures, ill_behaved, locate, measure
+from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.power_law import MIN_SIZES, curve_fits
@@ -126,7 +126,7 @@ class Slope(Bounded):
         floors = f"{sum(fit.floor > 0 for fit in fits[0].fits)} of {len(fits[0].fits)} replicates end on a floor"
         slopes = [-fit.exponent for fit in fits[0].fits]
         unsure = bool(curves[0].failures.any())
-        piece = evidence(slopes, open_below=unsure, open_above=unsure, notes=(floors, *failures(curves)))
+        piece = evidence(slopes, open_below=unsure, open_above=unsure, notes=(floors, *failure_notes(curves)))
         return self.verdict(statement, self.region, piece, log=False)
 
     def _why_no_fit(self, curves: Sequence[Curve]) -> str:
@@ -180,5 +180,9 @@ class Slope(Bounded):
             [lo if math.isinf(hi) else hi for lo, hi in known],
             open_below=below or failed,
             open_above=above or failed,
-            notes=(*failures(curve for (curve,) in curves), *censored * (below or above), *ill_behaved(*by_task)),
+            notes=(
+                *failure_notes(curve for (curve,) in curves),
+                *censored * (below or above),
+                *ill_behaved_note(*by_task),
+            ),
         )

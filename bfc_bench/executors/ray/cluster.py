@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 from types import ModuleType
 from typing import Any
 
-from bfc_bench.errors import UsageError, message
+from bfc_bench.errors import UsageError, error_text
 from bfc_bench.executors.base import usable_cores
 from bfc_bench.executors.environment import ChangedVariables
 
@@ -50,7 +50,7 @@ def import_ray() -> ModuleType:
             raise ImportError(f"only a folder {next(iter(ray.__path__))} is there")
     except ImportError as error:
         raise UsageError(
-            f"executor 'ray' needs Ray, which cannot be imported ({message(error)}): pip install \"bfc-bench[ray]\""
+            f"executor 'ray' needs Ray, which cannot be imported ({error_text(error)}): pip install \"bfc-bench[ray]\""
         ) from None
     return ray  # type: ignore[no-any-return]
 
@@ -124,7 +124,7 @@ class Cluster:
                 socket.create_connection((host, int(port)), PATIENCE).close()
             self._init(address=address)
         except Exception as error:
-            (said, *_) = message(error).strip().splitlines() or [type(error).__name__]
+            (said, *_) = error_text(error).strip().splitlines() or [type(error).__name__]
             raise UsageError(
                 f"executor 'ray': cannot join the cluster {address!r} from here: {said} Start one with "
                 "`ray start --head` and run on one of its nodes, or leave the address out."
@@ -142,6 +142,6 @@ def _node(said: Mapping[str, Any]) -> Node:
 
 def first_line(error: Exception) -> str:
     """What an error of Ray says, less its list of facts."""
-    lines = [line.strip() for line in message(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in error_text(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.split(":")[0].isidentifier() or " " in line.split(":")[0]]
     return " ".join(dict.fromkeys([*told[:1], *told[-1:]]))[:400] or type(error).__name__

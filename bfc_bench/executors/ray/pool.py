@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
-from bfc_bench.errors import BenchError, words
+from bfc_bench.errors import BenchError, describe_error
 from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.processes.pool import FAILED_STARTS
 from bfc_bench.executors.ray.cluster import Cluster, first_line
@@ -138,7 +138,7 @@ class RayPool:
         try:
             outcome = self._ray.get(answer)
         except self._ray.exceptions.RayTaskError as error:
-            raise BenchError(f"executor 'ray', node {slot.node.host}: {words(error.cause or error)}") from None
+            raise BenchError(f"executor 'ray', node {slot.node.host}: {describe_error(error.cause or error)}") from None
         except self._ray.exceptions.RayError as error:
             yield from self._missed(slot, error)
             return

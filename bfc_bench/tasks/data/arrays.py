@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.data.classes import are_classes, names, numbered
+from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
 from bfc_bench.tasks.data.table import RowLocator, labels, numbers
 from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
@@ -37,7 +37,7 @@ def save_arrays(
     values, known = labels(_series(y, "y"), "y", RowLocator("y"), classes)
     is_class = len(values) > 0 and are_classes(values, classes, "y")
     if is_class:
-        values, known = numbered(values, "y", known)
+        values, known = class_numbers(values, "y", known)
         arrays["classes"] = np.array(names(known))
     arrays["y"] = values
     if hasattr(x, "columns"):
@@ -45,7 +45,7 @@ def save_arrays(
     if x_test is not None:
         arrays["x_test"] = _inputs(x_test, "x_test", getattr(x, "columns", None))
         tested, _ = labels(_series(y_test, "y_test"), "y_test", RowLocator("y_test"), classes)
-        arrays["y_test"] = numbered(tested, "y_test", known)[0] if is_class else tested
+        arrays["y_test"] = class_numbers(tested, "y_test", known)[0] if is_class else tested
     stream = io.BytesIO()
     np.savez(stream, **arrays)  # type: ignore[arg-type]
     folder = cache_folder() / "arrays" if folder is None else folder

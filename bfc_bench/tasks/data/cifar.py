@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench.errors import UsageError, message
+from bfc_bench.errors import UsageError, error_text
 from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
 from bfc_bench.tasks.data.plain_pickle import loads
@@ -159,6 +159,6 @@ def _read(source: Path) -> dict[str, bytes]:
             files = {Path(item.name).name: archive.extractfile(item) for item in archive if item.isfile()}
             return {name: file.read() for name, file in files.items() if file}
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{source} is truncated or damaged: {' '.join(message(error).split())}.") from None
+        raise UsageError(f"{source} is truncated or damaged: {' '.join(error_text(error).split())}.") from None
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None

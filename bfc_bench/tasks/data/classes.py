@@ -28,7 +28,7 @@ def are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
     return classes is not False
 
 
-def numbered(labels: np.ndarray, where: str, known: Sequence[Any] = ()) -> tuple[np.ndarray, list[Any]]:
+def class_numbers(labels: np.ndarray, where: str, known: Sequence[Any] = ()) -> tuple[np.ndarray, list[Any]]:
     """Class numbers (N,) of labels, and the classes in order.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSetContents, LabelledPoints
-from bfc_bench.tasks.data.classes import names, numbered
+from bfc_bench.tasks.data.classes import class_numbers, names
 from bfc_bench.tasks.data.images import ImageSet
 
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -69,13 +69,13 @@ def contents(train: Part, test: Part | None, where: str) -> DataSetContents:
         UsageError: The two parts do not match.
     """
     (x, y), tested = train, None
-    numbers, classes = numbered(y, where)
+    numbers, classes = class_numbers(y, where)
     shape = (1, *x.shape[1:]) if x.ndim == 3 else x.shape[1:]
     if test:
         x_test, y_test = test
         if x_test.shape[1:] != x.shape[1:]:
             raise UsageError(f"{where}: images are {x.shape[1:]}, test images {x_test.shape[1:]}; both need the same.")
-        tested = LabelledPoints(x_test.reshape(len(x_test), -1), numbered(y_test, where, classes)[0])
+        tested = LabelledPoints(x_test.reshape(len(x_test), -1), class_numbers(y_test, where, classes)[0])
     return DataSetContents(LabelledPoints(x.reshape(len(x), -1), numbers), tested, names(classes), shape)
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.errors import UsageError, message, suggest
+from bfc_bench.errors import UsageError, error_text, suggest
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.data.classes import are_classes, names, numbered
+from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
 
 REQUIRED, PARTS = ("x", "y"), (("x", "y"), ("x_test", "y_test"))
 OTHERS = ("columns", "classes")
@@ -49,9 +49,9 @@ class Npz(DataSet):
         if given is not None and (y.dtype.kind not in "iu" or given.ndim != 1):
             raise UsageError(f"{self.path}: where 'classes' names them, y must hold their numbers. Got {y.dtype}.")
         if not known and len(y) and are_classes(y, self.classes, f"{self.path}: y"):
-            arrays["y"], known = numbered(y, f"{self.path}: y")
+            arrays["y"], known = class_numbers(y, f"{self.path}: y")
             if "y_test" in arrays:
-                arrays["y_test"] = numbered(arrays["y_test"], f"{self.path}: y_test", known)[0]
+                arrays["y_test"] = class_numbers(arrays["y_test"], f"{self.path}: y_test", known)[0]
         points, test = (
             LabelledPoints(_rows(arrays[x]), arrays[y]) if x in arrays else None  # checked by the task
             for x, y in PARTS
@@ -77,10 +77,10 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        if "allow_pickle" in message(error):
+        if "allow_pickle" in error_text(error):
             what = f"array {name!r} holds objects" if name else "it is no .npz file"
             raise UsageError(f"{path}: {what}. Arrays must hold numbers, or text in y; no pickle is read.") from None
-        raise UsageError(f"{path} is truncated or damaged: {message(error)}.") from None
+        raise UsageError(f"{path} is truncated or damaged: {error_text(error)}.") from None
 
 
 def _rows(x: np.ndarray) -> np.ndarray:

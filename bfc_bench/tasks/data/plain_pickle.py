@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.errors import UsageError, words
+from bfc_bench.errors import UsageError, describe_error
 
 
 def loads(content: bytes, where: str) -> Any:
@@ -18,7 +18,7 @@ def loads(content: bytes, where: str) -> Any:
     except UsageError as error:
         raise UsageError(f"{where} is refused: {error}") from None
     except Exception as error:
-        raise UsageError(f"{where} is truncated or damaged: {words(error)}.") from None
+        raise UsageError(f"{where} is truncated or damaged: {describe_error(error)}.") from None
 
 
 class _Array:

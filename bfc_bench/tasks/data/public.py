@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from bfc_bench.errors import BenchError, OutputError, UsageError, message
+from bfc_bench.errors import BenchError, OutputError, UsageError, error_text
 from bfc_bench.tasks import DATA_VARIABLE
 from bfc_bench.utils.files import cache_folder
 
@@ -71,6 +71,6 @@ def fetch(kind: str, files: Mapping[str, tuple[str, str]]) -> Path:
         try:
             pooch.retrieve(address, known_hash=f"md5:{md5}", fname=name, path=folder)
         except Exception as error:
-            said = " ".join(message(error).split())
+            said = " ".join(error_text(error).split())
             raise BenchError(f"{kind}: {name} could not be fetched from {address}: {said}") from None
     return folder

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field, create_model, model_validator
 
-from bfc_bench.errors import UsageError, message, suggest
+from bfc_bench.errors import UsageError, error_text, suggest
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.data.classes import names, numbered
+from bfc_bench.tasks.data.classes import class_numbers, names
 
-OURS = frozenset({"return_X_y", "as_frame", "return_centers", "coef", "return_distributions"})
+FORM_PARAMETERS = frozenset({"return_X_y", "as_frame", "return_centers", "coef", "return_distributions"})
 """Parameters that only change the form in which a function returns its points."""
 
 
@@ -47,11 +47,11 @@ class SklearnData(DataSet):
         try:
             result: Any = _known()[self.function](**options)
         except Exception as error:
-            raise UsageError(f"{call}: {' '.join(message(error).split())}") from None
+            raise UsageError(f"{call}: {' '.join(error_text(error).split())}") from None
         x, y = (result.data, result.target) if hasattr(result, "target") else result[:2]
         x, y = np.asarray(x), np.asarray(y)
         if y.dtype.kind in "iu" or np.all(np.abs(y) == 1):
-            numbers, classes = numbered(y, call)
+            numbers, classes = class_numbers(y, call)
             given = getattr(result, "target_names", ())
             called = tuple(map(str, given)) if len(given) == len(classes) else names(classes)
             return DataSetContents(LabelledPoints(x, numbers), classes=called, columns=_columns(result))
@@ -94,7 +94,7 @@ def _variant(path: str) -> type[SklearnData]:
         raise UsageError(f"sklearn:{path}: scikit-learn has no such set of labelled points.{suggest(path, known)}")
     fields: dict[str, Any] = {}
     for name, parameter in signature(known[path]).parameters.items():
-        if name not in OURS:
+        if name not in FORM_PARAMETERS:
             default = ... if parameter.default is Parameter.empty else parameter.default
             fields[name] = (int, 0) if name == "random_state" else (Any, Field(default))
     variant = create_model(f"sklearn_{path}", __base__=SklearnData, __module__=__name__, **fields)

@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.errors import UsageError, message, suggest
+from bfc_bench.errors import UsageError, error_text, suggest
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.data.classes import are_classes, names, numbered
+from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
@@ -48,14 +48,14 @@ class Table(DataSet):
         known: list[Any] = []
         classes = are_classes(y, self.classes, target) if len(y) else False
         if classes:
-            y, known = numbered(y, target, order)
+            y, known = class_numbers(y, target, order)
         points, test = LabelledPoints(x, y), None
         if self.test_path:
             x, y, _ = self._part(_read(Path(self.test_path), self.separator), self.test_path, columns)
             target = f"{self.test_path}: column {self.target!r}"
             if len(y) and are_classes(y, self.classes, target) != classes:
                 raise UsageError(f"{target}: classes in one of the two files and numbers in the other.")
-            test = LabelledPoints(x, numbered(y, target, known)[0] if classes else y)
+            test = LabelledPoints(x, class_numbers(y, target, known)[0] if classes else y)
         return DataSetContents(points, test, names(known), columns=tuple(columns))
 
     def _part(self, frame: Any, path: str, columns: list[str]) -> tuple[np.ndarray, np.ndarray, list[Any]]:
@@ -193,4 +193,4 @@ def _read(path: Path, separator: str | None) -> Any:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} must be text in UTF-8; its byte {error.start} is not.") from None
     except (ValueError, ImportError) as error:  # errors of pandas and pyarrow are ValueErrors
-        raise UsageError(f"{path} is no table: {' '.join(message(error).split())}") from None
+        raise UsageError(f"{path} is no table: {' '.join(error_text(error).split())}") from None

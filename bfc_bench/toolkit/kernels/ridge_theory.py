@@ -67,10 +67,6 @@ class RidgeTheory:
             return highest
         return exp(brentq(excess, log(lowest) - 1e-9, log(highest) + 1e-9, xtol=1e-13, rtol=1e-13))
 
-    def learnabilities(self, n: float) -> np.ndarray:
-        """L_k at n points, (K,): the part of each eigenfunction that is learned."""
-        return self._learned(self.kappa(n))
-
     def nmse(self, n: float) -> float:
         """Expected error on fresh points against the target itself, over its variance; inf if n is the rank."""
         kappa = self.kappa(n)

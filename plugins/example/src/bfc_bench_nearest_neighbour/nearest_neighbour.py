@@ -30,4 +30,5 @@ class _Fitted(Predictor):
         """Mean labels (m,) of the training points nearest to x (m, d)."""
         squared_distance = (x**2).sum(1)[:, None] - 2 * x @ self.x.T + (self.x**2).sum(1)
         nearest = np.argpartition(squared_distance, self.neighbours - 1, axis=1)[:, : self.neighbours]
-        return self.y[nearest].mean(axis=1)
+        labels: np.ndarray = self.y[nearest].mean(axis=1)
+        return labels

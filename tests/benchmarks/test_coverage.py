@@ -1,14 +1,18 @@
 """Coverage of the 95 % intervals, end to end. With E experiments its Monte Carlo error is sqrt(.95 * .05 / E)."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bfc_bench.analysis import selftest
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.seeds import stream
+
+sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
+
+from benchmarks import coverage as coverages
 
 EXPERIMENTS = 300
 ERROR = np.sqrt(0.95 * 0.05 / EXPERIMENTS)  # .013
@@ -17,7 +21,7 @@ ERROR = np.sqrt(0.95 * 0.05 / EXPERIMENTS)  # .013
 @pytest.mark.parametrize("censored", [0.0, 0.5])
 @pytest.mark.parametrize(("k", "replicates"), [(4, 5), (5, 3)])
 def test_exponents_are_covered(k, replicates, censored):
-    coverage = selftest.exponent_coverage(k, replicates, censored, EXPERIMENTS)
+    coverage = coverages.exponent_coverage(k, replicates, censored, EXPERIMENTS)
     assert 0.93 - 2 * ERROR < coverage.share < 1
     assert abs(coverage.bias) < 0.05
     assert coverage.refused == 0
@@ -26,49 +30,49 @@ def test_exponents_are_covered(k, replicates, censored):
 def test_dropping_what_is_censored_would_not_cover():
     """The self-test can tell: without the censored values, or with bounds as values, the exponent is too small."""
     rng = stream("test", "self-test control")
-    experiments = [selftest.experiment(rng, 4, 10, 0.5) for _ in range(EXPERIMENTS)]
+    experiments = [coverages.experiment(rng, 4, 10, 0.5) for _ in range(EXPERIMENTS)]
     kept = [fit_exponent(points) for points in experiments]
     dropped = [fit_exponent({d: [c for c in at if not c.censored] for d, at in p.items()}) for p in experiments]
     taken = [fit_exponent({d: [replace(c, censored=None) for c in at] for d, at in p.items()}) for p in experiments]
-    right, *wrong = (np.mean([f.lo <= selftest.EXPONENT <= f.hi for f in fits]) for fits in (kept, dropped, taken))
+    right, *wrong = (np.mean([f.lo <= coverages.EXPONENT <= f.hi for f in fits]) for fits in (kept, dropped, taken))
     assert right > 0.93 - 2 * ERROR
     assert max(wrong) < right - 2 * ERROR
-    assert max(np.mean([f.value for f in fits]) for fits in (dropped, taken)) < selftest.EXPONENT - 0.05
+    assert max(np.mean([f.value for f in fits]) for fits in (dropped, taken)) < coverages.EXPONENT - 0.05
 
 
 def test_the_share_of_censored_values_is_as_set():
     rng = stream("test", "self-test share")
-    last = [c for _ in range(100) for c in selftest.experiment(rng, 3, 5, 0.25)[32]]
+    last = [c for _ in range(100) for c in coverages.experiment(rng, 3, 5, 0.25)[32]]
     assert np.mean([c.censored == "right" for c in last]) == pytest.approx(0.25, abs=0.08)
     assert not any(c.censored == "left" for c in last)
 
 
 @pytest.mark.parametrize("replicates", [3, 10])
 def test_thresholds_and_decays_are_covered(replicates):
-    for measure in (selftest.threshold_coverage, selftest.decay_coverage):
+    for measure in (coverages.threshold_coverage, coverages.decay_coverage):
         coverage = measure(replicates, EXPERIMENTS)
         assert abs(coverage.share - 0.95) < 3 * ERROR
         assert abs(coverage.bias) < 0.03
 
 
-@pytest.mark.parametrize("ratio", selftest.RATIOS.values())
+@pytest.mark.parametrize("ratio", coverages.RATIOS.values())
 def test_sharp_drops_are_covered(ratio):
     """Interpolated between the sizes, N* of such curves was covered by 43 to 67 % where they are a factor 2 apart."""
-    coverage = selftest.threshold_coverage(5, 100, "sharp", ratio)
+    coverage = coverages.threshold_coverage(5, 100, "sharp", ratio)
     assert coverage.share > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 100)
     assert abs(coverage.bias) < 0.03
 
 
 def test_exponents_of_sharp_drops_are_covered():
-    coverage = selftest.exponent_coverage(4, 3, 0.25, 60, shape="sharp", ratio=2.0)
+    coverage = coverages.exponent_coverage(4, 3, 0.25, 60, shape="sharp", ratio=2.0)
     assert coverage.share > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
     assert abs(coverage.bias) < 0.1
 
 
-@pytest.mark.parametrize("errors", selftest.ERRORS)
-@pytest.mark.parametrize("replicates", selftest.REPLICATES)
+@pytest.mark.parametrize("errors", coverages.ERRORS)
+@pytest.mark.parametrize("replicates", coverages.REPLICATES)
 def test_means_cover_or_their_line_says_what_the_report_warns_of(errors, replicates):
-    share = selftest.mean_coverage(replicates, 4000, errors).share
+    share = coverages.mean_coverage(replicates, 4000, errors).share
     warned = errors in ("skewed logs", "1 of 10 fails")
     assert (share > 0.93) or warned
     if errors == "1 of 10 fails":
@@ -77,20 +81,20 @@ def test_means_cover_or_their_line_says_what_the_report_warns_of(errors, replica
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_shares_cover_at_least_what_they_say(share):
-    assert min(selftest.share_coverage(r, share).share for r in range(1, 60)) >= 0.95
+    assert min(coverages.share_coverage(r, share).share for r in range(1, 60)) >= 0.95
 
 
 def test_what_the_table_says_of_three_dimensions_is_what_the_fit_says_of_them():
     rng = stream("test", "self-test note")
-    notes = {k: fit_exponent(selftest.experiment(rng, k, 3, 0.25, 0.3)).note for k in (3, 4, 8)}
-    assert f"that it {notes[3]}" == selftest.ASSUMED
+    notes = {k: fit_exponent(coverages.experiment(rng, k, 3, 0.25, 0.3)).note for k in (3, 4, 8)}
+    assert f"that it {notes[3]}" == coverages.ASSUMED
     assert notes[4] == notes[8] == ""
 
 
 def documented():
     """Cells of each line of the table in docs/statistics.md."""
     text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
-    table = text.partition(f"{selftest.HEADER}\n")[2].partition("\n\n")[0]
+    table = text.partition(f"{coverages.HEADER}\n")[2].partition("\n\n")[0]
     return [cells(line) for line in table.splitlines()]
 
 
@@ -114,7 +118,7 @@ WIDE = {
 
 
 def test_every_line_of_the_documentation_lies_in_92_to_99_percent_or_has_its_warning_or_a_reason():
-    warnings = {selftest.SKEWED, selftest.FAILING, selftest.ASSUMED}
+    warnings = {coverages.SKEWED, coverages.FAILING, coverages.ASSUMED}
     unwarned = [line for line in documented() if line[6] not in warnings]
     shares = {tuple(line[:4]): float(line[4]) for line in unwarned}
     assert len(shares) > 70
@@ -123,10 +127,10 @@ def test_every_line_of_the_documentation_lies_in_92_to_99_percent_or_has_its_war
 
 
 def test_the_documentation_has_every_line_of_the_table_with_its_warning():
-    table = list(selftest.lines(2))
+    table = list(coverages.lines(2))
     assert [told(cells(line)) for line in table] == [told(line) for line in documented()]
     assert {line.replicates for line in table} == {3, 5, 10, 40}
-    assert {line.family for line in table} >= {"smooth", "sharp", *selftest.ERRORS}
+    assert {line.family for line in table} >= {"smooth", "sharp", *coverages.ERRORS}
     assert all(line.warning for line in table if line.family in ("skewed logs", "1 of 10 fails"))
 
 
@@ -137,8 +141,8 @@ def agrees(stated, measured):
 
 
 def test_a_line_with_scatter_between_dimensions_is_measured_again():
-    coverage = selftest.exponent_coverage(3, 5, 0.25, 200, 0.3)
-    line = selftest.Line("exponent in d, 3 d", "smooth, scatter 0.3", "√2", 5, coverage, selftest.ASSUMED)
+    coverage = coverages.exponent_coverage(3, 5, 0.25, 200, 0.3)
+    line = coverages.Line("exponent in d, 3 d", "smooth, scatter 0.3", "√2", 5, coverage, coverages.ASSUMED)
     (stated,) = (row for row in documented() if told(row) == told(cells(line)))
     agrees(stated, cells(line))
     assert coverage.share < 0.92
@@ -146,5 +150,5 @@ def test_a_line_with_scatter_between_dimensions_is_measured_again():
 
 @pytest.mark.slow
 def test_the_documented_table_is_what_is_measured():
-    for stated, line in zip(documented(), selftest.lines(200), strict=True):
+    for stated, line in zip(documented(), coverages.lines(200), strict=True):
         agrees(stated, cells(line))

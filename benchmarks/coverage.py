@@ -1,6 +1,6 @@
-"""Measures how often the intervals of this package cover: synthetic learners with known truths, end to end.
+"""``python -m benchmarks.coverage``: how often the intervals of reports and claims cover, end to end.
 
-``bfc-bench check --statistics`` prints the table; ``docs/statistics.md`` holds its last output and explains it.
+The learners are synthetic and their true values are known. ``docs/statistics.md`` has the last output and explains it.
 
 A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
 stand a factor 2 or sqrt 2 apart; where the grid lies is drawn in each experiment, so that luck hides no bias.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, LookSchedule, constant
+from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, LookSchedule
 from bfc_bench.analysis.claims import Claim, judge
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
@@ -345,7 +345,7 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
         reads = {curve: tuple(np.unique(rows.n).tolist()) for curve in curves}
         for r in SCHEDULE:
             look = Look("c", "", "", r, reads, LookSchedule())
-            (verdict,) = judge([stated.at_look(look.at)], rows.at(look.sees(rows)))
+            (verdict,) = judge([stated.at_look(look.at)], rows.at(look.row_mask(rows)))
             if verdict.verdict != "undecided":
                 break
         found.append((verdict.verdict, r))
@@ -398,9 +398,9 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield from map(str, lines(experiments))
     yield ""
     spending, again = (
-        100 * error_of_looks(levels, 200 * experiments) for levels in (LookSchedule().levels, constant())
+        100 * error_of_looks(levels, 200 * experiments) for levels in (LookSchedule().levels, (0.025,) * len(SCHEDULE))
     )
-    rates = f"{spending:.2f} % with the levels of `looks.py`, {again:.2f} % with .025 each"
+    rates = f"{spending:.2f} % with the levels of `alpha_spending.py`, {again:.2f} % with .025 each"
     yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."
     yield ""
     claims = 5 * experiments
@@ -429,3 +429,7 @@ def _coverage(intervals: Sequence[Interval] | Iterable[Interval], truth: float, 
         return Coverage(math.nan, math.nan, refused)
     share = np.mean([interval.lo <= truth <= interval.hi for interval in intervals])
     return Coverage(float(share), float(np.mean([interval.mean - truth for interval in intervals])), refused)
+
+
+if __name__ == "__main__":
+    print(*report(), sep="\n")
