@@ -47,7 +47,7 @@ class QuadraticTaylorOptions(BatchLearner):
     width: Annotated[int, Field(ge=1)]
     """Number of units, m."""
     gate: Literal["indicator", "relu", "constant"]
-    """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, for which f_W is quadratic in h."""
+    """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     loss: Literal["square", "logistic", "soft-hinge"] | None = None
     """Loss; None is square for real labels and logistic for binary ones; the last two need binary labels."""
     regularization: Annotated[float, Field(ge=0)] = 1e-5

@@ -31,7 +31,7 @@ class QuadNeural(QuadraticTaylorLearner):
     width: Annotated[int, Field(ge=1)] = 24
     """Number of units m; gates that are not constant need some hundreds."""
     gate: Literal["indicator", "relu", "constant"] = "constant"
-    """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, for which f_W is quadratic in h."""
+    """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     features: Annotated[int, Field(ge=1)] | None = None
     """Number of features D; None is 8 (16 for indicators) times the number (d-1)(d+2)/2 of harmonics of degree 2, which
     suffices for targets of degree 3 and 4."""
@@ -40,8 +40,8 @@ class QuadNeural(QuadraticTaylorLearner):
     bias: bool = True
     """Whether b is standard normal instead of 0."""
     whitening: Literal["exact", "ridge", "none", "regularizer"] = "ridge"
-    """h is Sigma^(-1/2) g (exact), (Sigma + ``whitening_ridge`` tr(Sigma)/D I)^(-1/2) g (ridge), a multiple of g (none),
-    or a multiple of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
+    """h is Sigma^(-1/2) g (exact), (Sigma + ``whitening_ridge`` tr(Sigma)/D I)^(-1/2) g (ridge), a multiple of g
+    (none), or a multiple of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
     whitening_ridge: Annotated[float, Field(gt=0)] = 0.3
     """Ridge added to Sigma by ``ridge`` whitening, in units of Sigma's mean eigenvalue."""
 

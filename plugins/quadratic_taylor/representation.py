@@ -70,7 +70,8 @@ def second_moment(layer: RandomLayer, x: Tensor) -> Tensor:
 def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
     """(Sigma + ridge tr(Sigma)/D I)^(-1/2), symmetric, (D, D).
 
-    Directions without variance, up to rounding, are mapped to zero: some indicators agree or are constant on all points.
+    Directions without variance, up to rounding, are mapped to zero: some indicators agree, or are constant, on all
+    points.
     """
     eigenvalues, vectors = torch.linalg.eigh(sigma)
     eigenvalues = eigenvalues + ridge * sigma.trace() / len(sigma)
