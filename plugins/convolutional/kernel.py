@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class ConvKernel(BatchLearner):
     """Ridge regression with a compositional kernel of convolutions and pooling from neural-tangents (BFC figure 12).
 
-    The kernel is the NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, divided by its mean at the training points.
-    ``pool`` averages over the image at the end, which needs the covariances of all pixel pairs of two images, h^2 w^2
-    numbers per pair of images; ``flatten`` needs h w. C classes are C centred right-hand sides, +1 for the class and -1
-    for the others.
+    The kernel is the NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, divided by its mean diagonal on the
+    training points. ``pool`` averages over the image at the end, which needs the covariances of all pixel pairs of two
+    images, h^2 w^2 numbers per pair of images; ``flatten`` needs h w. C classes are C centred right-hand sides, +1 for
+    the class and -1 for the others.
     """
 
     name: ClassVar[str] = "conv-kernel"
