@@ -1,7 +1,6 @@
-"""The pictures of docs/concepts.md: ``python -m benchmarks.concepts`` draws them, from made-up curves, in 3 s.
+"""Draws the pictures of docs/concepts.md from made-up curves: ``python -m benchmarks.concepts``, 3 s.
 
-What the pictures show of a curve, N*, its interval, an exponent and a verdict, is computed by what computes it in a
-report.
+N*, intervals, exponents and verdicts are computed by the same functions as in a report.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SIGNS = {"supported": (GREEN, "o"), "undecided": (INK, "s"), "contradicted": (OR
 
 
 def panel(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty panel, sizes in inches."""
+    """An empty panel of a width and height in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
@@ -40,20 +39,34 @@ def panel(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def name(axes: Axes, x: str, y: str = "") -> None:
-    """Say what the axes are."""
+    """Label the axes.
+
+    Args:
+        axes: the axes.
+        x: label of the x axis.
+        y: label of the y axis.
+    """
     axes.set_xlabel(x, fontsize=12, color=INK)
     axes.set_ylabel(y, fontsize=12, color=INK)
 
 
 def curve(label: str, d: int, error: np.ndarray, sizes: tuple[int, ...], seed: int) -> Curve:
-    """Three replicates around the errors (K,)."""
+    """A curve of three replicates.
+
+    Args:
+        label: label of the learner.
+        d: input dimension.
+        error: errors around which the replicates scatter, (K,).
+        sizes: the K sizes.
+        seed: seed of the scatter.
+    """
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, 0.09, (3, 1)) + rng.normal(0, 0.05, (3, len(sizes)))
     return Curve("t", d, label, label, "nmse", np.array(sizes), (0, 1, 2), error * np.exp(noise))
 
 
 def n_star() -> Figure:
-    """One curve, its level and N*."""
+    """Draw one curve with its level and N*."""
     sizes, level = (50, 100, 200, 400, 800, 1600), 0.1
     shown = curve("learner", 20, 1.4 / (1 + (np.array(sizes) / 150.0) ** 1.6), sizes, 3)
     found = threshold(shown, level).interval
@@ -82,7 +95,7 @@ def n_star() -> Figure:
 
 
 def exponent() -> Figure:
-    """N* against d of two learners, one of which leaves the grid."""
+    """Draw N* against d for two learners, one of which exceeds the largest size."""
     sizes, level, dims = tuple(50 * 2**k for k in range(7)), 0.1, (6, 9, 14, 20)
     laws = {"kernel": (2.0, 2.4, ORANGE, "s"), "deep": (11.0, 1.0, BLUE, "o")}
     figure, axes = panel(7.2, 4.2)
@@ -121,7 +134,7 @@ def exponent() -> Figure:
 
 
 def verdicts() -> Figure:
-    """Intervals beside the region that a claim allows."""
+    """Draw intervals beside the region that a claim allows."""
     region = Region(hi=0.01)
     cases = {
         "5 replicates that agree": (2e-3, 0.25, 5), "3 that differ more": (2e-3, 0.9, 3),
@@ -152,7 +165,7 @@ def verdicts() -> Figure:
 
 
 def pairing() -> Figure:
-    """Samples that are prefixes of each other, the same for all learners."""
+    """Draw nested samples, which are the same for all learners."""
     figure, axes = panel(7.2, 3.3)
     axes.set_axis_off()
     for replicate in (0, 1):
@@ -185,7 +198,7 @@ PICTURES = {"n-star": n_star, "exponent": exponent, "verdicts": verdicts, "pairi
 
 
 def main() -> None:
-    """Draw all."""
+    """Draw all pictures."""
     for stem, draw in PICTURES.items():
         path = FOLDER / f"concept-{stem}.svg"
         stream = BytesIO()
