@@ -51,7 +51,14 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
 
 
 def busy_toml(labels: int, sizes: int, replicates: int, test_size: int = 1000) -> str:
-    """The text of the suite file of ``busy_suite``, with the same arguments."""
+    """The text of the suite file of ``busy_suite``.
+
+    Args:
+        labels: number of learners.
+        sizes: number of sample sizes.
+        replicates: number of replicates.
+        test_size: number of test points.
+    """
     learners = "".join(
         f'[[learner]]\nname = "busy"\nlabel = "busy{i}"\noptions = {{ tag = {i} }}\n' for i in range(labels)
     )
@@ -68,14 +75,7 @@ n = {[20 + 5 * i for i in range(sizes)]}
 
 
 def busy_suite(labels: int, sizes: int, replicates: int, test_size: int = 1000) -> Suite:
-    """A suite of one task with ``labels`` x ``sizes`` x ``replicates`` cells.
-
-    Args:
-        labels: number of learners.
-        sizes: number of sample sizes.
-        replicates: number of replicates.
-        test_size: number of test points.
-    """
+    """A suite of one task with ``labels`` x ``sizes`` x ``replicates`` cells; see ``busy_toml`` for the arguments."""
     return Suite.parse(tomllib.loads(busy_toml(labels, sizes, replicates, test_size)), "busy")
 
 

@@ -69,7 +69,7 @@ def n_star() -> Figure:
     """Draw one curve with its level and N*."""
     sizes, level = (50, 100, 200, 400, 800, 1600), 0.1
     shown = curve("learner", 20, 1.4 / (1 + (np.array(sizes) / 150.0) ** 1.6), sizes, 3)
-    found = threshold(shown, level).interval
+    size = threshold(shown, level).interval
     figure, axes = panel(7.2, 4.2)
     for values in shown.values:
         axes.plot(sizes, values, color=BLUE, alpha=0.35, linewidth=1)
@@ -81,10 +81,10 @@ def n_star() -> Figure:
     axes.axhline(level, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.6)
     axes.annotate("level 0.1", (sizes[0], level), (0, 5), textcoords="offset points", color=ORANGE, fontsize=12)
     bottom = axes.get_ylim()[0]
-    axes.plot([found.mean] * 2, [bottom, level], color=GREEN, linewidth=1.6)
-    axes.axvspan(found.lo, found.hi, color=GREEN, alpha=0.18, linewidth=0)
-    text = f"N*(0.1) = {found.mean:.0f}\n[{found.lo:.0f}, {found.hi:.0f}]"
-    axes.annotate(text, (found.lo / 1.06, bottom * 1.25), color="#006b4e", fontsize=12, va="bottom", ha="right")
+    axes.plot([size.mean] * 2, [bottom, level], color=GREEN, linewidth=1.6)
+    axes.axvspan(size.lo, size.hi, color=GREEN, alpha=0.18, linewidth=0)
+    text = f"N*(0.1) = {size.mean:.0f}\n[{size.lo:.0f}, {size.hi:.0f}]"
+    axes.annotate(text, (size.lo / 1.06, bottom * 1.25), color="#006b4e", fontsize=12, va="bottom", ha="right")
     axes.annotate(
         "mean of 3 replicates\nwith its 95 % interval", (sizes[1], means[1].mean), (90, 12),
         textcoords="offset points", color=BLUE, fontsize=12, va="bottom",
@@ -105,11 +105,11 @@ def exponent() -> Figure:
         ]
         (scaling,) = scalings(curves, [level])
         fit = scaling.exponent
-        for d, found in scaling.thresholds.items():
-            if found.right:
+        for d, reached in scaling.thresholds.items():
+            if reached.right:
                 axes.plot([d], [sizes[-1]], marker=(3, 0, 0), markersize=12, color=colour, markerfacecolor="white")
             else:
-                size = found.interval
+                size = reached.interval
                 axes.errorbar(
                     [d], [size.mean], [[size.mean - size.lo], [size.hi - size.mean]], color=colour, marker=marker,
                     markersize=7, capsize=4,
@@ -145,10 +145,10 @@ def verdicts() -> Figure:
     for place, (text, (middle, spread, count)) in enumerate(cases.items()):
         steps = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         values = np.log(middle) + spread * steps
-        found = evidence(values.tolist())
-        verdict = decide(region.log(), [("", found)]).verdict
+        estimate = evidence(values.tolist())
+        verdict = decide(region.log(), [("", estimate)]).verdict
         colour, marker = SIGNS[verdict]
-        lo, hi = np.exp(np.clip(found.bounds(), np.log(1e-5), np.log(1.0)))
+        lo, hi = np.exp(np.clip(estimate.bounds(), np.log(1e-5), np.log(1.0)))
         axes.plot([lo, hi], [place, place], color=colour, linewidth=2.4, solid_capstyle="butt")
         axes.plot(np.exp(values), [place] * count, "|", color=colour, markersize=11, alpha=0.6)
         axes.plot([middle], [place], marker, color=colour, markersize=9)

@@ -101,10 +101,10 @@ def _bad_learners(place: Place) -> str:
     store = place.new("store")
     with _nodes(place) as nodes:
         place.bench("run", suite, "--store", store, *nodes.run, **nodes.environment)
-    found = {(row.label, row.n): row for row in place.rows(store)}
+    rows = {(row.label, row.n): row for row in place.rows(store)}
     told = {"hang": "timeout", "exit": "exit code 7", "signal": "SIGSEGV"}
-    ended = [w if w in f"{(r := found[how, 20]).status} {r.reason}" else r.reason for how, w in told.items()]
-    others = "ok" if all(found[how, 10].status == "ok" for how in ways) else "not ok"
+    ended = [w if w in f"{(r := rows[how, 20]).status} {r.reason}" else r.reason for how, w in told.items()]
+    others = "ok" if all(rows[how, 10].status == "ok" for how in ways) else "not ok"
     return f"{', '.join(ended)}; the other sizes {others}"
 
 

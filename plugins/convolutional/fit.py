@@ -79,7 +79,13 @@ class ImageFit:
 
     @classmethod
     def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
-        """The fit of a learner to a training set in a context."""
+        """Prepare a fit.
+
+        Args:
+            learner: the learner.
+            train: training set of images.
+            ctx: context of the fit.
+        """
         points = TrainingImages.of(train, ctx.device, normalize=learner.normalize and learner.attack == "none")
         return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
 

@@ -369,7 +369,13 @@ def trained(
 
 
 def diverged(learner: QuadraticLearner, d: int, loss: float) -> Failure:
-    """The failure of a fit at dimension ``d`` that ended with a non-finite ``loss`` or gradient."""
+    """The failure of a fit whose loss or gradient was not finite.
+
+    Args:
+        learner: the learner.
+        d: input dimension.
+        loss: final loss.
+    """
     return Failure(
         "diverged",
         f"{learner.name}: a gradient or the loss was not finite in training (final loss {loss:.3g}, "
