@@ -1,6 +1,6 @@
 """Side-by-side speed measurements: ``python -m benchmarks [NAME ...] [--quick] [--output FILE.json]``.
 
-One file per question. Each offers ``measure(quick)``, which yields a ``Measurement`` for every line of the table.
+Each benchmark is a module with a function ``measure(quick)``, which yields one ``Measurement`` per line of the table.
 """
 
 BENCHMARKS = (
@@ -22,7 +22,7 @@ BENCHMARKS = (
     "whole_runs",
     "run_parts",
 )
-"""Modules that need nothing but a CPU, in the order in which they run."""
+"""Benchmarks that need only a CPU, in the order in which they run."""
 
 GPU_BENCHMARKS = ("gpu_ensemble", "gpu_kernels")
-"""Modules that are added where a GPU is."""
+"""Benchmarks that also run if there is a GPU."""

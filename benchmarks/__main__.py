@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measures, prints the table, writes the JSON."""
+"""``python -m benchmarks``: runs benchmarks, prints their table and writes it as JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bfc_bench.errors import suggest
 
 EVERY = (*BENCHMARKS, *GPU_BENCHMARKS)
 SECONDS = {"rows": 7200, "whole_runs": 3600}
-"""After so long a benchmark is given up, those not named after ``OTHERS``."""
+"""Time limits of benchmarks in seconds; ``OTHERS`` for those not listed."""
 OTHERS = 900
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0, or 1 when a benchmark could not be measured."""
+    """Run the command; return 1 if a benchmark could not be measured, otherwise 0."""
     options = _parser().parse_args(arguments)
     console = Console()
     report = json.loads(options.read.read_text()) if options.read else _measured(options.names, options.quick, console)
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measured(names: Sequence[str], quick: bool, console: Console) -> dict[str, Any]:
-    """The report of the benchmarks called ``names``, or of all that can be measured here."""
+    """The report of the named benchmarks, or of all that can run on this machine."""
     gpu = machine.has_gpu()
     names = names or [*BENCHMARKS, *(GPU_BENCHMARKS if gpu else ())]
     report: dict[str, Any] = {
@@ -63,7 +63,7 @@ def _measured(names: Sequence[str], quick: bool, console: Console) -> dict[str, 
 
 
 def measure(name: str, quick: bool) -> tuple[list[dict[str, Any]], str]:
-    """The lines of one benchmark, measured in a fresh process with one thread, and why some are missing, or nothing."""
+    """Lines of one benchmark, measured in a new process with one thread, and why some are missing, or an empty text."""
     limit = SECONDS.get(name, OTHERS)
     with TemporaryDirectory() as folder:
         file = Path(folder, "lines.json")
@@ -73,7 +73,7 @@ def measure(name: str, quick: bool) -> tuple[list[dict[str, Any]], str]:
             process = subprocess.run(
                 command, env=machine.one_thread(), timeout=limit, capture_output=True, text=True, check=False
             )
-            failure = "" if process.returncode == 0 else process.stderr.strip()[-2000:] or "it ended without a word"
+            failure = "" if process.returncode == 0 else process.stderr.strip()[-2000:] or "it ended without a message"
         except subprocess.TimeoutExpired:
             failure = f"it did not end within {limit} s"
         return [json.loads(line) for line in file.read_text().splitlines()], failure
@@ -82,9 +82,9 @@ def measure(name: str, quick: bool) -> tuple[list[dict[str, Any]], str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed against named opponents.")
     parser.add_argument("names", metavar="NAME", nargs="*", type=_known, help=f"{', '.join(EVERY)}; all by default")
-    parser.add_argument("--quick", action="store_true", help="smaller and fewer measurements, to see that all works")
-    parser.add_argument("--output", metavar="FILE.json", type=Path, help="write the report here too")
-    parser.add_argument("--read", metavar="FILE.json", type=Path, help="print this report, measure nothing")
+    parser.add_argument("--quick", action="store_true", help="smaller and fewer measurements, as a check")
+    parser.add_argument("--output", metavar="FILE.json", type=Path, help="also write the report to this file")
+    parser.add_argument("--read", metavar="FILE.json", type=Path, help="print this report instead of measuring")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     return parser
 

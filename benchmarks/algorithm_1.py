@@ -1,4 +1,4 @@
-"""``python -m benchmarks.algorithm_1``: what Algorithm 1 reaches, from the rows of its suites; Markdown."""
+"""``python -m benchmarks.algorithm_1``: prints the results of Algorithm 1 from its suites, as Markdown."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def table(stored: StoredSuite) -> str:
         entry.name: {f"k{layer}": k for layer, k in enumerate(entry.target["widths"], start=2)}
         for entry in stored.suite.task
     }
-    found: dict[tuple[int, str, int, str, int, int], list[Row]] = defaultdict(list)
+    groups: dict[tuple[int, str, int, str, int, int], list[Row]] = defaultdict(list)
     for row in stored.rows():
-        found[order[row.label], row.label, tasks[row.task], row.task, row.d, row.n].append(row)
+        groups[order[row.label], row.label, tasks[row.task], row.task, row.d, row.n].append(row)
     lines = [["learner", "task", "d", "n", "NMSE or error", "worst", "learned", "ranks right", "worst P_2", "CPU s"]]
-    for (_, label, _, task, d, n), group in sorted(found.items()):
+    for (_, label, _, task, d, n), group in sorted(groups.items()):
         lines.append([label, task, str(d), str(n), *_cells(group, ranks[task])])
     head, *body = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|" + "---|" * len(lines[0]), *body])
 
 
 def _cells(group: Sequence[Row], ranks: dict[str, int]) -> list[str]:
-    """NMSE (geometric mean), or the share of wrong signs of binary labels; a fit that is not ok counts as 1."""
+    """Cells of a group: geometric mean NMSE, or fraction of wrong signs of binary labels; failed fits count as 1."""
     binary = any(row.error_rate is not None for row in group)
     measured = [row.error_rate if binary else row.nmse for row in group]
     errors = [1.0 if error is None else max(error, 1e-16) for error in measured]

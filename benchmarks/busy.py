@@ -1,4 +1,4 @@
-"""A learner that is busy for a set CPU time and predicts 0, as a plugin, to see what the framework itself costs."""
+"""A plugin with a learner that uses a fixed CPU time and predicts 0, to measure the overhead of the framework."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FIT_SECONDS = 1e-3
 
 
 class Busy(Learner):
-    """Spends ``seconds`` of CPU time."""
+    """Uses ``seconds`` of CPU time and predicts 0."""
 
     name: ClassVar[str] = "busy"
     smoke: ClassVar[Mapping[str, Any]] = {}
 
     seconds: float = FIT_SECONDS
     tag: int = 0
-    """Tells options apart."""
+    """Makes the options of two learners differ."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Wait, busily."""
+        """Compute until the time is over."""
         end = time.process_time() + self.seconds
         while time.process_time() < end:
             pass
@@ -46,12 +46,19 @@ class Zero(Predictor):
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    """Register it."""
+    """Register the learner."""
     register(Busy)
 
 
 def busy_toml(labels: int, sizes: int, replicates: int, test_size: int = 1000) -> str:
-    """The suite file of ``busy_suite``."""
+    """The text of the suite file of ``busy_suite``.
+
+    Args:
+        labels: number of learners.
+        sizes: number of sample sizes.
+        replicates: number of replicates.
+        test_size: number of test points.
+    """
     learners = "".join(
         f'[[learner]]\nname = "busy"\nlabel = "busy{i}"\noptions = {{ tag = {i} }}\n' for i in range(labels)
     )
@@ -68,13 +75,13 @@ n = {[20 + 5 * i for i in range(sizes)]}
 
 
 def busy_suite(labels: int, sizes: int, replicates: int, test_size: int = 1000) -> Suite:
-    """A grid of ``labels`` x ``sizes`` x ``replicates`` cells of one task."""
+    """A suite of one task with ``labels`` x ``sizes`` x ``replicates`` cells; see ``busy_toml`` for the arguments."""
     return Suite.parse(tomllib.loads(busy_toml(labels, sizes, replicates, test_size)), "busy")
 
 
 @contextmanager
 def installed() -> Iterator[Path]:
-    """A folder that makes this plugin an installed distribution for processes that have it on their path."""
+    """A folder in which this plugin is an installed distribution; put it on the path of a process."""
     with TemporaryDirectory() as folder:
         info = Path(folder, "bfc_bench_busy-1.0.dist-info")
         info.mkdir()

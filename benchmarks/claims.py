@@ -1,5 +1,4 @@
-"""``python -m benchmarks.claims``: what the suites say of every statement of the papers, from stores of several seeds;
-Markdown, docs/claims.md.
+"""``python -m benchmarks.claims``: writes docs/claims.md, the verdicts on every statement of the papers, from stores.
 
 Statements and the claims that test them are in ``statements.toml`` beside this file.
 """
@@ -39,7 +38,7 @@ was undecided: the intervals of all its looks hold together with 95 % ([statisti
 
 
 class Statement(Settings):
-    """What a paper says, and the claims ``SUITE/ID`` that test it or why none does."""
+    """A statement of a paper, and the claims ``SUITE/ID`` that test it or the reason why none does."""
 
     source: str
     says: str
@@ -54,22 +53,22 @@ class Statement(Settings):
 
 
 class Statements(Settings):
-    """The file."""
+    """The contents of ``statements.toml``."""
 
     statement: Annotated[tuple[Statement, ...], Field(min_length=1)]
     remarks: dict[str, str] = {}
-    """What is known of a claim ``SUITE/ID`` beyond its numbers; shown where it is not simply supported."""
+    """Explanations of claims ``SUITE/ID``, shown if a claim is not simply supported."""
     not_run: dict[str, str] = {}
-    """Suites about the papers that no store of the page holds, and why."""
+    """Suites about the papers that were not run, with reasons."""
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Every claim that tests something."""
+        """All claims of the statements."""
         return tuple(claim for statement in self.statement for claim in statement.claims)
 
     @property
     def suites(self) -> tuple[str, ...]:
-        """Their suites, in the order of the statements."""
+        """The suites of these claims, in the order of the statements."""
         return tuple(dict.fromkeys(claim.partition("/")[0] for claim in self.claims))
 
     @model_validator(mode="after")
@@ -80,12 +79,12 @@ class Statements(Settings):
 
 
 def read_statements(path: Path = STATEMENTS) -> Statements:
-    """What the file says."""
+    """Read and validate a file of statements."""
     return Statements.parse(tomllib.loads(path.read_text()), path.name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the page of the stores, one per seed."""
+    """Print the page for stores, one or more per seed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description=__doc__)
     parser.add_argument("stores", type=Path, nargs="+", metavar="STORE", help="with runs of the suites, of any seeds")
     paths = parser.parse_args(arguments).stores
@@ -99,9 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def page(known: Statements, stores: Sequence[OpenStore]) -> str:
-    """What is not supported, statement by statement, then every claim; a column per seed that the suites were run with.
+    """The page: claims that are not simply supported, then all statements, then all claims with a column per seed.
 
-    Raises ``UsageError`` where two stores hold a suite with the same seed.
+    Raises ``UsageError`` if two stores hold a suite with the same seed.
     """
     held: dict[int, dict[str, StoredSuite]] = {}
     for store in stores:
@@ -132,7 +131,7 @@ def _signs(name: str, verdicts: Sequence[Mapping[str, Verdict]]) -> str:
 
 
 def _exceptions(verdicts: Sequence[Mapping[str, Verdict]], remarks: Mapping[str, str]) -> Iterator[str]:
-    """What is not simply supported, each with the numbers of every seed."""
+    """Claims that are not simply supported, with the numbers of every seed."""
     names = list(dict.fromkeys(name for of in verdicts for name in of))
     words = {name: [of[name].verdict for of in verdicts if name in of] for name in names}
     groups = {
@@ -148,10 +147,10 @@ def _exceptions(verdicts: Sequence[Mapping[str, Verdict]], remarks: Mapping[str,
     for title, chosen in groups.items():
         lines = [f"## {title}", ""]
         for name in chosen:
-            found = [of[name] for of in verdicts if name in of]
-            numbers = " and ".join(f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}{_but(v)}" for v in found)
+            by_seed = [of[name] for of in verdicts if name in of]
+            numbers = " and ".join(f"{v.sign} {with_interval(v.estimate, v.lo, v.hi)}{_but(v)}" for v in by_seed)
             remark = f" {remarks[name]}" if name in remarks else ""
-            lines.append(f"- `{name}` ({found[0].source}): {found[0].statement} Found {numbers}.{remark}")
+            lines.append(f"- `{name}` ({by_seed[0].source}): {by_seed[0].statement} Found {numbers}.{remark}")
         yield "\n".join(lines if chosen else [*lines, "None."])
 
 
@@ -174,16 +173,16 @@ def _suite(suite: str, held: Mapping[int, StoredSuite | None], verdicts: Sequenc
         "|---|---|---|" + "---|" * len(held),
     ]
     for name in names:
-        of = [found.get(name) for found in verdicts]
-        first = next(v for v in of if v)
+        by_seed = [of.get(name) for of in verdicts]
+        first = next(v for v in by_seed if v)
         aside = ", a sanity check" if first.sanity else ""
-        cells = [_cell(v) if v else "-" for v in of]
+        cells = [_cell(v) if v else "-" for v in by_seed]
         lines.append(f"| `{first.id}`{aside} | {first.source} | {first.region} | {' | '.join(cells)} |")
     return f"## {suite}\n\n" + "\n".join(lines) + f"\n\nSeed {'; seed '.join(made)}."
 
 
 def _cell(verdict: Verdict) -> str:
-    """Sign, estimate, worst replicate, replicates, and the confidence of the interval where more looks were planned."""
+    """Sign, estimate, worst replicate, replicates, and the interval's confidence if more looks were planned."""
     worst = "" if math.isnan(verdict.worst) else f", worst {number(verdict.worst)}"
     look = f" at {100 * verdict.confidence:.4g} %" if verdict.look else ""
     estimate = with_interval(verdict.estimate, verdict.lo, verdict.hi)
@@ -191,7 +190,7 @@ def _cell(verdict: Verdict) -> str:
 
 
 def _but(verdict: Verdict) -> str:
-    """What must be said with a verdict, if anything."""
+    """The reservation about a verdict, if any."""
     return f" (but {verdict.but})" if verdict.but else ""
 
 

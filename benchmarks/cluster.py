@@ -1,9 +1,9 @@
-"""Discrete-event simulation of one run on many machines: units, slots, the session that feeds them, rows, losses.
+"""Discrete-event simulation of one run on many machines: units, slots, sessions, rows, and losses of machines.
 
-A session is what a run is: one thread that hands out units, hears what has ended and commits rows, one pass after
-another (``executors/ray/pool.py``). ``ray`` is one session for all machines. ``slurm`` divides the plan among as many
-sessions as there are machines (``shards/partition.py``); rows go through the disk that they share, and a collector
-commits them at the end. A lost shard is run by the next submission, which is made when all others have ended.
+A session is one thread that submits units, receives results and commits rows, pass after pass
+(``executors/ray/pool.py``). Mode ``ray`` has one session for all machines. Mode ``slurm`` divides the plan among one
+session per machine (``shards/partition.py``); rows go through a shared disk, and a collector commits them at the end.
+The next submission runs the rest of a lost shard, once all other shards have ended.
 """
 
 from __future__ import annotations
@@ -25,75 +25,76 @@ Mode = Literal["ray", "slurm"]
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds."""
+    """Costs of the operations of a run, in seconds."""
 
     start: float = 0.0
     """From the start of a worker to its first fit."""
     place: float = 0.0
-    """Of the session to start one slot."""
+    """For the session to start one slot."""
     look: float = 0.0
-    """Of a pass of the session over its slots."""
+    """For a pass of the session over its slots."""
     dispatch: float = 0.0
-    """Of the session to give out one unit and to hear its end."""
+    """For the session to submit one unit and receive its result."""
     commit: float = 0.0
-    """Of a transaction; one for each unit that ends."""
+    """For a transaction, one per unit."""
     row: float = 0.0
-    """Of a row in it."""
+    """For a row of a transaction."""
     sync: float = 0.0
-    """Of the shared disk for the rows of a unit of a shard."""
+    """For the shared disk to sync the rows of a unit of a shard."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The machines, and what goes wrong with them."""
+    """The machines, and their failures."""
 
     machines: int
     slots: int
-    """Of each machine."""
+    """Slots per machine."""
     mode: Mode = "ray"
     losses_per_hour: float = 0.0
-    """Machines that are lost, of all together."""
+    """Losses of machines per hour, over all machines."""
     notice: float = 0.0
-    """Seconds until a loss is known."""
+    """Seconds until the session notices a loss."""
     absence: float = 300.0
     """Seconds until a lost machine is back."""
     stragglers: float = 0.0
-    """Share of the slots that are slow."""
+    """Fraction of slots that are slow."""
     slowdown: float = 1.0
-    """How many times slower these are."""
+    """Factor of the time on slow slots."""
     seed: int = 0
 
 
 @dataclass(eq=False)
 class Unit:
-    """What one slot does at a time: ``seconds`` of fits that end in ``rows`` rows."""
+    """Work of one slot: ``seconds`` of fits that end in ``rows`` rows."""
 
     seconds: float
     rows: int = 1
     lost: int = 0
-    """Machines that were lost while they ran it."""
+    """Number of machines lost while they ran it."""
     ended: int = 0
-    """How often its rows were committed."""
+    """Number of times its rows were committed."""
     parts: Sequence[Unit] = ()
-    """Its cells, after it was lost too often to be tried as a whole."""
+    """Its cells, once it was lost too often to be run as a whole."""
 
 
 @dataclass
 class Result:
-    """What a run took, in seconds."""
+    """Times of a simulated run, in seconds."""
 
     units: Sequence[Unit]
     makespan: float = 0.0
+    """Wall time of the run."""
     placing: float = 0.0
-    """Of the busiest session, to start slots."""
+    """Time of the busiest session to start slots."""
     driving: float = 0.0
-    """Of the busiest session, for units: its passes, what it gives out and what it hears."""
+    """Time of the busiest session for units: its passes, submissions and results."""
     writing: float = 0.0
-    """Of the writer, for rows: the session's with ``ray``, the collector's with ``slurm``."""
+    """Time to write rows: the session's with ``ray``, the collector's with ``slurm``."""
     syncing: float = 0.0
-    """Of the disk that shards share."""
+    """Time of the disk that shards share."""
     lost: float = 0.0
-    """Of slots, for what had to be done again."""
+    """Time of slots for work that had to be repeated."""
 
 
 @dataclass(eq=False)
@@ -101,9 +102,9 @@ class _Slot:
     machine: int
     slowness: float
     calls: deque[tuple[Unit, float]] = field(default_factory=deque)
-    """The unit that it runs and one that waits, each with the time at which it came."""
+    """The unit that it runs and one that waits, each with the time of its submission."""
     since: float = 0.0
-    """When it began what it runs."""
+    """Start of the running unit."""
     ready: bool = False
     gone: bool = False
 
@@ -113,18 +114,18 @@ class _Session:
     machines: Sequence[int]
     units: list[Unit]
     places: list[int]
-    """Machines on which a slot is to be started."""
+    """Machines on which a slot is still to be started."""
     queue: deque[Unit]
     slots: dict[int, list[_Slot]] = field(default_factory=dict)
-    """By machine."""
+    """Slots by machine."""
     idle: deque[_Slot] = field(default_factory=deque)
     ready: int = 0
-    """Slots that are there."""
+    """Number of slots that have started."""
     starting: int = 0
     freed: list[_Slot] = field(default_factory=list)
-    """Slots that have room for one more unit."""
+    """Slots with room for one more unit."""
     ended: list[Unit] = field(default_factory=list)
-    """Units to be committed."""
+    """Units to commit."""
     busy: bool = False
     gone: bool = False
     placing: float = 0.0
@@ -132,17 +133,23 @@ class _Session:
 
     @property
     def wanted(self) -> int:
-        """Slots to be started: none for units that others, which are starting, will take."""
+        """Number of slots to start, not counting units that starting slots will take."""
         return max(0, min(len(self.places), len(self.queue) - self.starting))
 
 
 def simulate(units: Sequence[Unit], costs: Costs, shape: Shape) -> Result:
-    """Play ``units``, longest first, through on the machines of ``shape``; they themselves stay as they are."""
+    """Simulate a run.
+
+    Args:
+        units: units, longest first; they are not changed.
+        costs: costs of the operations.
+        shape: the machines.
+    """
     return _Run([replace(unit) for unit in units], costs, shape).result
 
 
 def leaves(units: Sequence[Unit]) -> Iterator[Unit]:
-    """Units, the cells in the place of those that were taken apart."""
+    """Units, with those that were split replaced by their cells."""
     for unit in units:
         yield from unit.parts or (unit,)
 
@@ -154,20 +161,20 @@ class _Run:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         slow = stream(shape.seed, "stragglers").random((shape.machines, shape.slots)) < shape.stragglers
-        self._slowness = [[shape.slowdown if there else 1.0 for there in row] for row in slow.tolist()]
+        self._slowness = [[shape.slowdown if is_slow else 1.0 for is_slow in row] for row in slow.tolist()]
         self._losses = stream(shape.seed, "losses")
         self._away: set[int] = set()
         self._sessions: list[_Session] = []
         self._open = 0
-        """Units of sessions that are there, neither committed nor taken apart."""
+        """Number of units of running sessions that are neither committed nor split."""
         self._left: list[Unit] = []
-        """Units of shards that were lost."""
+        """Units of lost shards."""
         self._submit(units)
         if shape.losses_per_hour:
             self._at(self._gap(), self._lose)
         while self._open:
-            self._now, _, happen = heapq.heappop(self._events)
-            happen()
+            self._now, _, event = heapq.heappop(self._events)
+            event()
             if not self._open and self._left:
                 left, self._left = self._left, []
                 self._submit(left)
@@ -176,12 +183,12 @@ class _Run:
             self.result.writing = sum(unit.rows for unit in units) * costs.row
             self.result.makespan += self.result.writing
 
-    def _at(self, time: float, happen: Callable[[], None]) -> None:
+    def _at(self, time: float, event: Callable[[], None]) -> None:
         self._count += 1
-        heapq.heappush(self._events, (time, self._count, happen))
+        heapq.heappush(self._events, (time, self._count, event))
 
     def _submit(self, units: Sequence[Unit]) -> None:
-        """Begin a session, or one on each machine, with each unit where there is least to do so far."""
+        """Start one session, or one per machine, and give each unit to the session with the least work so far."""
         machines, slots = range(self.shape.machines), range(self.shape.slots)
         shards = [[machine] for machine in machines] if self.shape.mode == "slurm" else [list(machines)]
         parts: list[list[Unit]] = [[] for _ in shards]
@@ -197,13 +204,13 @@ class _Run:
             self._wake(session)
 
     def _wake(self, session: _Session) -> None:
-        """Let it go over its slots, once all that happens at this moment has happened."""
+        """Schedule a pass of the session after all events of this moment."""
         if not session.busy and not session.gone:
             session.busy = True
             self._at(self._now, lambda: self._pass(session))
 
     def _pass(self, session: _Session) -> None:
-        """Give units to slots that do nothing, start slots, give one more to each, then commit what has ended."""
+        """Give units to idle slots, start slots, give a second unit to each slot, then commit ended units."""
         if session.gone:
             return
         freed, session.freed = session.freed, []
@@ -220,7 +227,7 @@ class _Run:
             session.placing += self.costs.place
             slot = _Slot(machine, self._slowness[machine][len(session.slots.get(machine, ())) % self.shape.slots])
             session.slots.setdefault(machine, []).append(slot)
-            self._at(time + self.costs.start, partial(self._meet, session, slot))
+            self._at(time + self.costs.start, partial(self._slot_started, session, slot))
         del session.places[:count]
         session.starting += count
         for slot in freed:
@@ -256,8 +263,8 @@ class _Run:
             self._begin(session, slot)
         self._wake(session)
 
-    def _meet(self, session: _Session, slot: _Slot) -> None:
-        """A slot is there."""
+    def _slot_started(self, session: _Session, slot: _Slot) -> None:
+        """A slot has started."""
         if not slot.gone:
             slot.ready = True
             session.starting -= 1
@@ -266,7 +273,7 @@ class _Run:
             self._wake(session)
 
     def _sync(self, session: _Session, ended: Sequence[Unit]) -> None:
-        """The rows of a unit of a shard wait for the disk that all of them share."""
+        """Commit units; those of a shard first wait for the shared disk."""
         if self.shape.mode == "slurm" and not session.gone:
             seconds = len(ended) * self.costs.sync
             self._disk = max(self._now, self._disk) + seconds
@@ -291,7 +298,7 @@ class _Run:
         return self._now + float(self._losses.exponential(3600 / self.shape.losses_per_hour))
 
     def _lose(self) -> None:
-        """A machine is gone, for a while."""
+        """A machine is lost for a while."""
         self._at(self._gap(), self._lose)
         machine = int(self._losses.integers(self.shape.machines))
         session = next(session for session in self._sessions if machine in session.machines)
@@ -314,7 +321,7 @@ class _Run:
         self._at(self._now + self.shape.absence, lambda: self._return(session, machine))
 
     def _lose_shard(self, session: _Session) -> None:
-        """What it has not committed is for the next submission, but for what was lost too often."""
+        """Leave uncommitted units to the next submission, except those that were lost too often."""
         session.gone = True
         left = [unit for unit in session.units if not unit.ended]
         self._open -= len(left)
@@ -323,7 +330,7 @@ class _Run:
         self._left += [unit for unit in left if not unit.ended]
 
     def _notice(self, session: _Session, lost: Sequence[_Slot]) -> None:
-        """Units of slots that are gone go to others, first of all; those that were lost too often, cell by cell."""
+        """Resubmit units of lost slots before all others; units that were lost too often, cell by cell."""
         for unit in [unit for slot in lost for unit, _ in slot.calls]:
             if unit.lost <= RESUBMITTED:
                 session.queue.appendleft(unit)
@@ -331,10 +338,10 @@ class _Run:
                 unit.parts = [Unit(unit.seconds / unit.rows) for _ in range(unit.rows)]
                 self._open += unit.rows - 1
                 session.queue += unit.parts
-            elif unit.lost <= 2 * RESUBMITTED + 1:  # a cell by itself is submitted once more
+            elif unit.lost <= 2 * RESUBMITTED + 1:  # a single cell is submitted once more
                 session.queue.append(unit)
             else:
-                session.ended.append(unit)  # with a row that says so
+                session.ended.append(unit)  # with a row that reports the losses
         self._wake(session)
 
     def _return(self, session: _Session, machine: int) -> None:

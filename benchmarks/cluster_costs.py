@@ -1,9 +1,9 @@
-"""What a run on many machines costs its session, measured here, piece by piece.
+"""Measures what a run on many machines costs its session, one operation at a time.
 
-CPU time, since others may be at work on this machine; wall time of what waits for the disk, the least of a few.
+CPU time is measured, because this machine may be busy; disk operations are measured by the least wall time of a few.
 
-The session's own part of ``executor ray`` runs as it is, against a stand-in for Ray whose answers come at once: what
-Ray itself takes is measured by ``benchmarks.ray_units``, on a cluster.
+The session's own part of ``executor ray`` runs unchanged, with a stub of Ray that answers at once.
+``benchmarks.ray_units`` measures the cost of Ray itself on a cluster.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ load_plugins()
 import torch, jax.numpy, scipy.linalg
 jax.numpy.zeros(1)
 """
-"""What a worker does before its first fit, less what it compiles or loads of that."""
+"""What a worker does before its first fit, without compilation."""
 
 
-class _Refused(Exception):
-    """Stands for Ray's errors, of which there are none."""
+class _RayError(Exception):
+    """Stub of Ray's errors, which is never raised."""
 
 
 class _Answer:
-    """What a call on a slot or a node gives, which has come at once."""
+    """Stub of a future that is done."""
 
     def __init__(self, value: object = b"") -> None:
         self.value = value
 
 
 class _Actor:
-    """A slot that has done what it is asked to do."""
+    """Stub of a slot whose calls are done at once."""
 
     def __init__(self, *arguments: object) -> None:
         self.run = self.ready = self.close = SimpleNamespace(remote=lambda *given: _Answer())
 
 
 class _Ray:
-    """Of Ray's interface what the pool uses."""
+    """Stub of the functions of Ray that the pool uses."""
 
-    exceptions = SimpleNamespace(RayError=_Refused, RayTaskError=_Refused)
+    exceptions = SimpleNamespace(RayError=_RayError, RayTaskError=_RayError)
     cloudpickle = pickle
 
     def __init__(self) -> None:
         self.together = 1
-        """Answers that a pass over the slots finds."""
+        """Number of answers per pass over the slots."""
         self._versions: dict[str, str] | None = None
 
     def remote(self, **options: object) -> Callable[[Any], Any]:
@@ -90,7 +90,7 @@ class _Ray:
 
 
 class _Machines:
-    """A cluster of so many nodes."""
+    """Stub of a cluster of ``machines`` nodes."""
 
     def __init__(self, machines: int, cores: int) -> None:
         self.ray = _Ray()
@@ -109,18 +109,25 @@ def _nothing(payload: object) -> bytes:
 
 @dataclass(frozen=True)
 class Driving:
-    """Seconds of the session at one size of the cluster."""
+    """CPU seconds of the session at one size of the cluster."""
 
     place: float
-    """To start one slot of those that are started together, where half of all are there."""
+    """Starting one slot, when half of all slots exist."""
     look: float
-    """A pass over all slots in which one unit has ended, less that unit."""
+    """A pass over all slots, without the unit that has ended."""
     dispatch: float
-    """A unit more in a pass: pickled, given out, heard of."""
+    """One more unit in a pass: pickled, submitted, received."""
 
 
 def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -> Driving:
-    """What ``executors/ray`` takes for such units on so many nodes, on which there are ``slots`` in the end."""
+    """Measure ``executors/ray`` with the stub of Ray.
+
+    Args:
+        batches: units to submit.
+        machines: number of nodes.
+        cores: cores per node.
+        slots: number of slots in the end.
+    """
     cluster = _Machines(machines, cores)
     pool = RayPool(cast(Cluster, cluster), SlotShape(jobs=slots), _nothing, None, 0.0)
     nodes, queue = list(cluster.nodes().values()), pool._queues.waiting["cpu"]
@@ -154,29 +161,35 @@ def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -
 
 
 def _cpu(call: Callable[[], object]) -> float:
-    """CPU seconds of a call, the median of a few."""
+    """CPU seconds of a call, median of a few."""
     return median(timed(call, own_cpu) for _ in range(REPETITIONS))
 
 
 def _wall(call: Callable[[], object]) -> float:
-    """Wall seconds of a call, the least of a few."""
+    """Wall seconds of a call, minimum of a few."""
     return min(timed(call, time.perf_counter) for _ in range(REPETITIONS))
 
 
 @dataclass(frozen=True)
 class Writing:
-    """Seconds of the writer."""
+    """Wall seconds of the process that writes rows."""
 
     commit: float
-    """A transaction, with what SQLite syncs."""
+    """A transaction, with SQLite's sync."""
     row: float
-    """A row in it: received, checked, written."""
+    """A row of a transaction: received, checked, written."""
     sync: float
-    """The rows of a unit in a shard's journal, on this disk."""
+    """Syncing the rows of a unit to a shard's journal on this disk."""
 
 
 def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
-    """What ``receive``, ``Store.put`` and ``Journal.add`` take for the rows of such units, in new files."""
+    """Measure ``receive``, ``Store.put`` and ``Journal.add`` for the rows of units.
+
+    Args:
+        grid: grid of the cells.
+        batches: the units.
+        folder: empty folder for new files.
+    """
     rng, rows = stream("synthetic rows"), 0
     sent = []
     for planned in batches:
@@ -207,5 +220,5 @@ def writing(grid: Grid, batches: Sequence[Planned], folder: Path) -> Writing:
 
 
 def start() -> float:
-    """CPU seconds from nothing to a worker with its libraries, the files of which are in memory."""
+    """CPU seconds to start a worker with its libraries, with their files in the disk cache."""
     return min(command_cpu("-c", START) for _ in range(2))

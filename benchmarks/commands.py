@@ -1,4 +1,4 @@
-"""Commands as a user types them, measured by their CPU time, with bytecode on disk as an installation has it."""
+"""Measures the CPU time of commands, with cached bytecode as in an installation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.measurement import children_cpu, timed
 
 
 def command_cpu(*arguments: str, environment: Mapping[str, str] | None = None) -> float:
-    """CPU seconds of ``python ARGUMENTS``. Raises ``CalledProcessError`` when it fails."""
+    """CPU seconds of ``python ARGUMENTS``. Raises ``CalledProcessError`` if it fails."""
     compiled = {k: v for k, v in (environment or os.environ).items() if k != "PYTHONDONTWRITEBYTECODE"}
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.compare A.json B.json``: two reports side by side."""
+"""``python -m benchmarks.compare A.json B.json``: prints two reports side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.table import WIDTH, amount, ratio
 
 
 def main(first: str, second: str) -> None:
-    """Print every line of either report: our times and ratios in both, and what machine and versions differ in."""
+    """Print our times and ratios in both reports, and the differences of machine and versions."""
     a, b = (json.loads(Path(path).read_text()) for path in (first, second))
     console = Console()
     if not console.is_terminal:
@@ -37,7 +37,7 @@ def main(first: str, second: str) -> None:
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """What of machine, versions, size of the measurement and load differs."""
+    """Differences of machine, versions, size of the measurement and load."""
     facts_a, facts_b = _facts(a), _facts(b)
     return [
         f"{key}: {facts_a.get(key)} | {facts_b.get(key)}"

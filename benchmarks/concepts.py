@@ -1,7 +1,6 @@
-"""The pictures of docs/concepts.md: ``python -m benchmarks.concepts`` draws them, from made-up curves, in 3 s.
+"""Draws the pictures of docs/concepts.md from made-up curves: ``python -m benchmarks.concepts``, 3 s.
 
-What the pictures show of a curve, N*, its interval, an exponent and a verdict, is computed by what computes it in a
-report.
+N*, intervals, exponents and verdicts are computed by the same functions as in a report.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SIGNS = {"supported": (GREEN, "o"), "undecided": (INK, "s"), "contradicted": (OR
 
 
 def panel(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty panel, sizes in inches."""
+    """An empty panel of a width and height in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
@@ -40,23 +39,37 @@ def panel(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def name(axes: Axes, x: str, y: str = "") -> None:
-    """Say what the axes are."""
+    """Label the axes.
+
+    Args:
+        axes: the axes.
+        x: label of the x axis.
+        y: label of the y axis.
+    """
     axes.set_xlabel(x, fontsize=12, color=INK)
     axes.set_ylabel(y, fontsize=12, color=INK)
 
 
 def curve(label: str, d: int, error: np.ndarray, sizes: tuple[int, ...], seed: int) -> Curve:
-    """Three replicates around the errors (K,)."""
+    """A curve of three replicates.
+
+    Args:
+        label: label of the learner.
+        d: input dimension.
+        error: errors around which the replicates scatter, (K,).
+        sizes: the K sizes.
+        seed: seed of the scatter.
+    """
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, 0.09, (3, 1)) + rng.normal(0, 0.05, (3, len(sizes)))
     return Curve("t", d, label, label, "nmse", np.array(sizes), (0, 1, 2), error * np.exp(noise))
 
 
 def n_star() -> Figure:
-    """One curve, its level and N*."""
+    """Draw one curve with its level and N*."""
     sizes, level = (50, 100, 200, 400, 800, 1600), 0.1
     shown = curve("learner", 20, 1.4 / (1 + (np.array(sizes) / 150.0) ** 1.6), sizes, 3)
-    found = threshold(shown, level).interval
+    size = threshold(shown, level).interval
     figure, axes = panel(7.2, 4.2)
     for values in shown.values:
         axes.plot(sizes, values, color=BLUE, alpha=0.35, linewidth=1)
@@ -68,10 +81,10 @@ def n_star() -> Figure:
     axes.axhline(level, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.6)
     axes.annotate("level 0.1", (sizes[0], level), (0, 5), textcoords="offset points", color=ORANGE, fontsize=12)
     bottom = axes.get_ylim()[0]
-    axes.plot([found.mean] * 2, [bottom, level], color=GREEN, linewidth=1.6)
-    axes.axvspan(found.lo, found.hi, color=GREEN, alpha=0.18, linewidth=0)
-    text = f"N*(0.1) = {found.mean:.0f}\n[{found.lo:.0f}, {found.hi:.0f}]"
-    axes.annotate(text, (found.lo / 1.06, bottom * 1.25), color="#006b4e", fontsize=12, va="bottom", ha="right")
+    axes.plot([size.mean] * 2, [bottom, level], color=GREEN, linewidth=1.6)
+    axes.axvspan(size.lo, size.hi, color=GREEN, alpha=0.18, linewidth=0)
+    text = f"N*(0.1) = {size.mean:.0f}\n[{size.lo:.0f}, {size.hi:.0f}]"
+    axes.annotate(text, (size.lo / 1.06, bottom * 1.25), color="#006b4e", fontsize=12, va="bottom", ha="right")
     axes.annotate(
         "mean of 3 replicates\nwith its 95 % interval", (sizes[1], means[1].mean), (90, 12),
         textcoords="offset points", color=BLUE, fontsize=12, va="bottom",
@@ -82,7 +95,7 @@ def n_star() -> Figure:
 
 
 def exponent() -> Figure:
-    """N* against d of two learners, one of which leaves the grid."""
+    """Draw N* against d for two learners, one of which exceeds the largest size."""
     sizes, level, dims = tuple(50 * 2**k for k in range(7)), 0.1, (6, 9, 14, 20)
     laws = {"kernel": (2.0, 2.4, ORANGE, "s"), "deep": (11.0, 1.0, BLUE, "o")}
     figure, axes = panel(7.2, 4.2)
@@ -92,11 +105,11 @@ def exponent() -> Figure:
         ]
         (scaling,) = scalings(curves, [level])
         fit = scaling.exponent
-        for d, found in scaling.thresholds.items():
-            if found.right:
+        for d, reached in scaling.thresholds.items():
+            if reached.right:
                 axes.plot([d], [sizes[-1]], marker=(3, 0, 0), markersize=12, color=colour, markerfacecolor="white")
             else:
-                size = found.interval
+                size = reached.interval
                 axes.errorbar(
                     [d], [size.mean], [[size.mean - size.lo], [size.hi - size.mean]], color=colour, marker=marker,
                     markersize=7, capsize=4,
@@ -121,7 +134,7 @@ def exponent() -> Figure:
 
 
 def verdicts() -> Figure:
-    """Intervals beside the region that a claim allows."""
+    """Draw intervals beside the region that a claim allows."""
     region = Region(hi=0.01)
     cases = {
         "5 replicates that agree": (2e-3, 0.25, 5), "3 that differ more": (2e-3, 0.9, 3),
@@ -132,10 +145,10 @@ def verdicts() -> Figure:
     for place, (text, (middle, spread, count)) in enumerate(cases.items()):
         steps = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         values = np.log(middle) + spread * steps
-        found = evidence(values.tolist())
-        verdict = decide(region.log(), [("", found)]).verdict
+        estimate = evidence(values.tolist())
+        verdict = decide(region.log(), [("", estimate)]).verdict
         colour, marker = SIGNS[verdict]
-        lo, hi = np.exp(np.clip(found.bounds(), np.log(1e-5), np.log(1.0)))
+        lo, hi = np.exp(np.clip(estimate.bounds(), np.log(1e-5), np.log(1.0)))
         axes.plot([lo, hi], [place, place], color=colour, linewidth=2.4, solid_capstyle="butt")
         axes.plot(np.exp(values), [place] * count, "|", color=colour, markersize=11, alpha=0.6)
         axes.plot([middle], [place], marker, color=colour, markersize=9)
@@ -152,7 +165,7 @@ def verdicts() -> Figure:
 
 
 def pairing() -> Figure:
-    """Samples that are prefixes of each other, the same for all learners."""
+    """Draw nested samples, which are the same for all learners."""
     figure, axes = panel(7.2, 3.3)
     axes.set_axis_off()
     for replicate in (0, 1):
@@ -185,7 +198,7 @@ PICTURES = {"n-star": n_star, "exponent": exponent, "verdicts": verdicts, "pairi
 
 
 def main() -> None:
-    """Draw all."""
+    """Draw all pictures."""
     for stem, draw in PICTURES.items():
         path = FOLDER / f"concept-{stem}.svg"
         stream = BytesIO()

@@ -1,4 +1,4 @@
-"""An epoch of a small convolutional network against the PyTorch loop that a user would write."""
+"""An epoch of a small convolutional network against a plain PyTorch loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOP = "PyTorch loop, channels last"
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """``small-vgg`` on random images of 14 x 14, one thread, with what comes before and after training."""
+    """``small-vgg`` on random images of 14 x 14, one thread, including everything before and after training."""
     n = 500 if quick else 5000
     generator = torch.Generator().manual_seed(0)
     x = torch.rand((n, 14 * 14), generator=generator, dtype=torch.float64)

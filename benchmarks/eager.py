@@ -1,4 +1,4 @@
-"""The opponent in training: the plain eager PyTorch loop with autograd and Adam that a user would write."""
+"""The opponent in training: a plain eager PyTorch loop with autograd and Adam, as a user would write it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bfc_plugins.quadratic.net import QuadraticNet
 
 
 class DenseNet(torch.nn.Module):
-    """The network of ``bfc_plugins.quadratic.net``, with layers 2..L trained, as a module."""
+    """The network of ``bfc_plugins.quadratic.net`` as a torch module, with layers 2..L trained."""
 
     def __init__(self, net: QuadraticNet, params: Mapping[str, Any], device: str = "cpu") -> None:
-        """Start from ``params``, those that ``net.init`` gives."""
+        """Start from the parameters ``params`` of ``net.init``."""
         super().__init__()
 
         def tensor(name: str) -> torch.Tensor:
@@ -55,9 +55,17 @@ def train(
     seed: int,
     clip: float = math.inf,
 ) -> float:
-    """Adam with a linear warm-up and a cosine to 0 for ``steps`` minibatches; the final loss over all points.
+    """Train by Adam with a linear warm-up and then a cosine to 0, and return the final loss over all points.
 
-    A ``batch_size`` of None is all points in every step.
+    Args:
+        model: the network, trained in place.
+        x: inputs (n, d).
+        y: labels (n,).
+        steps: number of steps.
+        batch_size: size of a minibatch; None for all points.
+        lr: peak learning rate.
+        seed: seed of the minibatches.
+        clip: bound on the norm of the gradient.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99))
     generator = torch.Generator(x.device).manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Other engines for an ensemble on a CPU, against ours: a compiled loop that trains one member after another."""
+"""Our engine for ensembles on a CPU, a compiled loop over single members, against other engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COUNT = 32
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """S and M, E=32: 8 and 32 members advancing together in our compiled loop, and stacked PyTorch."""
+    """S and M, E=32, against 8 and 32 members at a time in our compiled loop, and against stacked PyTorch."""
     for size, full in ((SMALL, 600), (MEDIUM, 40)):
         steps = full // 10 if quick else full
         members = size.members(COUNT)

@@ -1,7 +1,7 @@
-"""Estimated and measured CPU seconds of suites: ``python -m benchmarks.estimates [SUITE | STORE ...]``.
+"""Compares estimated and measured CPU seconds of suites: ``python -m benchmarks.estimates [SUITE | STORE ...]``.
 
-A suite is run into an empty store first, with one worker; of a store all suites are read. The estimate is what
-``bfc-bench plan`` says of the same cells where there are no rows, the measured time what their rows say of their fits.
+A suite is first run into an empty store with one worker; of a store, all suites are read. The estimate is that of
+``bfc-bench plan`` for the same cells without rows; the measured time is that of the fits in their rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUITES = ("smoke", "bfc", "bfc-toys", "bfc-depth", "tabular", "images-smoke", "r
 
 @dataclass(frozen=True)
 class Compared:
-    """CPU seconds of the cells of a suite that are ok, by label."""
+    """Estimated and measured CPU seconds of the ok cells of a suite, by label."""
 
     suite: str
     cells: int
@@ -37,7 +37,7 @@ class Compared:
 
     @property
     def worst(self) -> str:
-        """The label whose estimate is furthest from what was measured, in seconds."""
+        """The label whose estimate is furthest from the measured time, in seconds."""
         return max(self.measured, key=lambda label: abs(self.estimated[label] - self.measured[label]))
 
     def row(self) -> str:
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compared(directory: Path, plugins: Plugins) -> Iterator[Compared]:
-    """Every suite of a store that has cells which are ok and still planned as they were."""
+    """Compare every suite of a store, over the ok cells that the present suite still contains."""
     with Store(directory) as store:
         for name, version in store.suites():
             path = suite_path(name, plugins.suites)

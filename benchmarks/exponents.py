@@ -1,4 +1,4 @@
-"""``python -m benchmarks.exponents``: N* by dimension with its exponent, and what theory says of both; Markdown."""
+"""``python -m benchmarks.exponents``: prints N* by dimension and its exponent beside their theory, as Markdown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exponents", description=__doc__)
     parser.add_argument("suite")
     parser.add_argument("--store", type=Path, default=Path("results"))
-    parser.add_argument("--level", type=float, default=0.5, help="of NMSE, to which N* belongs (.5)")
+    parser.add_argument("--level", type=float, default=0.5, help="NMSE that defines N* (.5)")
     options = parser.parse_args(arguments)
     try:
         with open_store(options.store) as store:
@@ -32,30 +32,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def tables(stored: StoredSuite, level: float) -> Iterator[str]:
-    """Of each task with several dimensions; a line per learner, in the order of the suite."""
+    """The table of each task with several dimensions; a line per learner, in the order of the suite."""
     order = [entry.label for entry in stored.suite.learner]
     tasks: dict[str, list[Scaling]] = defaultdict(list)
-    for found in stored.exponents([level]):
-        if len(found.thresholds) > 1 and found.label in order and found.metric == "nmse":
-            tasks[found.task].append(found)
+    for scaling in stored.exponents([level]):
+        if len(scaling.thresholds) > 1 and scaling.label in order and scaling.metric == "nmse":
+            tasks[scaling.task].append(scaling)
     for task in stored.suite.task:
-        if of := sorted(tasks[task.name], key=lambda found: order.index(found.label)):
-            dims = sorted({d for found in of for d in found.thresholds})
+        if scalings := sorted(tasks[task.name], key=lambda scaling: order.index(scaling.label)):
+            dims = sorted({d for scaling in scalings for d in scaling.thresholds})
             head = ["learner", *(f"N*, d = {d}" for d in dims), "exponent", "theory's N*", "theory's exponent"]
-            lines = [head, ["---"] * len(head), *(_line(stored, found, dims) for found in of)]
+            lines = [head, ["---"] * len(head), *(_line(stored, scaling, dims) for scaling in scalings)]
             yield f"**{task.name}**\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _line(stored: StoredSuite, found: Scaling, dims: Sequence[int]) -> list[str]:
-    """Beside the theory's N*, where there is one, the exponent is fitted as the claims fit it."""
-    sizes = [" ".join(sample_size(found.thresholds[d])).strip() if d in found.thresholds else "" for d in dims]
-    theory = expected_sizes(stored.theories, found.task, found.label, found.level, dims)
-    fit = found.exponent_relative_to(theory) if theory else found.exponent
+def _line(stored: StoredSuite, scaling: Scaling, dims: Sequence[int]) -> list[str]:
+    """The line of a learner. If there is a theory, the exponent is fitted beside it, as for claims."""
+    sizes = [" ".join(sample_size(scaling.thresholds[d])).strip() if d in scaling.thresholds else "" for d in dims]
+    theory = expected_sizes(stored.theories, scaling.task, scaling.label, scaling.level, dims)
+    fit = scaling.exponent_relative_to(theory) if theory else scaling.exponent
     exponent = "" if fit.refused else f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]"
     known = {d: n for d, n in theory.items() if n < math.inf}
     law = slope(theory, fit.dims)
     return [
-        found.label,
+        scaling.label,
         *sizes,
         exponent,
         ", ".join(f"{n:.0f}" for n in known.values()),

@@ -1,4 +1,4 @@
-"""What a new user waits for, as a clock on the wall shows it: a first fit, ``smoke``, and the same command again."""
+"""Wall time of a new user's first commands: a first fit, the suite ``smoke``, and the same commands again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
 
 def _run(suite: str, options: list[str], repetitions: int) -> tuple[list[float], list[float]]:
-    """Seconds of a suite, its name or its text, into an empty store, and of the same command when all is done."""
+    """Wall seconds to run a suite (its name or text) into an empty store, and to repeat the command."""
     first, again = [], []
     for _ in range(repetitions + 1):
         with TemporaryDirectory() as folder:

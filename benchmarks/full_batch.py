@@ -1,4 +1,4 @@
-"""One trained layer on all points in every step: rows that stand for the points, against the eager loop on them."""
+"""Full-batch training of one layer: compressed rows against the eager loop on all points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODELS = 4
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """4 models of 20 units, d = 10 and 20, n = 1000 and 10,000; the rows are made anew in every measurement."""
+    """4 models of 20 units, d = 10 and 20, n = 1000 and 10,000; compression is part of every measurement."""
     steps = 300 if quick else 1500
     for d, points in ((10, 1000), (20, 1000), (20, 10_000)):
         size = Size(f"d={d}, n={points}", d, width=20, depth=1, batch_size=None, points=points)
@@ -26,19 +26,25 @@ def measure(quick: bool) -> Iterator[Measurement]:
             1 if quick else 3,
         )
         ours, theirs = pairs.results
-        found = same_loss(ours[0], theirs[0])
+        losses = same_loss(ours[0], theirs[0])
         yield pairs.measurement(
             f"full batch, 1 layer, {size.name}",
             f"{EAGER}, full batch",
             "ms/step",
             ours_scale=1e3 / (MODELS * steps),
             theirs_scale=1e3 / steps,
-            note=f"{MODELS} models of {steps} steps, rows included; the opponent trained 1 of them; {found}",
+            note=f"{MODELS} models of {steps} steps, rows included; the opponent trained 1 of them; {losses}",
         )
 
 
 def on_rows(size: Size, members: Sequence[Member], steps: int) -> list[float]:
-    """Final losses after training on the rows that stand for each member's points."""
+    """Final losses after training on compressed points.
+
+    Args:
+        size: network and size of the problem.
+        members: models with their points.
+        steps: number of steps.
+    """
     statistics = QuadraticStatistics(size.net)
     compressed = []
     for member in members:

@@ -1,4 +1,4 @@
-"""Ensembles on a GPU: models x steps per second, beside the eager loop on the same GPU."""
+"""Ensembles on a GPU against the eager loop on the same GPU, in models x steps per second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.precision import check_full_float32
 
 
 def measure(quick: bool, device: str = "cuda") -> Iterator[Measurement]:
-    """S and M for growing E, float32 with TF32 verified off, wall time; the eager loop trains one of the models."""
+    """S and M for growing E, float32 with TF32 off, wall time; the eager loop trains only one of the models."""
     check_full_float32(device)
     for size, full in ((SMALL, 1000), (MEDIUM, 300)):
         steps = full // 10 if quick else full
@@ -25,7 +25,7 @@ def measure(quick: bool, device: str = "cuda") -> Iterator[Measurement]:
                 clock=time.perf_counter,
             )
             ours, theirs = pairs.results
-            found = same_loss(ours[0], geometric_mean(theirs))
+            losses = same_loss(ours[0], geometric_mean(theirs))
             speed = count * steps / min(pairs.ours)
             yield pairs.measurement(
                 f"{size.name}, E={count}, float32, {device}",
@@ -33,5 +33,5 @@ def measure(quick: bool, device: str = "cuda") -> Iterator[Measurement]:
                 "us/step",
                 ours_scale=1e6 / (count * steps),
                 theirs_scale=1e6 / steps,
-                note=f"{size}, {steps} steps; {speed:.3g} models x steps per second; {found}",
+                note=f"{size}, {steps} steps; {speed:.3g} models x steps per second; {losses}",
             )

@@ -1,4 +1,4 @@
-"""Kernel ridge regression on a GPU, by n: matrix, factor and solution of a learning curve, beside one core."""
+"""Kernel ridge regression on a GPU against one core, by n: matrix, factorisation and solution of a learning curve."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure(quick: bool, device: str = "cuda") -> Iterator[Measurement]:
 
 
 def _solve(x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
-    """Coefficients at all n points, (n, r), copied to the host, which waits for them."""
+    """Coefficients at all n points, (n, r); copying them to the CPU waits for the GPU."""
     kernel = make_kernel("ntk", 1 / DIMENSION)
     curve = RidgeCurve(kernel.gram(kernel.points(x), mirror=False))
     sizes = [len(x) * k // 5 for k in range(1, 6)]

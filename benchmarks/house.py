@@ -1,7 +1,7 @@
-"""``python -m benchmarks.house [CHECKOUT]``: files, lines and imports of each room of the source, and import circles.
+"""``python -m benchmarks.house [CHECKOUT]``: counts files, lines and imports of each source folder, and finds circles.
 
-Imports are read from the source, those inside functions and under ``TYPE_CHECKING`` included. A package's ``__init__``
-is not counted as imported by the modules inside it.
+Imports inside functions and under ``TYPE_CHECKING`` count too. A package's ``__init__`` does not count as imported by
+the modules inside it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Graph = Mapping[str, set[str]]
 
 
 def main(checkout: Path) -> None:
-    """Print a line per room, then what holds of the whole house."""
+    """Print a line per folder ("room"), then the totals."""
     files = dict(modules(checkout))
     graph = {name: imported(name, path, files) for name, path in files.items()}
     rooms: dict[str, list[str]] = defaultdict(list)
@@ -33,10 +33,10 @@ def main(checkout: Path) -> None:
         print(f"| `{place}` | {len(members)} | {sum(lines)} | {max(lines)} | {len(others)} rooms |")
     total = sum(len(path.read_text().splitlines()) for path in files.values())
     depth = max(len(path.relative_to(checkout).parts) - 1 for path in files.values())
-    found = circles(graph)
+    import_circles = circles(graph)
     print(f"\n{len(files)} files, {total} lines, {sum(map(len, graph.values()))} imports between files, ", end="")
-    print(f"folders {depth} deep, longest chain of imports {chain(graph)} files, {len(found)} import circles")
-    for circle in found:
+    print(f"folders {depth} deep, longest chain of imports {chain(graph)} files, {len(import_circles)} import circles")
+    for circle in import_circles:
         print(f"circle: {', '.join(sorted(circle))}")
 
 
@@ -50,33 +50,39 @@ def modules(checkout: Path) -> Iterator[tuple[str, Path]]:
 
 
 def room(name: str, files: Mapping[str, Path]) -> str:
-    """The folder that a module lies in, one below its package at most."""
+    """The folder of a module, at most one level below its package."""
     package, *rest = name.split(".")
     inside = len(rest) > 1 or (rest and files[name].name == "__init__.py")
     return f"{FOLDERS[package]}/{rest[0]}/" if inside else f"{FOLDERS[package]}/"
 
 
 def imported(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
-    """Modules of the house that a module imports."""
-    found: set[str] = set()
+    """Modules of this project that a module imports.
+
+    Args:
+        name: dotted name of the module.
+        path: its file.
+        files: files of all modules by dotted name.
+    """
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {(full if full in files else node.module) for full in inner}
-    return {other for other in found if other in files and other != name and not name.startswith(f"{other}.")}
+            names |= {(full if full in files else node.module) for full in inner}
+    return {other for other in names if other in files and other != name and not name.startswith(f"{other}.")}
 
 
 def circles(graph: Graph) -> list[set[str]]:
-    """Sets of modules that reach each other."""
+    """Sets of modules that import each other, directly or indirectly."""
     reach = {name: reached(name, graph) for name in graph}
     groups = {frozenset(b for b in reach[a] if a in reach[b]) for a in graph if a in reach[a]}
     return [set(group) for group in sorted(groups, key=sorted)]
 
 
 def reached(start: str, graph: Graph) -> set[str]:
-    """Modules that a module imports, or that these import, and so on."""
+    """Modules that a module imports, directly or indirectly."""
     seen: set[str] = set()
     left = list(graph[start])
     while left:
@@ -88,7 +94,7 @@ def reached(start: str, graph: Graph) -> set[str]:
 
 
 def chain(graph: Graph) -> int:
-    """Modules on the longest path of imports, circles walked once."""
+    """Number of modules on the longest path of imports, passing through circles once."""
     known: dict[str, int] = {}
 
     def length(name: str, above: frozenset[str]) -> int:

@@ -1,10 +1,9 @@
-"""``python -m benchmarks.instructions``: the same work by the instructions of AVX2, then by all that the CPU has.
+"""``python -m benchmarks.instructions``: repeats work with AVX2 only and with all instructions of the CPU.
 
     python -m benchmarks.instructions run COMMAND...           a command under both
     python -m benchmarks.instructions suites SUITE... [--into FOLDER]    suites under both, their results compared
 
-Two machines are rarely at hand; two instruction sets are. Statuses, verdicts and N* must be equal, and errors differ by
-what rounding makes of each learner.
+This replaces a comparison of two machines. Statuses, verdicts and N* must be equal; errors may differ by rounding.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.toolkit.xla import BEST, INSTRUCTIONS, VARIABLE, with_instructions
 
 SAME_N_STAR = 0.01
-"""Relative difference up to which two N* count as equal. It is a choice: N* is interpolated between tested sizes."""
+"""Relative difference up to which two N* count as equal, because N* is interpolated between tested sizes."""
 SMALLEST = 1e-8
-"""Errors below it are rounding itself and are compared with this number."""
+"""Errors below this are rounding errors; their differences are taken relative to it."""
 
 
 def environments() -> dict[str, dict[str, str]]:
-    """The environment variables for each instruction set. NumPy takes the names of those that it must not use."""
+    """Environment variables for each instruction set."""
     flags = os.environ.get(VARIABLE, "")
     return {
         "AVX2": {
@@ -47,14 +46,14 @@ def environments() -> dict[str, dict[str, str]]:
 
 
 def _wide_loops() -> list[str]:
-    """What NumPy may use beyond AVX2 on this CPU."""
+    """Instruction sets beyond AVX2 that NumPy would use on this CPU, and is told not to."""
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
     return [name for name in __cpu_dispatch__ if name.startswith(("AVX512", "X86_V4")) and __cpu_features__.get(name)]
 
 
 def run(command: Sequence[str]) -> int:
-    """The greatest exit code of a command under both."""
+    """Run a command with both instruction sets and return the larger exit code."""
     codes = []
     for name, variables in environments().items():
         print(f"instructions: {name} on {processor()}", flush=True)
@@ -63,7 +62,13 @@ def run(command: Sequence[str]) -> int:
 
 
 def suites(names: Sequence[str], folder: Path, options: Sequence[str]) -> int:
-    """0 where statuses, verdicts and N* of all suites are equal under both, else 1."""
+    """Run suites with both instruction sets; return 0 if statuses, verdicts and N* agree, otherwise 1.
+
+    Args:
+        names: names of the suites.
+        folder: folder for the two stores.
+        options: further options of ``bfc-bench run``.
+    """
     for instructions, variables in environments().items():
         for name in names:
             command = [sys.executable, "-m", "bfc_bench", "run", name, "--no-mlflow", "--store", folder / instructions]
@@ -76,7 +81,13 @@ def suites(names: Sequence[str], folder: Path, options: Sequence[str]) -> int:
 
 
 def compare(name: str, one: StoredSuite, other: StoredSuite) -> bool:
-    """Print how the results of a suite differ; whether statuses, verdicts or N* do."""
+    """Print how the results of a suite differ, and return whether statuses, verdicts or N* do.
+
+    Args:
+        name: name of the suite.
+        one: the suite with AVX2.
+        other: the suite with all instructions.
+    """
     first, second = ({_key(row): row for row in suite.each()} for suite in (one, other))
     pairs = [(first[key], second[key]) for key in first if key in second]
     wrong = [f"status of {_key(a)}: {a.status} | {b.status}" for a, b in pairs if a.status != b.status]
@@ -90,10 +101,10 @@ def compare(name: str, one: StoredSuite, other: StoredSuite) -> bool:
     for a, b in pairs:
         if a.nmse is not None and b.nmse is not None:
             differences.setdefault(a.label, []).append(abs(a.nmse - b.nmse) / max(a.nmse, b.nmse, SMALLEST))
-    for label, found in sorted(differences.items()):
-        equal = np.mean(np.array(found) == 0)
+    for label, sizes in sorted(differences.items()):
+        equal = np.mean(np.array(sizes) == 0)
         print(
-            f"  {label:30} NMSE: {equal:4.0%} the same bits, differ by {np.median(found):.0e}, at most {max(found):.0e}"
+            f"  {label:30} NMSE: {equal:4.0%} the same bits, differ by {np.median(sizes):.0e}, at most {max(sizes):.0e}"
         )
     return bool(wrong)
 
@@ -103,14 +114,15 @@ def _key(row: object) -> tuple[object, ...]:
 
 
 def _n_stars(suite: StoredSuite) -> dict[str, str | float]:
-    """N* of each replicate; where it is censored or a range, that in words."""
-    found: dict[str, str | float] = {}
+    """N* of each replicate, or a text if it is censored or a range."""
+    n_stars: dict[str, str | float] = {}
     for reached in suite.thresholds():
         where = f"{reached.label} on {reached.task}, d = {reached.d}, eps = {reached.level:g}"
         for crossing in reached.threshold.crossings:
             words = f"{crossing.censored} of {crossing.n:g}" if crossing.censored else crossing.within and "within"
-            found[f"{where}, replicate {crossing.replicate}"] = f"{words} {crossing.within}" if words else crossing.n
-    return found
+            value = f"{words} {crossing.within}" if words else crossing.n
+            n_stars[f"{where}, replicate {crossing.replicate}"] = value
+    return n_stars
 
 
 def _unequal(what: str, one: Mapping[str, str | float], other: Mapping[str, str | float]) -> Iterator[str]:
@@ -122,13 +134,13 @@ def _unequal(what: str, one: Mapping[str, str | float], other: Mapping[str, str 
 
 
 def main() -> int:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__.partition("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("run").add_argument("command", nargs=argparse.REMAINDER)
     both = verbs.add_parser("suites")
     both.add_argument("suite", nargs="+")
-    both.add_argument("--into", type=Path, help="folder for the two stores; runs that are there go on")
+    both.add_argument("--into", type=Path, help="folder for the two stores; unfinished runs there are continued")
     both.add_argument("--set", action="append", default=[], help="as of bfc-bench run")
     given = parser.parse_args()
     if given.verb == "run":

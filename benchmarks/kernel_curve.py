@@ -22,13 +22,13 @@ DIMENSION = 20
 GAMMA = 1 / DIMENSION
 LOOP = "scikit-learn KernelRidge in a loop"
 Fits = Callable[[], np.ndarray]
-"""Makes all fits and predictions; gives those of the last size, ridge and teacher."""
+"""Makes all fits and predictions and returns the predictions of the last size, ridge and teacher."""
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
     """20 sizes, 10 ridges, 8 teachers, rbf, float64, with predictions at 1000 points.
 
-    Teachers with samples of their own, as in a suite, and teachers on one sample, which scikit-learn fits together.
+    Teachers either have their own samples, as in a suite, or share one, so that scikit-learn fits them together.
     """
     largest, teachers = (200, 2) if quick else (500, 8)
     sizes = [int(n) for n in np.linspace(largest / 20, largest, 20)]

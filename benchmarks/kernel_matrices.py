@@ -18,7 +18,7 @@ from bfc_bench.toolkit.neural_tangents import neural_tangents
 DIMENSION = 30
 GOALS = {("float64", 1): 1.8, ("float64", 2): 3.0, ("float32", 1): 3.0, ("float32", 2): 5.0}
 TOLERANCE = {"float64": 1e-7, "float32": 1e-3}
-"""Of the opponent, whose diagonal is off by about as much (arccos near 1); relative to the kernel at one point."""
+"""Accepted difference relative to the kernel at one point; the opponent's diagonal is no more accurate."""
 
 
 def measure(quick: bool) -> Iterator[Measurement]:

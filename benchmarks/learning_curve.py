@@ -21,7 +21,7 @@ SIZES = (100, 200, 400, 700, 1000)
 def measure(quick: bool) -> Iterator[Measurement]:
     """32 teachers x 5 sizes with the learner ``quad-densenet`` at S and its default recipe.
 
-    One model per size is trained by the eager loop, whose time is proportional to the number of models.
+    The eager loop trains one model per size, because its time is proportional to the number of models.
     """
     jax.config.update("jax_enable_compilation_cache", False)
     teachers, limit = (4, 200) if quick else (32, None)
@@ -42,19 +42,19 @@ def measure(quick: bool) -> Iterator[Measurement]:
     pairs = interleave(ours, theirs, 1 if quick else 3, warm=False)
     fitted, loss = pairs.results
     steps = learner.length(SMALL.d)
-    found = same_loss(geometric_mean([predictor.info["final_loss"] for predictor in fitted[: len(some)]]), loss)
+    losses = same_loss(geometric_mean([predictor.info["final_loss"] for predictor in fitted[: len(some)]]), loss)
     yield pairs.measurement(
         f"{teachers} teachers x {len(SIZES)} sizes, S, compile time included",
         EAGER,
         "s",
         goal=8,
         theirs_scale=len(jobs) / len(some),
-        note=f"{len(jobs)} models of {steps} steps; the opponent trained {len(some)} of them; {found}",
+        note=f"{len(jobs)} models of {steps} steps; the opponent trained {len(some)} of them; {losses}",
     )
 
 
 def _eager(learner: Any, job: Job) -> float:
-    """The final loss of the same fit by the eager loop."""
+    """Final loss of the same fit by the eager loop."""
     setup, d = learner.setup(job.train, job.ctx), job.train.d
     x, y = (torch.tensor(array, dtype=torch.float32) for array in (setup.x, setup.y))
     model = eager.DenseNet(setup.net, setup.params)

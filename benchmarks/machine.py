@@ -1,4 +1,4 @@
-"""The machine that a table was measured on, and one thread for everything on it."""
+"""Facts about the machine that a table is measured on, and an environment with one thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT = ("packages", "python", "platform", "processor", "cores", "git")
 
 
 def one_thread() -> dict[str, str]:
-    """The environment of a process whose numerical libraries, XLA included, use one thread."""
+    """Environment variables of a process whose numerical libraries, including XLA, use one thread."""
     return {**os.environ, **worker_variables(), "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
@@ -30,7 +30,7 @@ def describe() -> dict[str, Any]:
 
 
 def load() -> float | None:
-    """Processes that wanted a core in the last minute, per core; 1 is busy. None where the system does not tell."""
+    """Load average of the last minute per core (1 is busy), or None if the system does not provide it."""
     try:
         return os.getloadavg()[0] / (os.cpu_count() or 1)
     except OSError:

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.machines [SUITE ...]``: what bounds a run on 1 to 1000 machines, and what would move it.
+"""``python -m benchmarks.machines [SUITE ...]``: simulates a run on 1 to 1000 machines and finds its bottlenecks.
 
-Units are the batches of the suites' plans, as long as the rows of ``--store`` say, and declared costs where it has
-none. What the session takes for a slot, a unit and a row, and how long a worker starts, is measured first
-(``cluster_costs.py``); then the run is played through (``cluster.py``), as it is and with each of these costs halved.
+Units are the batches of the suites' plans. Their durations come from the rows of ``--store``, or from declared costs.
+The session's time for a slot, a unit and a row, and the start of a worker, are measured first (``cluster_costs.py``).
+Then the run is simulated (``cluster.py``), as it is and with each of these costs halved.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from bfc_bench.suite.model import read_suite
 
 SUITES = ("bfc", "bfc-agnostic", "representations")
 RAY_SECONDS = 1.0e-3
-"""CPU time of the session for what Ray does with a unit (``benchmarks.ray_units``)."""
+"""CPU time of the session for a unit on Ray, in seconds (``benchmarks.ray_units``)."""
 PROCESSES_SECONDS = 6e-5
-"""The same for a unit of the pool of one machine."""
+"""CPU time of the session for a unit in worker processes, in seconds."""
 SHARED_DISK = 10.0
-"""How many times longer than a disk of its own the disk that machines share is assumed to take to sync rows."""
+"""Assumed time to sync rows on a shared disk, relative to a local one."""
 SAMPLE = 200
-"""Units by which costs are measured."""
+"""Number of units used to measure costs."""
 LEAST = 0.5
-"""Per cent by which a wall time must change to be shown."""
+"""Smallest change of the wall time that is shown, in per cent."""
 COLUMNS = (
     *("machines", "slots", "units", "wall", "efficiency", "session: slots", "session: units", "rows", "disk"),
     *("longest unit", "lost"),
@@ -55,7 +55,7 @@ HALVED = {
 
 @dataclass(frozen=True)
 class Case:
-    """A number of machines: what runs there and at what costs."""
+    """A cluster with its units and costs."""
 
     shape: Shape
     units: Sequence[Unit]
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def ideal(self) -> float:
-        """Seconds of the fits, were all slots busy with them from beginning to end."""
+        """Wall seconds if all slots fitted from beginning to end."""
         return sum(unit.seconds for unit in self.units) / (self.shape.machines * self.shape.slots)
 
     @property
@@ -72,11 +72,11 @@ class Case:
         return max(unit.seconds for unit in self.units)
 
     def result(self) -> Result:
-        """The run, played through."""
+        """The simulated run."""
         return simulate(self.units, self.costs, self.shape)
 
     def bounds(self, result: Result) -> dict[str, float]:
-        """Seconds that the wall time cannot be shorter than, by what takes them."""
+        """Lower bounds on the wall time in seconds, by their cause."""
         bounds = {"the fits": self.ideal, "the longest unit": self.costs.start + self.longest}
         if self.shape.mode == "slurm":
             shard = {"the session of a shard": result.driving, "the collector": result.writing}
@@ -86,7 +86,7 @@ class Case:
         return {**bounds, f"the session, most of it {most} ({parts[most]:.0f} s)": sum(parts.values())}
 
     def variants(self) -> Iterator[tuple[str, Case]]:
-        """The same with one thing changed."""
+        """The case with one change at a time."""
         for name, what in HALVED.items():
             if cost := getattr(self.costs, name):
                 yield f"half: {what}", replace(self, costs=replace(self.costs, **{name: cost / 2}))
@@ -94,7 +94,7 @@ class Case:
         yield "no slow slots", replace(self, shape=replace(self.shape, stragglers=0.0))
 
     def _cut(self) -> Iterator[Unit]:
-        """Units of more than half the longest one in two, longest first."""
+        """Units, longest first, with those longer than half the longest one split in two."""
         half = self.longest / 2
         cut = [(u, 2 if u.seconds > half and u.rows > 1 else 1) for u in self.units]
         parts = [Unit(u.seconds / n, rows) for u, n in cut for rows in {1: [u.rows], 2: _halves(u.rows)}[n]]
@@ -106,7 +106,7 @@ def _halves(rows: int) -> list[int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, play through, print."""
+    """Measure the costs, simulate the runs, and print the tables."""
     options = _parser().parse_args(arguments)
     began, before = time.perf_counter(), machine.load()
     plugins = load_plugins()
@@ -180,7 +180,7 @@ def _report(mode: Mode, cases: Mapping[int, Case]) -> None:
 
 
 def bottleneck(bounds: Mapping[str, float], makespan: float) -> str:
-    """What takes longest, and by how much that would have to be faster to take no longer than the next."""
+    """The largest bound, and the speed-up after which the next one would be as large."""
     (first, most), (second, next_most), *_ = sorted(bounds.items(), key=lambda item: -item[1])
     share = f"{first}, {most:.0f} s of {makespan:.0f} s ({most / makespan:.0%})"
     return f"{share}. Were that {most / next_most:.1f} times faster, {second} would take as long, {next_most:.0f} s"
@@ -202,7 +202,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _plan(suite: str, replicates: int, directory: Path | None, plugins: Plugins) -> Plan:
-    """All cells of a suite, with costs from the rows of a store where there is one."""
+    """The plan of all cells of a suite, with costs from the rows of a store if there is one."""
     path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, [f"replicates={replicates}"]), plugins, str(path))
     plan = plan_for(grid, None, "cpu")
@@ -213,7 +213,7 @@ def _plan(suite: str, replicates: int, directory: Path | None, plugins: Plugins)
 
 
 def _units(plans: Sequence[Plan], slots: int) -> list[Unit]:
-    """The batches that the plans have for so many slots, longest first."""
+    """The batches of the plans for ``slots`` slots, longest first."""
     batches = [planned for plan in plans for planned in plan.batches(slots)]
     return sorted((Unit(b.seconds, len(b.batch.cells)) for b in batches), key=lambda unit: -unit.seconds)
 

@@ -1,4 +1,4 @@
-"""What is measured, and how: calls interleaved A B A B, a ratio per pair, and the median with least and greatest."""
+"""Measures calls in turn (A B A B) and summarises times and ratios of pairs by median, minimum and maximum."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def all_cpu() -> float:
 
 @dataclass(frozen=True)
 class Spread:
-    """Median, least and greatest of a few values."""
+    """Median, minimum and maximum of a few values."""
 
     median: float
     low: float
@@ -42,23 +42,23 @@ class Spread:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One line of the table. Times are per ``unit``; a ratio is the opponent's time over ours."""
+    """One line of the table. Times are per ``unit``; a ratio is the opponent's time divided by ours."""
 
     what: str
     unit: str
     ours: Spread
     count: int
-    """Pairs, or repetitions where there is no opponent."""
+    """Number of pairs, or of repetitions without an opponent."""
     opponent: str = ""
     theirs: Spread | None = None
     ratio: Spread | None = None
     goal: float | None = None
-    """What the median ratio must reach; without an opponent, what our median must not exceed."""
+    """Smallest accepted median ratio; without an opponent, largest accepted median time."""
     note: str = ""
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None where there is none."""
+        """Whether the goal is met, or None without a goal."""
         if self.goal is None:
             return None
         return self.ours.median <= self.goal if self.ratio is None else self.ratio.median >= self.goal
@@ -70,12 +70,12 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Times of ours and of the opponent, call by call, in the clock's unit."""
+    """Times of our calls and of the opponent's, in the clock's unit."""
 
     ours: Sequence[float]
     theirs: Sequence[float]
     results: tuple[Any, Any]
-    """What the last call of each returned."""
+    """Results of the last calls."""
 
     def measurement(
         self,
@@ -88,7 +88,17 @@ class Pairs:
         theirs_scale: float = 1.0,
         note: str = "",
     ) -> Measurement:
-        """The line; the scales turn the time of a call into the time per ``unit``."""
+        """The line of the table.
+
+        Args:
+            what: what is measured.
+            opponent: name of the opponent.
+            unit: unit of the times.
+            goal: smallest accepted median ratio.
+            ours_scale: factor from the time of our call to the time per ``unit``.
+            theirs_scale: the same for the opponent.
+            note: remark for the footer.
+        """
         ours, theirs = ([t * s for t in times] for times, s in ((self.ours, ours_scale), (self.theirs, theirs_scale)))
         ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
         return Measurement(
@@ -97,7 +107,7 @@ class Pairs:
 
 
 def timed(call: Callable[[], object], clock: Clock = own_cpu) -> float:
-    """What ``call`` adds to ``clock``."""
+    """Time that ``call`` takes by ``clock``."""
     start = clock()
     call()
     return clock() - start
@@ -106,7 +116,15 @@ def timed(call: Callable[[], object], clock: Clock = own_cpu) -> float:
 def interleave(
     ours: Callable[[], Any], theirs: Callable[[], Any], pairs: int, *, clock: Clock = own_cpu, warm: bool = True
 ) -> Pairs:
-    """Call both in turn ``pairs`` times, after one call of each that does not count when ``warm``."""
+    """Call two functions in turn and time them.
+
+    Args:
+        ours: our function.
+        theirs: the opponent's function.
+        pairs: number of timed calls of each.
+        clock: clock that is read before and after each call.
+        warm: whether to call each once before, untimed.
+    """
     times: tuple[list[float], list[float]] = ([], [])
     results: list[Any] = [None, None]
     for counts in [False] * warm + [True] * pairs:

@@ -1,4 +1,4 @@
-"""Ensembles of quadratic DenseNets of a few sizes, trained by this project's engine and by its opponents."""
+"""Ensembles of quadratic DenseNets of several sizes, trained by this project's engine or by the eager loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Size:
     width: int
     depth: int
     batch_size: int | None
-    """None is all points."""
+    """None for all points."""
     points: int = 1000
 
     @cached_property
@@ -42,7 +42,7 @@ class Size:
         return f"{shape}, {megaflops:.2g} MFLOP a step"
 
     def members(self, count: int) -> list[Member]:
-        """Models with data, teachers and initial values of their own."""
+        """Models, each with its own teacher, data and initial parameters."""
         return [self._member(seed) for seed in range(count)]
 
     def _member(self, seed: int) -> Member:
@@ -58,12 +58,25 @@ class Size:
     def compiled(
         self, members: Sequence[Member], steps: int, lanes: int | None = None, device: str = "cpu"
     ) -> list[float]:
-        """Final losses after training with this project's engine."""
+        """Final losses after training with this project's engine.
+
+        Args:
+            members: models to train.
+            steps: number of steps.
+            lanes: number of models trained at a time; None for the engine's choice.
+            device: "cpu" or "cuda".
+        """
         recipe = Recipe(self.net, self.batch_size, weighted_square_loss)
         return [model.loss for model in train(recipe, members, steps, device=device, lanes=lanes)]
 
     def eager(self, members: Sequence[Member], steps: int, device: str = "cpu") -> list[float]:
-        """Final losses after training with the plain PyTorch loop."""
+        """Final losses after training with the plain PyTorch loop.
+
+        Args:
+            members: models to train, one after another.
+            steps: number of steps.
+            device: "cpu" or "cuda".
+        """
         losses = []
         for member in members:
             x, y = (torch.tensor(array, dtype=torch.float32, device=device) for array in (member.inputs, member.y))
@@ -75,7 +88,7 @@ class Size:
 
 
 SAME_LOSS = 4
-"""Minibatches differ, and near zero a few models end a factor of 2 apart by chance."""
+"""Accepted factor between losses: minibatches differ, and near zero models may end a factor of 2 apart by chance."""
 
 TINY = Size("XS", d=10, width=16, depth=2, batch_size=32)
 SMALL = Size("S", d=10, width=50, depth=2, batch_size=100)
@@ -84,7 +97,7 @@ LARGE = Size("L", d=100, width=200, depth=3, batch_size=512)
 
 
 def same_loss(ours: float, theirs: float) -> str:
-    """The two losses as a note. Raises ``RuntimeError`` when they differ so much that the work cannot be the same."""
+    """The two losses as a note. Raises ``RuntimeError`` if they differ too much to come from the same work."""
     if not 1 / SAME_LOSS < ours / theirs < SAME_LOSS:
         raise RuntimeError(
             f"final losses must be within a factor of {SAME_LOSS} of each other. Got {ours:.3g} and {theirs:.3g}."

@@ -1,4 +1,4 @@
-"""What the framework costs per cell when fits take a millisecond, and what a cell takes on disk."""
+"""Overhead of the framework per cell for fits of one millisecond, and size of a cell on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_TEST_SIZE = 20_000
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """1000 cells (10 option sets x 10 sizes x 10 replicates) without MLflow; the start of a run is taken off."""
+    """1000 cells (10 option sets x 10 sizes x 10 replicates) without MLflow; the start of a run is subtracted."""
     shape = (4, 5, 5) if quick else (10, 10, 10)
     cells = shape[0] * shape[1] * shape[2]
     repetitions = 1 if quick else 3
@@ -47,7 +47,7 @@ def _cpu(suite: Suite, executor: str) -> float:
 
 
 def _megabytes(suite: Suite) -> float:
-    """10^6 bytes of the store after a run has ended."""
+    """Size of the store in MB after a run."""
     with TemporaryDirectory() as store:
         run_suite(suite, RunOptions(store=store, executor="serial", jobs=1, device="cpu"))
         return sum(file.stat().st_size for file in Path(store).rglob("*")) / 1e6

@@ -1,6 +1,6 @@
-"""What a user would write in the place of a suite: ``python plain_kernels.py LARGEST SEEDS``.
+"""A plain script in the place of a suite of kernel ridge regressions: ``python plain_kernels.py LARGEST SEEDS``.
 
-A learning curve of scikit-learn's kernel ridge regression, a ridge chosen at every size on one validation part.
+It computes a learning curve with scikit-learn, and chooses the ridge at every size on a validation part.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 D, TEST = 20, 1000
 RIDGES = [10.0**k for k in range(-6, 4)]
 SHARES = (0.05, 0.1, 0.2, 0.375, 0.625, 1.0)
-"""Sizes over the largest."""
+"""Sizes as fractions of the largest."""
 
 
 def main(largest: int, seeds: int) -> None:

@@ -1,6 +1,6 @@
-"""What a user would write in the place of a suite: ``python plain_networks.py D WIDTH DEPTH BATCH STEPS SEEDS``.
+"""A plain script in the place of a suite of networks: ``python plain_networks.py D WIDTH DEPTH BATCH STEPS SEEDS``.
 
-A quadratic DenseNet trained by PyTorch's Adam on 1000 points of a small teacher, one seed after another.
+It trains a quadratic DenseNet by PyTorch's Adam on 1000 points of a small teacher, one seed after another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ POINTS, TEST = 1000, 1000
 
 
 class DenseNet(torch.nn.Module):
-    """F(x), (B,), at x (B, d): every layer squares a linear map of x and of the layer below."""
+    """A network in which every layer squares a linear map of x and of the layer below."""
 
     def __init__(self, d: int, widths: Sequence[int]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class DenseNet(torch.nn.Module):
         self.constant = torch.nn.Parameter(torch.zeros(()))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """See the class."""
+        """F(x), (B,), at x (B, d)."""
         total, hidden = self.constant, x
         for alpha, layer in zip(self.alphas, self.layers, strict=True):
             squares = layer(hidden) ** 2
@@ -36,7 +36,16 @@ class DenseNet(torch.nn.Module):
 
 
 def main(d: int, width: int, depth: int, batch: int, steps: int, seeds: int) -> None:
-    """Print the test error of every seed."""
+    """Print the test error of every seed.
+
+    Args:
+        d: input dimension.
+        width: width of each layer.
+        depth: number of layers.
+        batch: size of a minibatch.
+        steps: number of steps.
+        seeds: number of seeds.
+    """
     for seed in range(seeds):
         torch.manual_seed(seed)
         teacher, model = DenseNet(d, [2] * depth), DenseNet(d, [width] * depth)

@@ -1,4 +1,4 @@
-"""Planning a large grid, and a run in which all is done."""
+"""Time to plan a large grid, and to run a suite whose cells are all done."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bfc_bench.store.store import Store
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """100,000 cells to plan and to batch; a command that finds 10,000 cells done, beside one that finds one."""
+    """Plan and batch 100,000 cells; repeat a finished run of 10,000 cells, and of one cell for comparison."""
     repetitions = 1 if quick else 3
     labels = 1 if quick else 10
     with installed() as site:
@@ -54,12 +54,12 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
 
 def _path(site: Path) -> dict[str, str]:
-    """The environment of a command that finds the plugin of ``benchmarks.busy``."""
+    """Environment variables with which a command finds the plugin ``benchmarks.busy``."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(Path.cwd()), os.environ.get("PYTHONPATH", "")])}
 
 
 def _done(folder: Path, plugins: Plugins, cells: int) -> list[str]:
-    """The command that runs a suite of so many cells again, in a store where all are done."""
+    """Fill a store with a finished suite of ``cells`` cells, and return the command that runs it again."""
     folder.mkdir()
     shape = (1, max(1, cells // 100), min(cells, 100))
     file = folder / "busy.toml"
@@ -69,7 +69,7 @@ def _done(folder: Path, plugins: Plugins, cells: int) -> list[str]:
 
 
 def _fill(directory: Path, grid: Grid) -> None:
-    """A store in which every cell of ``grid`` is done, without running it."""
+    """Write a store in which every cell of ``grid`` is done, without running it."""
     suite, store = grid.suite, Store(directory, write=True)
     store.begin_session("benchmarks", suite.name, suite.version, suite.definition(), {})
     store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)

@@ -1,4 +1,4 @@
-"""Verifies that float32 products on a device are full ones: TF32 errs by 1e-3, bfloat16 by 1e-2."""
+"""Checks that products on a device use full float32; the errors of TF32 are 1e-3, those of bfloat16 1e-2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOLERANCE = 1e-5
 
 
 def check_full_float32(device: str) -> None:
-    """Raise ``RuntimeError`` unless torch's and jax's products err by less than ``TOLERANCE``, relative."""
+    """Raise ``RuntimeError`` unless the relative error of torch's and JAX's products is below ``TOLERANCE``."""
     a = stream("benchmarks", "precision").standard_normal((512, 512))
     exact = a.astype(np.float32).astype(np.float64) @ a.astype(np.float32).astype(np.float64)
     with jax.default_matmul_precision(MATMUL_PRECISION):

@@ -1,4 +1,4 @@
-"""Samples of a task, as the framework hands them to learners."""
+"""Teachers and training samples for benchmarks, as the framework passes them to learners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 
 def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000) -> list[TeacherProblem]:
-    """Three-layer teachers (L = 3) in d dimensions, each with its own sample."""
+    """Three-layer teachers (L = 3), each with its own sample.
+
+    Args:
+        plugins: the loaded plugins.
+        d: input dimension.
+        count: number of teachers.
+        test_size: number of test points of each.
+    """
     task = build_task(
         "benchmarks",
         inputs={"kind": "uniform"},
@@ -26,6 +33,6 @@ def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000
 
 
 def samples(problem: TeacherProblem, sizes: Sequence[int]) -> list[tuple[Data, Context]]:
-    """The nested training sets of a problem and what a learner may know besides."""
+    """The nested training sets of a problem, each with the context of a fit."""
     ctx = Context(seed=seed_of("benchmarks", problem.replicate), square_mean=problem.square_mean)
     return [(problem.train(n), ctx) for n in sizes]

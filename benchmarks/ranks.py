@@ -1,4 +1,4 @@
-"""``python -m benchmarks.ranks``: ranks chosen on held-out points beside ranks given, from the rows of a suite."""
+"""``python -m benchmarks.ranks``: compares ranks selected on held-out points with given ranks, from rows of a suite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.stored_suite import StoredSuite
 
 CHOSEN = "-selected"
-"""The end of the label of a learner that chooses its ranks."""
+"""Suffix of the labels of learners that select their ranks."""
 JOINT, FROZEN = "joint" + CHOSEN, ("frozen-sum" + CHOSEN, "frozen-signed" + CHOSEN)
 
 
@@ -29,16 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(stored: StoredSuite) -> str:
-    """NMSE of each learner, mean / worst; what joint training has over the better frozen one; ranks; time."""
+    """NMSE of each learner (mean / worst), ratio of joint training to the better frozen learner, ranks, and time."""
     tasks = {entry.name: i for i, entry in enumerate(stored.suite.task)}
     labels = [entry.label for entry in stored.suite.learner]
     families = [label for label in labels if label + CHOSEN in labels]
-    found: dict[tuple[int, str, int], dict[str, dict[int, Row]]] = defaultdict(lambda: defaultdict(dict))
+    points: dict[tuple[int, str, int], dict[str, dict[int, Row]]] = defaultdict(lambda: defaultdict(dict))
     for row in stored.rows():
-        found[tasks[row.task], row.task, row.n][row.label][row.replicate] = row
+        points[tasks[row.task], row.task, row.n][row.label][row.replicate] = row
     shown = [label for family in families for label in (family, family + CHOSEN)]
     lines = [["task", "n", *shown, f"{JOINT} / better frozen", "its ranks", "its CPU s"]]
-    for (_, task, n), rows in sorted(found.items()):
+    for (_, task, n), rows in sorted(points.items()):
         errors = {label: {i: _nmse(row) for i, row in rows[label].items()} for label in shown}
         lines.append([task, str(n), *(_errors(errors[label]) for label in shown), *_joint(rows[JOINT], errors)])
     head, *body = ("| " + " | ".join(line) + " |" for line in lines)
@@ -46,7 +46,7 @@ def table(stored: StoredSuite) -> str:
 
 
 def _nmse(row: Row) -> float:
-    """A fit that is not ok counts as 1."""
+    """NMSE of a row; a fit that is not ok counts as 1."""
     return max(row.nmse, 1e-16) if row.nmse is not None else 1.0
 
 
@@ -55,7 +55,7 @@ def _errors(errors: dict[int, float]) -> str:
 
 
 def _joint(rows: dict[int, Row], errors: dict[str, dict[int, float]]) -> list[str]:
-    """The paired ratio, its mean, least and greatest; how often which ranks were chosen; time."""
+    """The paired ratio (mean, minimum, maximum), how often each choice of ranks occurred, and the time."""
     paired = sorted(set(rows).intersection(*(errors[label] for label in FROZEN)))
     if not paired:
         return ["", "", ""]

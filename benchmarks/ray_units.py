@@ -1,6 +1,6 @@
-"""``python -m benchmarks.ray_units``: what a unit that does nothing costs over Ray and over processes, one worker each.
+"""``python -m benchmarks.ray_units``: measures the cost of an empty unit on Ray and on processes, with one worker each.
 
-A program of its own, since it starts a Ray cluster on this machine, whose ports are open to the network.
+It is a separate program because it starts a Ray cluster on this machine, whose ports are open to the network.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ UNITS, REPETITIONS = 1000, 5
 
 
 def main() -> None:
-    """Print milliseconds of wall time per unit, the median of repetitions with the least and the largest.
+    """Print median, minimum and maximum of the wall time per unit in milliseconds.
 
-    And the CPU time of this process per unit, which is what bounds a session that feeds many workers.
+    Also print the CPU time of this process per unit, which limits a session with many workers.
     """
     executors: tuple[Executor, ...] = (ProcessExecutor(), RayExecutor())
     for executor in executors:
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _units(pool: Pool, count: int) -> float:
-    """Seconds for so many units."""
+    """Wall seconds for ``count`` units."""
     started = time.perf_counter()
     for key in range(count):
         pool.submit(key, ("give", b"x"), Resources(60.0))

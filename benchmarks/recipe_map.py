@@ -1,4 +1,4 @@
-"""``python -m benchmarks.recipe_map``: where the default recipe holds, from the rows of ``bfc-recipes``; Markdown."""
+"""``python -m benchmarks.recipe_map``: prints where the default recipe works, from suite ``bfc-recipes``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bfc_bench import open_store
 from bfc_bench.store.row import Row
 
 HOLDS = 1e-4
-"""NMSE that every replicate must reach, trimmed or not: the recipe holds there."""
+"""NMSE, trimmed or not, that every replicate must reach for the recipe to work."""
 GENERALISATION = 0.1
-"""A replicate above ``HOLDS`` whose training error is below this share of its test error has too few samples."""
+"""A replicate above ``HOLDS`` has too few samples if its training error is below this fraction of its test error."""
 BASE = "base"
 
 
@@ -34,24 +34,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def recipe_map(rows: Iterable[Row]) -> str:
     """A line per task, learner and d; a column per size."""
-    found: dict[tuple[str, str, int], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    curves: dict[tuple[str, str, int], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        found[row.task, row.label, row.d][row.n].append(row)
-    sizes = sorted({n for by_n in found.values() for n in by_n})
+        curves[row.task, row.label, row.d][row.n].append(row)
+    sizes = sorted({n for by_n in curves.values() for n in by_n})
     lines = [["task", "learner", "d", *(f"n = {n}" for n in sizes)]]
     lines += [
         [task, label, str(d), *(_cell(by_n[n]) if n in by_n else "" for n in sizes)]
-        for (task, label, d), by_n in sorted(found.items())
+        for (task, label, d), by_n in sorted(curves.items())
     ]
     return _markdown(lines)
 
 
 def sensitivities(rows: Iterable[Row]) -> str:
     """A line per change of one option at the base point, the best first."""
-    found: dict[str, list[Row]] = defaultdict(list)
+    by_label: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row.label].append(row)
-    ranked = sorted(found.items(), key=lambda item: _mean(item[1]))
+        by_label[row.label].append(row)
+    ranked = sorted(by_label.items(), key=lambda item: _mean(item[1]))
     lines = [["change", "NMSE, geometric mean", "worst", "CPU s per fit"]]
     for label, group in ranked:
         worst = max(row.nmse if row.nmse is not None else float("inf") for row in group)
@@ -61,7 +61,7 @@ def sensitivities(rows: Iterable[Row]) -> str:
 
 
 def _cell(group: Sequence[Row]) -> str:
-    """The geometric mean of the NMSE, and what stopped the replicates that the recipe does not hold for."""
+    """The geometric mean of the NMSE, and why replicates miss ``HOLDS``: heavy tails, few samples, or optimisation."""
     short = [row for row in group if row.nmse is None or row.nmse > HOLDS]
     tails = [row for row in short if row.nmse_trimmed is not None and row.nmse_trimmed <= HOLDS]
     samples = [row for row in short if row not in tails and _generalises_badly(row)]

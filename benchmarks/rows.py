@@ -1,4 +1,4 @@
-"""Large stores: what the verbs take when a suite has 10,000, 100,000 or 1,000,000 rows."""
+"""CPU time and memory of the verbs on stores with 10,000, 100,000 and 1,000,000 rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from bfc_bench.store.store import Store
 from bfc_bench.suite.model import read_suite
 
 BATCH = 2000
-"""Rows that are committed together."""
+"""Number of rows per transaction."""
 STEPS = (100, 300, 1000)
-"""Checkpoints of the networks, each a stage of its rows."""
+"""Checkpoints of the networks; each is a stage of a row."""
 LAYERS = ("S2", "S3")
 RELEASE = version("bfc-bench")
 MEASURE = """
@@ -47,7 +47,7 @@ class Shape:
 
     @property
     def cells(self) -> int:
-        """Cells, and so rows, in all."""
+        """Number of cells, and so of rows."""
         return self.tasks * self.dims * self.sizes * self.replicates * len(LEARNERS)
 
 
@@ -61,9 +61,9 @@ LEARNERS = (
     'name = "relu-mlp"',
     'name = "random-features"',
 )
-"""The networks are the first three."""
+"""The first three are networks."""
 SHAPES = {10_000: Shape(2, 3, 6, 35), 100_000: Shape(6, 4, 8, 65), 1_000_000: Shape(10, 8, 10, 157)}
-"""By about how many rows they have."""
+"""Shapes of suites by their approximate number of rows."""
 
 CLAIMS = """
 [[claim]]
@@ -92,7 +92,7 @@ after = "quad-densenet"
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """Each verb in a process of its own: CPU seconds, peak memory, and the size of the report."""
+    """Each verb in its own process: CPU seconds, peak memory, and the size of the report."""
     for rows, shape in SHAPES.items():
         if rows == 10_000 or not quick:
             with TemporaryDirectory() as folder:
@@ -117,7 +117,7 @@ def _one(value: float) -> Spread:
 
 
 def verb_cost(*arguments: str) -> tuple[float, float]:
-    """CPU seconds and peak bytes of ``bfc-bench ARGUMENTS``. Raises ``RuntimeError`` where it fails."""
+    """CPU seconds and peak bytes of ``bfc-bench ARGUMENTS``. Raises ``RuntimeError`` if it fails."""
     ran = subprocess.run(
         [sys.executable, "-c", MEASURE, *arguments],
         stdout=subprocess.DEVNULL,
@@ -125,14 +125,14 @@ def verb_cost(*arguments: str) -> tuple[float, float]:
         text=True,
         check=False,
     )
-    said = ran.stderr.rpartition("MEASURED ")[2].split()
-    if ran.returncode or len(said) != 3 or said[0] != "0":
+    numbers = ran.stderr.rpartition("MEASURED ")[2].split()
+    if ran.returncode or len(numbers) != 3 or numbers[0] != "0":
         raise RuntimeError(f"bfc-bench {' '.join(arguments)} failed: {ran.stderr[-2000:]}")
-    return float(said[1]), 1024 * float(said[2])
+    return float(numbers[1]), 1024 * float(numbers[2])
 
 
 def make_store(shape: Shape, folder: Path) -> tuple[Path, Path]:
-    """The suite file of a shape, and a store in which every one of its cells has a row."""
+    """The suite file of a shape, and a store with a row for each of its cells."""
     file, directory = folder / "rows.toml", folder / "store"
     file.write_text(_toml(shape))
     grid = resolve(read_suite(file), load_plugins(), str(file))
@@ -166,7 +166,13 @@ def _toml(shape: Shape) -> str:
 
 
 def synthetic_row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
-    """What a fit may leave: an error that falls with n, its features and stages; one cell in fifty is not ok."""
+    """A plausible row: the error falls with n, and one cell in fifty is not ok.
+
+    Args:
+        cell: the cell.
+        grid: the grid that contains it.
+        rng: generator of its numbers.
+    """
     entry = grid.entries[cell.label]
     rank = list(grid.entries).index(cell.label)
     fields: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Where the CPU seconds of a whole run go: the runs of ``whole_runs``, one process, with a clock around each part."""
+"""CPU seconds of each part of a whole run: the runs of ``whole_runs`` in one process, with timers around the parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPEATS = 3
 
 
 def measure(quick: bool) -> Iterator[Measurement]:
-    """CPU seconds of each part of a run at M and S, its compiled programs not on the disk."""
+    """CPU seconds of each part of a run at M and S, without cached compiled programs."""
     for size, full in ((MEDIUM, 500), (SMALL, 3000)):
         seeds, steps = (2, 100) if quick else (32, full)
         runs = [_parts(networks_suite(size, steps, seeds)) for _ in range(1 if quick else REPEATS)]
@@ -52,12 +52,12 @@ class Clock:
         self._since = 0.0
 
     def enter(self, part: str) -> None:
-        """What follows is of ``part``."""
+        """Count the time from now on to ``part``."""
         self._add()
         self._parts.append(part)
 
     def leave(self) -> None:
-        """What follows is of the part around."""
+        """Count the time from now on to the enclosing part again."""
         self._add()
         self._parts.pop()
 
@@ -68,7 +68,7 @@ class Clock:
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """A block that is of ``part``."""
+        """Count the time of a block to ``part``."""
         self.enter(part)
         try:
             yield
@@ -76,7 +76,13 @@ class Clock:
             self.leave()
 
     def around(self, part: str, owner: Any, name: str) -> None:
-        """Have a function's time be of ``part``."""
+        """Count the time of a function to ``part``.
+
+        Args:
+            part: the part.
+            owner: module or class that has the function; its attribute is replaced.
+            name: name of the function.
+        """
         function: Callable[..., Any] = getattr(owner, name)
 
         def timed(*arguments: Any, **options: Any) -> Any:
@@ -87,7 +93,7 @@ class Clock:
 
 
 def main(suite: str, store: str) -> None:
-    """Run a suite here and print the seconds of its parts."""
+    """Run a suite in this process and print the seconds of its parts as JSON."""
     clock = Clock()
     with clock.of("start and imports"):
         import bfc_plugins.quadratic.quad_densenet  # noqa: F401  a run imports it when it begins

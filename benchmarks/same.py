@@ -1,7 +1,7 @@
-"""``python -m benchmarks.same STORE STORE``: whether two stores hold the same numbers, bit for bit.
+"""``python -m benchmarks.same STORE STORE``: checks that two stores hold the same numbers, bit for bit.
 
-Cells are paired by suite, task, label, d, n and replicate, whatever their identity was hashed from. What tells of time,
-machine and session is not compared. Two rows that were made on GPUs are the same within the tolerance of ``merge``.
+Cells are paired by suite, task, label, d, n and replicate, not by their hashed identity. Columns about time, machine
+and session are not compared. Two rows made on GPUs are the same within the tolerance of ``merge``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bfc_bench.store.row import Row, measured
 from bfc_bench.store.store import Store
 
 SHOWN = 10
-"""Differences that are printed, of each suite."""
+"""Number of differences printed per suite."""
 
 
 def main(first: str, second: str) -> int:
-    """0 where every suite that both stores hold has the same cells with the same numbers, else 1."""
+    """Return 0 if all suites in both stores have the same cells with the same numbers, otherwise 1."""
     with Store(Path(first)) as a, Store(Path(second)) as b:
         common = sorted(set(a.suites()) & set(b.suites()))
         if not common:
@@ -43,10 +43,10 @@ def _compare(suite: str, version: int, a: Store, b: Store) -> int:
         one, other = measured(one), measured(other)
         lines += [f"  {point} {name}: {one[name]} | {other[name]}" for name in wrong]
     alone = len(rows_a) + len(rows_b) - 2 * len(both)
-    found = ", ".join(f"{name} in {count}" for name, count in columns.most_common()) or "equal bit for bit"
+    result = ", ".join(f"{name} in {count}" for name, count in columns.most_common()) or "equal bit for bit"
     if close:
-        found = f"{found if columns else 'equal'}, {close} of GPUs within a relative {GPU_TOLERANCE:g}"
-    print(f"{suite}@{version}: {len(both)} cells in both, {alone} in one only: {found}")
+        result = f"{result if columns else 'equal'}, {close} of GPUs within a relative {GPU_TOLERANCE:g}"
+    print(f"{suite}@{version}: {len(both)} cells in both, {alone} in one only: {result}")
     print("\n".join(lines[:SHOWN]), end="\n" * bool(lines))
     return int(bool(columns) or alone > 0)
 
@@ -56,7 +56,7 @@ def _by_point(rows: list[Row]) -> dict[tuple[str, str, int, int, int], Row]:
 
 
 def _compared(row: Row) -> dict[str, Any]:
-    """The row without its identity, which may be hashed from other things."""
+    """The row without its identity, whose hashed content may have changed."""
     return {name: value for name, value in row.as_dict().items() if name != "cell"}
 
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.scaling``: declared cost and measured time along n, d, width and number of fits; Markdown."""
+"""``python -m benchmarks.scaling``: compares declared costs with measured times by n, d, width and number of fits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AXES: Mapping[str, Mapping[str, Sequence[int]]] = {
     NETWORK: {"n": (250, 1000, 4000), "d": (10, 20, 40, 80), "width": (20, 50, 100), "fits": (1, 8, 32)},
     KERNEL: {"n": (500, 1000, 2000, 4000), "d": (10, 20, 40, 80), "fits": (1, 4, 16)},
 }
-"""Values of each, the others as in ``BASE``; fits are teachers of a network, ridges of a kernel."""
+"""Values to vary, with the others as in ``BASE``; fits are teachers for a network and ridges for a kernel."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

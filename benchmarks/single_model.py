@@ -1,4 +1,4 @@
-"""One model alone, of any size, against the eager loop: never slower."""
+"""A single model of each size against the eager loop; it must never be slower."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The suite ``smoke`` as a user runs it, with report and MLflow, and the share of MLflow in it."""
+"""Time of the suite ``smoke`` as a user runs it, with report and MLflow, and MLflow's share of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another way to train many models: PyTorch with the models stacked by hand, autograd and a fused Adam."""
+"""An opponent that trains many models at once: PyTorch with models stacked by hand, autograd and fused Adam."""
 
 from __future__ import annotations
 
@@ -40,7 +40,14 @@ class StackedDenseNets(torch.nn.Module):
 
 
 def train(net: QuadraticNet, members: Sequence[Member], steps: int, batch_size: int) -> list[float]:
-    """As ``eager.train``, for members of one size and one learning rate; their final losses."""
+    """Train all members as ``eager.train`` does and return their final losses.
+
+    Args:
+        net: their network.
+        members: models with equal numbers of points and learning rates.
+        steps: number of steps.
+        batch_size: size of a minibatch.
+    """
     x, y = (
         torch.tensor(np.stack([getattr(member, name) for member in members]), dtype=torch.float32)
         for name in ("inputs", "y")
@@ -48,7 +55,7 @@ def train(net: QuadraticNet, members: Sequence[Member], steps: int, batch_size: 
     model, lr = StackedDenseNets(net, members), members[0].lr
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99), fused=True)
     generator = torch.Generator().manual_seed(0)
-    who = torch.arange(len(members)).unsqueeze(1)
+    member = torch.arange(len(members)).unsqueeze(1)
     for step in range(steps):
         progress = step / steps
         factor = min(progress / 0.05, 1.0) * 0.5 * (1 + math.cos(math.pi * max(0.0, (progress - 0.05) / 0.95)))
@@ -56,7 +63,7 @@ def train(net: QuadraticNet, members: Sequence[Member], steps: int, batch_size: 
             group["lr"] = lr * factor
         rows = torch.randint(x.shape[1], (len(members), batch_size), generator=generator)
         optimizer.zero_grad()
-        losses(model(x[who, rows]), y[who, rows]).sum().backward()
+        losses(model(x[member, rows]), y[member, rows]).sum().backward()
         optimizer.step()
     with torch.no_grad():
         return [float(loss) for loss in losses(model(x), y)]

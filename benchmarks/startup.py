@@ -1,4 +1,4 @@
-"""What commands take before they do anything."""
+"""Start-up time of commands."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def measure(quick: bool) -> Iterator[Measurement]:
     for _ in range(repetitions):
         for name, arguments in commands.items():
             times[name].append(command_cpu(*arguments))
-    for name, found in times.items():
-        yield Measurement(name, "s", Spread.of(found), repetitions, goal=None if name == "python -c pass" else 0.4)
+    for name, seconds in times.items():
+        yield Measurement(name, "s", Spread.of(seconds), repetitions, goal=None if name == "python -c pass" else 0.4)

@@ -1,4 +1,4 @@
-"""Prints reports."""
+"""Prints reports as a terminal table or as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 WIDTH = 200
-"""Columns where the output is no terminal."""
+"""Width of the table in characters if the output is not a terminal."""
 
 
 COLUMNS = ("benchmark", "what", "ours", "opponent", "its time", "ratio [least, most]", "count", "goal", "met")
@@ -17,7 +17,7 @@ TEXTS = ("benchmark", "what", "opponent")
 
 
 def print_table(report: Mapping[str, Any], console: Console) -> None:
-    """One row per measurement, and below it machine, versions, load and what is missing."""
+    """Print one row per measurement, followed by machine, versions, load and missing measurements."""
     if not console.is_terminal:
         console.width = WIDTH
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -33,14 +33,14 @@ def print_table(report: Mapping[str, Any], console: Console) -> None:
 
 
 def markdown(report: Mapping[str, Any]) -> str:
-    """The same as a Markdown table and a list below it."""
+    """The report as a Markdown table with a list below it."""
     rule = ["---" if name in TEXTS else "---:" for name in COLUMNS]
     lines = [f"| {' | '.join(row)} |" for row in (COLUMNS, rule, *rows(report))]
     return "\n".join([*lines, "", *(f"- {text}" for text in footer(report))])
 
 
 def rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """A text for each of ``COLUMNS``, per measurement; the benchmark's name where it begins."""
+    """Texts of ``COLUMNS`` per measurement; only the first line of a benchmark has its name."""
     previous = None
     for line in report["results"]:
         yield [
@@ -63,19 +63,19 @@ def amount(spread: Mapping[str, float], unit: str) -> str:
 
 
 def ratio(spread: Mapping[str, float]) -> str:
-    """Median, least and greatest."""
+    """Median, minimum and maximum."""
     return f"{spread['median']:.2f} [{spread['low']:.2f}, {spread['high']:.2f}]"
 
 
 def goal(line: Mapping[str, Any]) -> str:
-    """What the line is judged by."""
+    """The goal of a line."""
     if line["goal"] is None:
         return ""
     return f"<= {line['goal']:g} {line['unit']}" if line["ratio"] is None else f">= {line['goal']:g}x"
 
 
 def footer(report: Mapping[str, Any]) -> list[str]:
-    """Notes of the lines, failures, and where and how all this was measured."""
+    """Notes of the lines, failures, and the conditions of the measurement."""
     facts = report["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in facts["packages"].items() if version)
     lines = [f"{line['benchmark']}, {line['what']}: {line['note']}" for line in report["results"] if line["note"]]

@@ -1,4 +1,4 @@
-"""Kernel theory beside our kernels: ``python -m benchmarks.theory`` prints a table and draws a figure of the docs.
+"""Compares kernels with their theory: ``python -m benchmarks.theory`` prints a table and draws a figure of the docs.
 
 Four kernels at two dimensions, 8 replicates, up to 800 points; 20 s on one core.
 """
@@ -38,7 +38,7 @@ FILE = Path(__file__).parents[1] / "docs" / "images" / "kernel-theory.png"
 
 @dataclass(frozen=True)
 class Pair:
-    """What is measured and what theory says of one kernel at one dimension."""
+    """Measured curve and theory of one kernel at one dimension."""
 
     curve: Curve
     theory: Theory
@@ -67,7 +67,7 @@ def measure() -> Iterator[Pair]:
 
 
 def draw(pairs: list[Pair]) -> Figure:
-    """Measured errors as markers with their intervals, the theory as dashed lines, one panel per dimension."""
+    """Draw measured errors as markers with intervals and the theory as dashed lines, one panel per dimension."""
     labels = list(KERNELS)
     styles = {label: replace(style, line=DASHES) for label, style in assign(labels).items()}
     figure, axes = grid(len(DIMS), len(DIMS), width=4.8, height=4.0)

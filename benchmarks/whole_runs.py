@@ -1,4 +1,4 @@
-"""What a user waits for: ``bfc-bench run``, with start, compiling, tuning and report, against the plainest script."""
+"""Whole runs of ``bfc-bench run``, with start, compiling, tuning and report, against plain scripts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
 
 def networks_suite(size: Size, steps: int, seeds: int) -> str:
-    """A suite file: so many seeds of training at a size."""
+    """The text of a suite file that trains networks.
+
+    Args:
+        size: network and size of the problem.
+        steps: number of steps.
+        seeds: number of replicates.
+    """
     options = f"widths = {[size.width] * size.depth}, batch_size = {size.batch_size}, steps = {steps}"
     learner = f'name = "quad-densenet"\noptions = {{ {options} }}'
     return SUITE.format(replicates=seeds, d=size.d, sizes=[size.points], learner=learner)
@@ -58,7 +64,7 @@ def _kernels(largest: int, seeds: int) -> str:
 def _against(
     what: str, suite: str, script: str, numbers: tuple[int | None, ...], opponent: str, pairs: int, goal: float
 ) -> Measurement:
-    """CPU seconds of a run and of the script, all of their processes."""
+    """CPU seconds of a run and of the script, including child processes."""
 
     def theirs() -> float:
         return command_cpu(str(HERE / script), *map(str, numbers))
@@ -68,7 +74,7 @@ def _against(
 
 
 def _run(suite: str) -> None:
-    """Run a suite into an empty store, with a cache of compiled programs that is empty too."""
+    """Run a suite into an empty store, with an empty cache of compiled programs."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "whole.toml")
         path.write_text(suite)

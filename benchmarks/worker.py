@@ -1,6 +1,6 @@
-"""Measures one benchmark in a process of its own: ``python -m benchmarks.worker NAME FILE [--quick]``.
+"""Runs one benchmark in its own process: ``python -m benchmarks.worker NAME FILE [--quick]``.
 
-``FILE`` gets one line of JSON per line of the table, as soon as it is known.
+It appends one line of JSON to ``FILE`` per line of the table, as soon as it is measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from benchmarks import machine
 
 
 def main(name: str, file: str, *flags: str) -> None:
-    """Measure benchmark ``name`` into ``file``; a quick measurement is too small to judge a goal by."""
+    """Run a benchmark.
+
+    Args:
+        name: name of the benchmark.
+        file: file for the lines.
+        flags: ``--quick`` for small measurements, which have no goals.
+    """
     quick = "--quick" in flags
     for measurement in import_module(f"benchmarks.{name}").measure(quick):
         line = replace(measurement, goal=None) if quick else measurement

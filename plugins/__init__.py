@@ -1,4 +1,4 @@
-"""The learners and suites that ship with bfc_bench, by family, registered exactly as anybody's would be."""
+"""Registers the learners and suites that ship with bfc_bench, through the same hooks as any other plugin."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Any scikit-learn regressor or classifier, by import path: ``sklearn:ensemble.RandomForestRegressor``.
 
-Pipelines and whatever else is made of estimators are written as they are in scikit-learn, each part by its path::
+Pipelines and other compound estimators are written as in scikit-learn, each part by its path::
 
     name = "sklearn:make_pipeline"
     options.steps = ["sklearn:preprocessing.StandardScaler", { name = "sklearn:svm.SVR", options = { C = 10.0 } }]
@@ -23,22 +23,23 @@ from bfc_bench.errors import error_text, suggest
 from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Learner, Predictor, TaskFacts
 
 CALLS_SECONDS = 1.5e-3
-"""What the calls of a fit, or of one tree, take however small it is."""
+"""Least time of a fit, or of one tree, in seconds."""
 RUNTIME_BYTES = 2**24
+"""Least memory of a fit, in bytes."""
 
 
 class SklearnEstimator(Learner):
     """A scikit-learn estimator. Name it as ``sklearn:module.Class``; the options are its constructor's parameters.
 
-    A classifier is offered for labels of two or more classes, which it is given as they are: in {-1, +1}, or numbers.
-    What it scores is the class that it predicts, and its probabilities are passed on. ``random_state`` is the cell's
-    seed unless it is given, in all parts.
+    A classifier fits binary labels as {-1, +1} and classes as numbers. Its predictions are classes, and its
+    probabilities are kept if it has any. Every ``random_state`` that you leave out is set to the cell's seed, also in
+    nested estimators.
 
-    An option may be an estimator too: ``"sklearn:module.Class"``, or a table with such a ``name`` and ``options``;
-    so may items of lists, as the ``steps`` of ``sklearn:make_pipeline``. The option ``svr__C`` is C of the part svr.
+    An option, or an item of a list such as the ``steps`` of ``sklearn:make_pipeline``, may be an estimator itself:
+    ``"sklearn:module.Class"``, or a table with such a ``name`` and ``options``. ``svr__C`` is option C of the part svr.
     """
 
-    model_config = ConfigDict(extra="allow")  # options of parts, which ``_is_valid`` knows
+    model_config = ConfigDict(extra="allow")  # options of nested estimators, which ``_is_valid`` checks
 
     name: ClassVar[str] = "sklearn"
     version: ClassVar[int] = 2
@@ -46,11 +47,11 @@ class SklearnEstimator(Learner):
     path: ClassVar[str] = ""
 
     with_squares: bool = False
-    """Whether the input is (x, x^2 - E x^2), as the networks and kernels of this project have it, or x."""
+    """Whether the input is (x, x^2 - E x^2), as for this project's networks and kernels, instead of x."""
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
-        """The learner for the class at ``sklearn.<path>``. Raises ``UsageError`` with the nearest name."""
+        """The learner for the class at ``sklearn.<path>``. Raises ``UsageError`` for an unknown path."""
         return _variant(path)
 
     @model_validator(mode="after")
@@ -66,27 +67,27 @@ class SklearnEstimator(Learner):
             raise ValueError(f"unknown option {unknown[0]!r}.{suggest(unknown[0], type(self).model_fields)}")
         try:
             _ = self.kinds
-        except Exception as error:  # whatever scikit-learn finds wrong with an option
+        except Exception as error:  # scikit-learn raises exceptions of many types for invalid options
             raise ValueError(" ".join(error_text(error).split())) from None
         return self
 
     @property
     def given(self) -> dict[str, Any]:
-        """Options that are not left to scikit-learn, under its names."""
+        """Options that were set, under scikit-learn's names."""
         extra = self.model_extra or {}
         return self._named(self.model_fields_set - {"with_squares"} - set(extra)) | extra
 
     @property
     def kinds(self) -> frozenset[LabelKind]:
-        """The label kinds that it fits: those of its last part, if it is made of parts."""
+        """The label kinds that the estimator fits; a pipeline fits those of its last step."""
         return sklearn_facts.kinds(self.path, self.given)
 
     def estimator(self) -> Any:
-        """What scikit-learn fits, made anew."""
+        """A new, unfitted scikit-learn estimator."""
         return sklearn_objects.make(self.path, self.given)
 
     def options(self) -> dict[str, Any]:
-        """All options with their values, as plain data, under scikit-learn's names."""
+        """All options as plain data, under scikit-learn's names."""
         options = self._named(type(self).model_fields) | (self.model_extra or {})
         return {name: _plain(value) for name, value in options.items()}
 
@@ -97,13 +98,13 @@ class SklearnEstimator(Learner):
         return {name: options[name] for name in (aliases.get(name, name) for name in super().changed())}
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Labels of another kind than it fits."""
+        """Skip labels of a kind that the estimator does not fit."""
         kinds = self.kinds
         return None if task.kind in kinds else f"fits {' and '.join(sorted(kinds))} labels; these are {task.kind}"
 
     def cost(self, n: int, d: int) -> Cost | None:
-        """Of forests, which sort the points along every column that a split looks at; of linear models and neighbours,
-        which take a few passes. Nothing is known of others.
+        """Forests sort the points along every column that a split tries; linear models and neighbours take a few passes
+        over the data. The cost of other estimators is unknown (None).
         """
         columns, family = d * (2 if self.with_squares else 1), self.path.partition(".")[0]
         bytes = 24.0 * n * columns + RUNTIME_BYTES
@@ -118,7 +119,7 @@ class SklearnEstimator(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
-        import sklearn.base  # noqa: F401  # said here, it is imported before the first fit is timed
+        import sklearn.base  # noqa: F401  # a visible import, so that it happens before the first fit is timed
 
         from bfc_bench.toolkit.features import square_mean
 
@@ -131,7 +132,7 @@ class SklearnEstimator(Learner):
         return predictor if steps is None else replace(predictor, info={"steps": _plain(steps)})
 
     def _named(self, attributes: Iterable[str]) -> dict[str, Any]:
-        """Values of fields under the names that scikit-learn knows them by."""
+        """Values of fields under scikit-learn's names."""
         fields = type(self).model_fields
         return {fields[attribute].alias or attribute: getattr(self, attribute) for attribute in attributes}
 
@@ -142,10 +143,10 @@ class SklearnPredictor(Predictor):
 
     estimator: Any
     square_mean: np.ndarray | None
-    """E x^2, (d,), where squares are part of the input."""
+    """E x^2, (d,), if squares are part of the input."""
     info: Mapping[str, Any] = field(default_factory=dict)
     classes: int = 0
-    """C, where labels are of kind ``class``; 0 elsewhere."""
+    """Number of classes C for labels of kind ``class``, otherwise 0."""
     is_binary: bool = False
 
     def features(self, x: np.ndarray) -> np.ndarray:
@@ -155,18 +156,18 @@ class SklearnPredictor(Predictor):
         return x if self.square_mean is None else with_squares(x, self.square_mean)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Predictions, or classes in {-1, +1}, (m,); of more classes 1 for the one predicted, (m, C); at x (m, d)."""
+        """Predictions or classes in {-1, +1}, (m,), or one-hot rows of the predicted classes, (m, C), at x (m, d)."""
         values = np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(x.dtype))
         return np.eye(self.classes, dtype=x.dtype)[values.astype(int)] if self.classes else values
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
-        """What the estimator's ``predict_proba`` says, 0 for classes that it has not seen."""
+        """The estimator's ``predict_proba``, 0 for classes absent from the training labels; None if it has none."""
         if not (self.classes or self.is_binary) or not hasattr(self.estimator, "predict_proba"):
             return None
-        found = np.asarray(self.estimator.predict_proba(self.features(x)), float)
-        columns = [1] if self.is_binary else range(self.classes)
-        seen = {int(name): found[:, place] for place, name in enumerate(self.estimator.classes_)}
-        table = np.stack([seen.get(column, np.zeros(len(x))) for column in columns], axis=1)
+        predicted = np.asarray(self.estimator.predict_proba(self.features(x)), float)
+        by_class = {int(name): predicted[:, column] for column, name in enumerate(self.estimator.classes_)}
+        classes = [1] if self.is_binary else range(self.classes)
+        table = np.stack([by_class.get(name, np.zeros(len(x))) for name in classes], axis=1)
         return table[:, 0] if self.is_binary else table
 
 
@@ -175,7 +176,7 @@ def _variant(path: str) -> type[SklearnEstimator]:
     options, labels = sklearn_facts.described(path)
     fields: dict[str, Any] = {}
     for name, default in options.items():
-        # Models have attributes of their own, such as `copy`.
+        # An option must not hide an attribute of the pydantic model, such as `copy`.
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
     made = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
@@ -186,14 +187,14 @@ def _variant(path: str) -> type[SklearnEstimator]:
 
 
 def __getattr__(name: str) -> type[SklearnEstimator]:
-    """Variants by their path, from the root, with slashes: so pickle finds a class that was made at run time."""
+    """The variant of a path such as ``/svm/SVR``, so that pickle finds these classes, which are made at run time."""
     if "/" not in name:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _variant(name.removeprefix("/").replace("/", "."))
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON can hold it; what it cannot hold by its repr."""
+    """The value as JSON data; what JSON cannot hold becomes its repr."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""What scikit-learn says of its estimators, remembered on disk: to ask it, it must be imported, which takes seconds.
+"""Options and label kinds of scikit-learn's estimators, cached on disk because importing scikit-learn takes seconds.
 
-A suite is planned, looked at and found finished without a fit. All that is wanted of scikit-learn then are the options
-of its classes and whether those given are good, which only another version would answer otherwise. In a process that
-has imported scikit-learn it is asked, and so are its versions under development.
+Planning a suite or showing its results needs no fit: it needs only the options of the classes, and whether the given
+ones are valid. The answers depend on the version of scikit-learn alone. The cache is not read in a process that has
+imported scikit-learn already, and is not used for its development versions.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from bfc_bench.learner import LabelKind
 from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
 FORMAT = 1
-"""Of the files: a question and its answer, as Python writes them."""
+"""Version of the files' format: a question and its answer as a Python literal."""
 AT_MOST = 1000
-"""Answers that are kept: a search over thousands of options fits them all, and has scikit-learn imported."""
+"""Number of answers kept. A search over more options imports scikit-learn anyway."""
 
 
 def described(path: str) -> tuple[dict[str, Any], frozenset[LabelKind]]:
-    """Of the class at ``sklearn.<path>``: defaults by option, ``...`` for none, and the label kinds that it may fit.
+    """Defaults by option (``...`` for a required one) and possible label kinds of the class at ``sklearn.<path>``.
 
-    Raises ``UsageError`` with the nearest name.
+    Raises ``UsageError`` for an unknown path.
     """
 
     def ask() -> tuple[list[tuple[str, tuple[Any, ...]]], list[LabelKind]]:
@@ -40,35 +40,35 @@ def described(path: str) -> tuple[dict[str, Any], frozenset[LabelKind]]:
         options = sklearn_objects.parameters(maker)
         return [(name, () if default is ... else (default,)) for name, default in options], sorted(labels)
 
-    options, labels = _remembered(("class", path), ask)
+    options, labels = _cached(("class", path), ask)
     return {name: default[0] if default else ... for name, default in options}, frozenset(labels)
 
 
 def kinds(path: str, options: Mapping[str, Any]) -> frozenset[LabelKind]:
-    """The label kinds that an estimator with these options fits. Raises what scikit-learn finds wrong with them."""
+    """The label kinds that an estimator with these options fits. Raises scikit-learn's error for invalid options."""
 
     def ask() -> list[LabelKind]:
         estimator = sklearn_objects.make(path, options)
         sklearn_objects.check(estimator)
         return sorted(sklearn_objects.kinds_of(estimator))
 
-    return frozenset(_remembered(("options", path, dict(sorted(options.items()))), ask))
+    return frozenset(_cached(("options", path, dict(sorted(options.items()))), ask))
 
 
-def _remembered(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
-    """The answer to a question about scikit-learn; what is not plain data is asked every time."""
+def _cached(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
+    """The answer to a question about scikit-learn; a question or answer that is not plain data is not cached."""
     folder, text = _folder(), _literal(question)
     if folder is None or text is None:
         return ask()
     file = folder / f"{sha256(text.encode()).hexdigest()[:32]}.txt"
     if "sklearn" not in sys.modules:
-        with suppress(OSError, ValueError, SyntaxError, TypeError):  # it is not there, or is not what it should be
+        with suppress(OSError, ValueError, SyntaxError, TypeError):  # the file is missing or damaged
             asked, answer = literal_eval(file.read_text(encoding="utf-8"))
             if asked == question:
                 return answer
     answer = ask()
     if (content := _literal((question, answer))) is not None:
-        with suppress(BenchError, OSError):  # a folder that cannot be read or written to: it is asked again
+        with suppress(BenchError, OSError):  # without a usable folder, nothing is cached
             if not file.exists():
                 make_folder(folder)
                 if len(list(folder.iterdir())) < AT_MOST:
@@ -79,14 +79,14 @@ def _remembered(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
 @lru_cache(maxsize=1)
 def _folder() -> Path | None:
     try:
-        found, cache = version("scikit-learn"), cache_folder()
+        release, cache = version("scikit-learn"), cache_folder()
     except (PackageNotFoundError, BenchError):
         return None
-    return None if "dev" in found else cache / f"scikit-learn-{found}-{FORMAT}"
+    return None if "dev" in release else cache / f"scikit-learn-{release}-{FORMAT}"
 
 
 def _literal(value: Any) -> str | None:
-    """The value as Python writes it, if that is all there is to it."""
+    """The value as a Python literal, or None if a literal cannot express it."""
     text = repr(value)
     try:
         return text if literal_eval(text) == value else None

@@ -1,4 +1,4 @@
-"""Objects of scikit-learn by import path, alone or within each other, as a suite writes them."""
+"""Makes scikit-learn estimators, possibly nested, from import paths and options as a suite file writes them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ PIPELINE = "make_pipeline"
 
 
 def load(path: str) -> tuple[Callable[..., Any], frozenset[LabelKind]]:
-    """What makes the estimator at ``sklearn.<path>``, and the label kinds that it may fit. Raises ``UsageError``.
+    """The class or function at ``sklearn.<path>``, and the label kinds that it may fit. Raises ``UsageError``.
 
-    A pipeline, a search and whatever else is given an ``estimator`` fits what its last part fits: see ``kinds_of``.
+    A pipeline, a search or another compound estimator may fit any kind here; ``kinds_of`` knows those of an instance.
     """
     from sklearn.base import ClassifierMixin, RegressorMixin
     from sklearn.pipeline import make_pipeline
 
     if path.removeprefix("pipeline.") == PIPELINE:
         return make_pipeline, ALL_KINDS
-    found = find(path)
-    if hasattr(found, "predict") and {"estimator", "steps"} & set(signature(found).parameters):
-        return found, ALL_KINDS
+    cls = find(path)
+    if hasattr(cls, "predict") and {"estimator", "steps"} & set(signature(cls).parameters):
+        return cls, ALL_KINDS
     kinds: dict[LabelKind, type[Any]] = {"real": RegressorMixin, "binary": ClassifierMixin, "class": ClassifierMixin}
-    fitted = frozenset(kind for kind, mixin in kinds.items() if issubclass(found, mixin))
+    fitted = frozenset(kind for kind, mixin in kinds.items() if issubclass(cls, mixin))
     if not fitted:
         module, _, name = path.rpartition(".")
         known = {n for n, value in _classes(module).items() if issubclass(value, (RegressorMixin, ClassifierMixin))}
         raise UsageError(f"sklearn:{path} must be a regressor or a classifier; it is neither.{suggest(name, known)}")
-    return found, fitted
+    return cls, fitted
 
 
 def kinds_of(estimator: Any) -> frozenset[LabelKind]:
-    """The label kinds that an estimator fits, whatever it is made of; none where it is something else."""
+    """The label kinds that an estimator fits; empty if it is neither a classifier nor a regressor."""
     from sklearn.base import is_classifier, is_regressor
 
     if is_classifier(estimator):
@@ -48,7 +48,7 @@ def kinds_of(estimator: Any) -> frozenset[LabelKind]:
 
 
 def find(path: str) -> type[Any]:
-    """The class at ``sklearn.<path>``. Raises ``UsageError`` with the nearest name."""
+    """The class at ``sklearn.<path>``. Raises ``UsageError``, which suggests the nearest name."""
     import sklearn
 
     modules = {module.name for module in iter_modules(sklearn.__path__) if module.name in sklearn.__all__}
@@ -75,12 +75,12 @@ def _classes(module_name: str) -> dict[str, type[Any]]:
 
 
 def make(path: str, options: Mapping[str, Any]) -> Any:
-    """The object at ``sklearn.<path>`` with these options. Raises ``UsageError``, or what its class raises.
+    """The object at ``sklearn.<path>`` with these options. Raises ``UsageError``, or the error of its class.
 
-    A value may be an object itself: the text ``"sklearn:module.Class"``, or a table with such a ``name`` and
-    ``options``, also within a list. An option ``a__b`` is option b of part a, as in scikit-learn's ``set_params``.
+    A value, or an item of a list, may be an object itself: the text ``"sklearn:module.Class"``, or a table with such a
+    ``name`` and ``options``. An option ``a__b`` is option b of part a, as in scikit-learn's ``set_params``.
     """
-    values = {name: _read(value) for name, value in options.items()}
+    values = {name: _with_objects(value) for name, value in options.items()}
     inner = {name: values.pop(name) for name in list(values) if "__" in name}
     if path.removeprefix("pipeline.") == PIPELINE:
         steps = values.pop("steps", None)
@@ -88,44 +88,44 @@ def make(path: str, options: Mapping[str, Any]) -> Any:
             raise UsageError(f"sklearn:{path}: steps must be a list of estimators. Got {steps!r}.")
         made = load(path)[0](*steps, **values)
     else:
-        found = find(path)
-        if unknown := set(values) - set(signature(found).parameters):
+        cls = find(path)
+        if unknown := set(values) - set(signature(cls).parameters):
             raise UsageError(
-                f"sklearn:{path}: unknown option {min(unknown)!r}.{suggest(min(unknown), signature(found).parameters)}"
+                f"sklearn:{path}: unknown option {min(unknown)!r}.{suggest(min(unknown), signature(cls).parameters)}"
             )
-        made = found(**values)
+        made = cls(**values)
     if unknown := set(inner) - set(known := made.get_params(deep=True)):
         raise UsageError(f"sklearn:{path}: unknown option {min(unknown)!r}.{suggest(min(unknown), known)}")
     return made.set_params(**inner)
 
 
 def parameters(maker: Callable[..., Any]) -> Iterable[tuple[str, Any]]:
-    """Names and defaults of what an object is made with; ``...`` stands for none."""
+    """Names and defaults of the parameters of a class or function; ``...`` stands for a required one."""
     for name, parameter in signature(maker).parameters.items():
         required = parameter.default is Parameter.empty
         yield name, ... if required else parameter.default
 
 
 def check(estimator: Any) -> None:
-    """Look at the values of all options, within parts too, as scikit-learn does when it fits. Raises ``ValueError``."""
+    """Validate all options, also of nested estimators, as scikit-learn does when it fits. Raises ``ValueError``."""
     parts = [value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")]
     for part in (estimator, *parts):
-        for of_values in ("_validate_params", "_validate_steps"):
-            if hasattr(part, of_values):
-                getattr(part, of_values)()
+        for validate in ("_validate_params", "_validate_steps"):
+            if hasattr(part, validate):
+                getattr(part, validate)()
     if not kinds_of(estimator):
         raise ValueError(f"must end in a regressor or a classifier. Got {type(estimator).__name__}")
 
 
 def seed(estimator: Any, value: int) -> None:
-    """Give each part that draws, and has no seed of its own, this one."""
+    """Set every ``random_state`` that is None to ``value``, also in nested estimators."""
     for name, given in estimator.get_params(deep=True).items():
         if name.rpartition("__")[2] == "random_state" and given is None:
             estimator.set_params(**{name: value})
 
 
-def _read(value: Any) -> Any:
-    """An option's value with the objects in it made."""
+def _with_objects(value: Any) -> Any:
+    """An option's value, with an object in the place of each ``sklearn:`` name."""
     if isinstance(value, str) and value.startswith(SCHEME):
         return make(value.removeprefix(SCHEME), {})
     if isinstance(value, Mapping):
@@ -137,9 +137,9 @@ def _read(value: Any) -> Any:
             if not isinstance(options, Mapping):
                 raise UsageError(f"{name}: options must be a table. Got {options!r}.")
             return make(name.removeprefix(SCHEME), options)
-        return {key: _read(item) for key, item in value.items()}
+        return {key: _with_objects(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        items = [_read(item) for item in value]
+        items = [_with_objects(item) for item in value]
         is_named = len(items) > 1 and isinstance(items[0], str) and hasattr(items[1], "get_params")
-        return tuple(items) if is_named or isinstance(value, tuple) else items  # as scikit-learn has its steps
+        return tuple(items) if is_named or isinstance(value, tuple) else items  # named steps of a pipeline are tuples
     return value

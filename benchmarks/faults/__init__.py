@@ -1,4 +1,4 @@
-"""Faults that are provoked for real, with what must come of each and what came."""
+"""Real faults, each with its expected and its actual outcome."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from benchmarks.faults.place import Place
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that goes wrong, and what must come of it."""
+    """A fault and its expected outcome."""
 
     what: str
     expected: str
     provoke: Callable[[Place], str]
-    """Does it and tells what came, in the words of ``expected`` where it is that."""
+    """Provokes the fault and returns its outcome, which equals ``expected`` if all is well."""
 
 
 @dataclass
 class Family:
-    """Faults of one kind; they share a place."""
+    """Faults of one kind, which run in one folder."""
 
     name: str
     faults: list[Fault] = field(default_factory=list)
     lacking: Callable[[], str] = str
-    """Says what this machine lacks that they need; an empty text where there is nothing."""
+    """Returns what this machine lacks to provoke them, or an empty text."""
 
     def __call__(self, what: str, expected: str) -> Callable[[Callable[[Place], str]], Callable[[Place], str]]:
-        """Note the decorated function as the one that provokes a fault."""
+        """Decorator that adds a function which provokes a fault."""
 
         def note(provoke: Callable[[Place], str]) -> Callable[[Place], str]:
             self.faults.append(Fault(what, expected, provoke))
@@ -48,5 +48,5 @@ class Line:
 
     @property
     def holds(self) -> bool:
-        """Whether that came which must come."""
+        """Whether the outcome is the expected one."""
         return self.got == self.expected

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.faults``: provokes every fault, prints fault | expected | got, and fails where they differ."""
+"""``python -m benchmarks.faults``: provokes every fault, prints fault | expected | got, and fails if any differ."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ FAMILIES = {
 }
 
 LONGEST = 400
-"""Characters of a cell of the table."""
+"""Largest number of characters in a cell of the table."""
 
 BAR = "\N{BROKEN BAR}"
-"""In the place of a bar, which would end a cell of Markdown."""
+"""Replaces a bar, which would end a cell of a Markdown table."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0, or 1 where a line does not hold."""
+    """Provoke faults; return 1 if an outcome differs from the expected one, otherwise 0."""
     options = _parser().parse_args(arguments)
-    # A shell has what it runs in the background ignore Ctrl-C, and so would the runs that are interrupted here.
+    # A shell makes background commands ignore Ctrl-C, and the runs that are interrupted here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     started, lines = time.monotonic(), []
     show = _show_markdown if options.markdown else _show
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def provoke(family: str) -> Iterator[Line]:
-    """The lines of a family, each as soon as it is known."""
+    """Provoke the faults of a family and yield their lines."""
     with TemporaryDirectory(prefix="bfc-faults-", ignore_cleanup_errors=True) as folder:
         place = Place(Path(folder))
         for fault in FAMILIES[family].faults:
@@ -67,14 +67,14 @@ def provoke(family: str) -> Iterator[Line]:
 
 
 def shortened(text: str) -> str:
-    """A text on one line, of a traceback the end."""
+    """A text on one line, reduced to its end if it is long."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"... {line[-LONGEST:]}"
 
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that do nothing but work."""
+    """Run ``count`` processes that keep the CPU busy."""
     loops = [multiprocessing.Process(target=_loop, daemon=True) for _ in range(count)]
     for loop in loops:
         loop.start()
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "families", metavar="FAMILY", nargs="*", type=_known, help=f"{', '.join(FAMILIES)}; all by default"
     )
-    parser.add_argument("--busy", metavar="N", type=int, default=0, help="beside so many busy loops")
+    parser.add_argument("--busy", metavar="N", type=int, default=0, help="number of busy loops to run beside")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     return parser
 

@@ -1,6 +1,6 @@
-"""A real SLURM cluster of one node on this machine, in a temporary folder and on the loopback address only.
+"""Runs a real SLURM cluster of one node on this machine, in a temporary folder and on the loopback address only.
 
-Debian's slurm-wlm and munge. munged, slurmctld and slurmd run as whoever starts them, no accounting:
+It needs Debian's slurm-wlm and munge. munged, slurmctld and slurmd run as the current user, without accounting:
 
     python -m benchmarks.faults.cluster COMMAND...    runs a command with the cluster in its environment, then stops it
 """
@@ -70,7 +70,7 @@ def missing() -> str:
 
 @contextmanager
 def cluster() -> Iterator[dict[str, str]]:
-    """The environment in which SLURM's commands talk to the cluster; it is stopped afterwards, whatever happens."""
+    """Start the cluster and yield the environment for SLURM's commands; it is always stopped afterwards."""
     host = platform.node().split(".")[0]
     with TemporaryDirectory(prefix="bfc-slurm-", ignore_cleanup_errors=True) as name, ExitStack() as started:
         folder = Path(name)
@@ -124,7 +124,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _cancel_all(environment: dict[str, str]) -> None:
-    """slurmstepd processes outlive slurmd: jobs are ended before the daemons are."""
+    """Cancel all jobs before the daemons stop, because slurmstepd processes outlive slurmd."""
     subprocess.run(["scancel", "--state=PENDING", "--full", f"--user={_user()}"], env=environment, check=False)
     subprocess.run(["scancel", "--full", f"--user={_user()}"], env=environment, check=False)
     deadline = time.monotonic() + 30
@@ -149,11 +149,11 @@ def _wait(condition: Callable[[], bool], folder: Path, what: str) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    with ExitStack() as opened:
+    with ExitStack() as opened:  # all sockets stay open together, so that their ports differ
         sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Faults on a Ray cluster of two nodes on this machine; who connects needs a token."""
+"""Faults on a Ray cluster of two nodes on this machine, which requires a token to connect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(cluster.address, node.all_processes["raylet"][0].process.pid, flush=True)
 sys.stdin.read()
 cluster.shutdown()
 """
-"""Ends when its input does."""
+"""Script that runs the cluster until its standard input is closed."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Nodes:
     """Two nodes of one core each."""
 
     run: tuple[str, ...]
-    """What to say to run on them."""
+    """Options of a run on them."""
     raylet: int
-    """The process that is the second one."""
+    """Process id of the second node."""
     environment: Mapping[str, str]
 
 
@@ -52,7 +52,7 @@ def _nodes(place: Place) -> Iterator[Nodes]:
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
     told = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0"}
-    told["RAY_worker_niceness"] = "0"  # beside a busy machine's other work they would wait
+    told["RAY_worker_niceness"] = "0"  # with the default niceness, workers would starve on a busy machine
     process = subprocess.Popen(
         [sys.executable, "-c", CLUSTER],
         stdin=subprocess.PIPE,
@@ -101,10 +101,10 @@ def _bad_learners(place: Place) -> str:
     store = place.new("store")
     with _nodes(place) as nodes:
         place.bench("run", suite, "--store", store, *nodes.run, **nodes.environment)
-    found = {(row.label, row.n): row for row in place.rows(store)}
+    rows = {(row.label, row.n): row for row in place.rows(store)}
     told = {"hang": "timeout", "exit": "exit code 7", "signal": "SIGSEGV"}
-    ended = [w if w in f"{(r := found[how, 20]).status} {r.reason}" else r.reason for how, w in told.items()]
-    others = "ok" if all(found[how, 10].status == "ok" for how in ways) else "not ok"
+    ended = [w if w in f"{(r := rows[how, 20]).status} {r.reason}" else r.reason for how, w in told.items()]
+    others = "ok" if all(rows[how, 10].status == "ok" for how in ways) else "not ok"
     return f"{', '.join(ended)}; the other sizes {others}"
 
 

@@ -1,4 +1,4 @@
-"""Disks that are full or read-only, files that are no store, paths with odd names."""
+"""Faults of disks and files: full or read-only disks, files that are not a store, unusual paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ODD = ("a?mode=memory", "a%20b", "a b", "a#b", "ä\u202e", "-x")
 
 @contextmanager
 def small(place: Place, kilobytes: int = 600) -> Iterator[Path]:
-    """A file system of so many kB; only root can mount it."""
+    """Mount a file system of ``kilobytes`` kB, which needs root."""
     folder = place.new("small")
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
@@ -83,7 +83,7 @@ def _copy(place: Place) -> str:
     place.bench("run", suite, "--store", store, "--no-mlflow", "--executor", "serial")
     rows = place.rows(store)
     with small(place, 2000) as disk:
-        with Store(store, write=True) as running:  # rewritten, they lie in its log
+        with Store(store, write=True) as running:  # the rewritten rows are in SQLite's write-ahead log
             running.put((replace(row, reason="again"), *_digests(store, row.cell), "") for row in rows)
             shutil.copytree(store, disk / "copy", ignore=shutil.ignore_patterns("reports"))
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)

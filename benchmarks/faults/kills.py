@@ -1,4 +1,4 @@
-"""Signals and kills: of the session, of its workers, at random moments."""
+"""Faults by signals and kills of the session and its workers, also at random moments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bfc_bench.store.row import Row
 
 FAULTS = Family("kills")
 TIMES = 20
-"""Kills at random moments; the tests that take minutes do 200."""
+"""Number of kills at random moments; the slow tests make 200."""
 NOTHING = "nothing lost, nothing doubled, nothing changed; the numbers of an undisturbed run"
 WITNESS = """
 import os
@@ -29,7 +29,7 @@ def bfc_result(result):
     os.write(file, f"{result.cell}\\n".encode())
     os.close(file)
 """
-"""A plugin that notes what was said to be committed."""
+"""A plugin that writes down every cell reported as committed."""
 KILLED_BEFORE_THE_REPORT = """
 import os, signal, sys
 from bfc_bench.cli.app import run
@@ -40,9 +40,15 @@ run(sys.argv[1:])
 
 
 def killed_at_random(place: Place, times: int, seed: int, *, mlflow: bool = False) -> str:
-    """Kill a run so many times at random moments, going on after each, and tell what that did to its rows.
+    """Kill a run at random moments, continue it after each kill, and return what happened to its rows.
 
-    Whenever the run gets to its end, another one begins in a new store.
+    Whenever the run completes, another one starts in a new store.
+
+    Args:
+        place: the folder.
+        times: number of kills.
+        seed: seed of the moments.
+        mlflow: whether the run logs to MLflow.
     """
     suite = place.suite([("slow", "slow", {"seconds": 0.05}), ("linear-ridge", "ridge", {})], replicates=20)
     _install_witness(place)
@@ -57,7 +63,7 @@ def killed_at_random(place: Place, times: int, seed: int, *, mlflow: bool = Fals
             process = place.start(*arguments, BFC_WITNESS=str(journal))
             try:
                 process.wait(rng.uniform(0.2, longest))
-                break  # it was done before its moment came
+                break  # it ended before the moment of its kill
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -81,25 +87,25 @@ def _install_witness(place: Place) -> None:
 
 
 def _differences(place: Place, store: Path, journal: Path, known: dict[str, Row]) -> list[str]:
-    """What a kill did to rows that were known, or said to be committed, before; what is there now is known from now."""
+    """Rows lost, doubled or changed since ``known``, or reported as committed but missing; updates ``known``."""
     try:
         rows = place.rows(store)
-    except StoreError:  # killed before there was one
+    except StoreError:  # killed before there was a store
         rows = []
-    found, wrong = {row.cell: row for row in rows}, []
-    said = set(journal.read_text().split()) if journal.exists() else set()
-    if lost := (said | known.keys()) - found.keys():
+    by_cell, wrong = {row.cell: row for row in rows}, []
+    reported = set(journal.read_text().split()) if journal.exists() else set()
+    if lost := (reported | known.keys()) - by_cell.keys():
         wrong.append(f"{len(lost)} rows lost")
-    if doubled := len(rows) - len(found):
+    if doubled := len(rows) - len(by_cell):
         wrong.append(f"{doubled} rows doubled")
-    if changed := sum(found[cell] != row for cell, row in known.items() if cell in found):
+    if changed := sum(by_cell[cell] != row for cell, row in known.items() if cell in by_cell):
         wrong.append(f"{changed} rows changed")
-    known.update(found)
+    known.update(by_cell)
     return wrong
 
 
 def _doubled_curves(place: Place, suite: Path, store: Path) -> list[str]:
-    """What MLflow shows after ``sync`` that is not one run per curve with one value per point."""
+    """What is wrong in MLflow after ``sync``, which must show one run per curve with one value per point."""
     synced = place.bench("sync", suite, "--store", store)
     shown = place.in_mlflow(f"sqlite:///{store / 'mlflow.db'}")
     good = synced.returncode == 0 and shown == ["40", "80"]
@@ -173,7 +179,7 @@ def _stopped(place: Place) -> str:
 
 
 def _left(place: Place, learner: str, options: dict[str, object]) -> str:
-    """Kill the session while a learner is at work."""
+    """Kill the session while a learner is running, and return which processes are left."""
     suite = place.suite([(learner, "l", options)])
     process = place.start("run", suite, "--store", place.new("store"), "--jobs", 2, "--no-mlflow")
     try:

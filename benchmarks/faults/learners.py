@@ -1,4 +1,4 @@
-"""Learners that misbehave, all in one run with two that do not."""
+"""Faults of learners that misbehave, all in one run with two that do not."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchmarks.faults.place import Place, numbers
 from bfc_bench.store.row import Row
 
 Misbehaving: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any], str, str]]
-"""Of learners by what they do: name, options, status of the cell at n = 20, words of its reason."""
+"""Name, options, status of the cell at n = 20 and part of its reason, by what the learner does."""
 
 FAULTS = Family("learners")
 HONEST = (("mean", "mean", {}), ("linear-ridge", "ridge", {}))
 SECONDS = 6
-"""The limit of a cell."""
+"""Time limit of a cell in seconds."""
 MISBEHAVING: Misbehaving = {
     "raises in fit": ("faulty", {"how": "raise"}, "failed", "ZeroDivisionError: one over nothing"),
     "never returns": ("faulty", {"how": "hang"}, "timeout", f"did not return within {SECONDS} s"),
@@ -87,12 +87,12 @@ GREEDY: Misbehaving = {
     "maps a file of .6 GB": ("greedy", {"how": "file"}, "ok", ""),
     "reserves 6 GB and touches none of it": ("greedy", {"how": "untouched"}, "ok", ""),
 }
-"""Of a budget of .2 GB."""
+"""Learners that use much memory, with a budget of .2 GB."""
 
 
 @cache
 def _ran(place: Place, budget: str = "") -> tuple[int, dict[tuple[str, int], Row]]:
-    """Exit code, and rows by label and n, of a run of everyone who misbehaves, or takes memory, and of the honest."""
+    """Exit code, and rows by label and n, of a run of all misbehaving or greedy learners and the honest ones."""
     learners = [
         (name, label, options if name == "talkative" else {**options, "at": 20})
         for label, (name, options, *_) in zip(_labels(budget), _table(budget).values(), strict=True)

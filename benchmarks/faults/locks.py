@@ -1,20 +1,20 @@
-"""Takes a process's locks away, as a file system does that has none: the kernel itself answers so."""
+"""Makes file locks fail in a process, as on a file system without locks, by a filter of the kernel (seccomp)."""
 
 import ctypes
 import platform
 import struct
 
 CALLS = {"x86_64": (73, 72), "aarch64": (32, 25)}
-"""Numbers of ``flock`` and ``fcntl``."""
+"""System call numbers of ``flock`` and ``fcntl``."""
 LOCKS = (5, 6, 7, 36, 37, 38)
-"""What ``fcntl`` is asked for locks: F_GETLK, F_SETLK, F_SETLKW, and those of open files."""
+"""Commands of ``fcntl`` about locks: F_GETLK, F_SETLK, F_SETLKW, and the same for open file descriptions."""
 NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
 ALLOW, ERROR = 0x7FFF0000, 0x00050000
 LOAD, IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 
 
 def forbid_locks(error: int) -> None:
-    """From now on ``flock``, and ``fcntl`` about locks, fail with ``error``, in this process and its children."""
+    """Make ``flock`` and the lock commands of ``fcntl`` fail with ``error`` in this process and its children."""
     flock, fcntl = CALLS[platform.machine()]
     count = len(LOCKS)
     program = [
@@ -33,4 +33,4 @@ def forbid_locks(error: int) -> None:
     filter = ctypes.create_string_buffer(struct.pack("HP", len(program), ctypes.addressof(code)))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) or libc.prctl(SECCOMP, FILTER, filter, 0, 0):
-        raise OSError(ctypes.get_errno(), "the kernel takes no filter")
+        raise OSError(ctypes.get_errno(), "the kernel refused the seccomp filter")

@@ -1,4 +1,4 @@
-"""A folder in which faults are provoked: suites, stores, misbehaving learners, and the commands of a user."""
+"""The folder in which faults are provoked, with suites, stores, misbehaving learners and commands."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LEARNER = '\n[[learner]]\nname = "{name}"\nlabel = "{label}"\noptions = {{ {opti
 
 
 class Place:
-    """A folder with an installation of its own of the misbehaving learners."""
+    """A folder in which the misbehaving learners are installed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class Place:
         self._names = 0
 
     def new(self, name: str) -> Path:
-        """A path that nothing has been written to."""
+        """A new path, at which nothing exists."""
         self._names += 1
         return self.folder / f"{name}-{self._names}"
 
@@ -81,7 +81,15 @@ class Place:
         budget: str = "",
         extra: str = "",
     ) -> Path:
-        """A suite file of learners (name, label, options), at n = 10 and 20."""
+        """Write a suite file with cells at n = 10 and 20.
+
+        Args:
+            learners: name, label and options of each learner.
+            replicates: number of replicates.
+            seconds: time limit of a cell.
+            budget: further lines of the budget.
+            extra: further lines at the top level.
+        """
         text = SUITE.format(name="tiny", replicates=replicates, seconds=seconds, budget=budget, extra=extra)
         for name, label, options in learners:
             inline = ", ".join(f"{key} = {json.dumps(value)}" for key, value in options.items())
@@ -91,11 +99,11 @@ class Place:
         return path
 
     def bench(self, *arguments: object, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
-        """``bfc-bench ARGUMENTS``, to its end."""
+        """Run ``bfc-bench ARGUMENTS`` to its end."""
         return self.python("-m", "bfc_bench", *arguments, timeout=timeout, **environment)
 
     def python(self, *arguments: object, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
-        """``python ARGUMENTS``, to its end. A traceback counts as exit code 70, whatever the code was."""
+        """Run ``python ARGUMENTS`` to its end. A traceback replaces the exit code by 70."""
         ended = subprocess.run(
             [sys.executable, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
@@ -111,29 +119,29 @@ class Place:
         return ended
 
     def start(self, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
-        """``bfc-bench ARGUMENTS``, begun in a process group of its own."""
+        """Start ``bfc-bench ARGUMENTS`` in a new process group."""
         command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
         environment = {**self.environment, **environment}
         return subprocess.Popen(command, **QUIET, start_new_session=True, env=environment, cwd=self.folder)
 
     def rows(self, store: Path) -> list[Row]:
-        """What the store shows of its one suite."""
+        """Rows of the only suite of a store."""
         with open_store(store) as held:
             return held.only().rows()
 
     def in_mlflow(self, address: str) -> list[str]:
-        """How many runs of curves MLflow holds at an address, and how many values of nmse; or nothing."""
+        """Numbers of curve runs and of nmse values in MLflow at an address; empty if it has none."""
         return self.python("-c", IN_MLFLOW, address).stdout.split()
 
 
 def numbers(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """All that must be equal in two runs of the same cells."""
+    """The columns of rows that must be equal in two runs of the same cells."""
     plain = ({k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows)
     return sorted(plain, key=lambda row: str(row["cell"]))
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
-    """Whether the condition has become true within so many seconds."""
+    """Wait until a condition is true, and return False if it is not within ``seconds``."""
     deadline = time.monotonic() + seconds
     while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -141,14 +149,14 @@ def wait_until(condition: Callable[[], object], seconds: float = 60) -> bool:
 
 
 def group_of(leader: int) -> list[int]:
-    """Processes of a process group, and those that name it as their session."""
+    """Ids of the processes in the process group or session of ``leader``."""
     listed = subprocess.run(["ps", "-e", "-o", "pid=,pgid=,sid=,stat="], capture_output=True, text=True, check=True)
     alive = [line.split()[:3] for line in listed.stdout.splitlines() if "Z" not in line]
     return [int(pid) for pid, *of in alive if str(leader) in of]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it and all that it started."""
+    """Kill a process and all processes of its group."""
     for pid in [*group_of(process.pid), process.pid]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What other times have left in a store: rows of other releases, odd statuses and texts, clocks that were set back."""
+"""Unusual contents of a store: rows of other releases, unknown statuses and columns, control characters, odd clocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _stored(place: Place, replicates: int = 2) -> tuple[Path, Path]:
 
 
 def _rewrite(store: Path, change: Callable[[dict[str, Any]], object], columns: str = "") -> None:
-    """Change the first row of a store behind its back."""
+    """Change the first row of a store with SQL, without bfc_bench."""
     with closing(sqlite3.connect(store / "results.sqlite")) as db:
         cell, text = db.execute("SELECT cell, row FROM rows ORDER BY rowid LIMIT 1").fetchone()
         row = json.loads(text)
@@ -41,7 +41,7 @@ def _rewrite(store: Path, change: Callable[[dict[str, Any]], object], columns: s
 
 
 def _readers(place: Place, suite: Path, store: Path) -> str:
-    """Exit codes of all that read a store, and how many rows they show."""
+    """Exit codes of the verbs that read a store, and the number of rows they show."""
     verbs = [("results", "--format", "csv"), ("report", "--output", place.new("out")), ("plan",), ("claims",)]
     ended = [place.bench(verb, suite, "--store", store, *options) for verb, *options in verbs]
     codes = [one.returncode for one in ended]

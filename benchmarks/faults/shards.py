@@ -1,4 +1,4 @@
-"""Shards that are killed, that machines die with, that are told to stop."""
+"""Faults of shards: kills, crashes of their machines, requests to stop, and damaged journals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bfc_bench.shards.states import states
 
 FAULTS = Family("shards")
 TIMES = 10
-"""Kills at random moments."""
+"""Number of kills at random moments."""
 PREPARE = """
 import sys
 from pathlib import Path
@@ -30,11 +30,11 @@ from bfc_bench.suite.model import read_suite
 grid = resolve(read_suite(Path(sys.argv[1]), ()), load_plugins(), "suite")
 print(bool(prepare(grid, Path(sys.argv[2]), Wanted(int(sys.argv[3]), 1), device="cpu").job))
 """
-"""``submit`` without anybody who starts the shards."""
+"""Script that prepares a job as ``submit`` does, without starting its shards."""
 
 
 def _submit(place: Place, suite: Path, store: Path, shards: int = 1) -> ShardJob | None:
-    """The job of what is left; None where there is nothing."""
+    """The job with the remaining cells, or None if none remain."""
     ended = place.python("-c", PREPARE, suite, store, shards)
     if ended.returncode:
         raise RuntimeError(ended.stderr)
@@ -50,7 +50,7 @@ def _rows(job: ShardJob, number: int = 0) -> int:
 
 
 def _finish(place: Place, suite: Path, store: Path) -> str:
-    """Run what is left, whatever it takes; how the cells ended."""
+    """Run the remaining cells, with as many jobs as needed, and return the statuses of all cells."""
     while job := _submit(place, suite, store):
         place.bench("shard", job.folder, 0)
     rows = place.rows(store)
@@ -123,7 +123,7 @@ def _random(place: Place) -> str:
             wrong.append(f"{changed} rows changed")
         known.update(rows)
     _finish(place, suite, store)
-    # What was running at two ends is given up: whoever kills shards cannot be told from a cell that does.
+    # A cell that was running when two shards died is given up, because it might have killed them.
     place.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", 1, "--redo", "killed")
     if numbers(place.rows(store)) != numbers(place.rows(whole)):
         wrong.append("other numbers")

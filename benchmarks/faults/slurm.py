@@ -1,4 +1,4 @@
-"""What becomes of tasks on a real SLURM of one node."""
+"""Faults of tasks on a real SLURM cluster of one node."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bfc_bench.shards.states import states
 
 FAULTS = Family("slurm", lacking=missing)
 REST = "the next submit: 20 ok, once"
-"""Of a suite of 20 cells."""
+"""Outcome of the rest of a suite of 20 cells."""
 
 
 @contextmanager
 def _slurm(place: Place) -> Iterator[None]:
-    """SLURM's commands on the path of this process and of what the place starts."""
+    """Run a cluster, with SLURM's commands on the path of this process and of the place's processes."""
     before, own = dict(os.environ), dict(place.environment)
     with cluster() as environment:
-        found = {name: environment[name] for name in ("PATH", "SLURM_CONF")}
-        os.environ.update(found)
-        place.environment.update(found)
+        variables = {name: environment[name] for name in ("PATH", "SLURM_CONF")}
+        os.environ.update(variables)
+        place.environment.update(variables)
         try:
             yield
         finally:
@@ -42,7 +42,7 @@ def _slurm(place: Place) -> Iterator[None]:
 def _disturbed(
     place: Place, disturb: Callable[[ShardJob, Heartbeat], object], *options: object, seconds: float = 0.3
 ) -> str:
-    """Do something to a task that runs; where it stands then, and how the suite ended."""
+    """Disturb a running task; return its state afterwards and the outcome of the suite."""
     suite, store = place.suite([("slow", "slow", {"seconds": seconds})], replicates=10), place.new("store")
     with _slurm(place):
         _submit(place, suite, store, *options)
@@ -72,7 +72,7 @@ def _open(store: Path) -> bool:
     return any(state.open for state in states(jobs(store)))
 
 
-def _say(*command: str) -> str:
+def _output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -87,7 +87,7 @@ def _killed(place: Place) -> str:
 
 @FAULTS("a task cancelled (scancel)", f"stopped; {REST}")
 def _cancelled(place: Place) -> str:
-    return _disturbed(place, lambda job, heartbeat: _say("scancel", _task(job)))
+    return _disturbed(place, lambda job, heartbeat: _output("scancel", _task(job)))
 
 
 @FAULTS("a task whose time is over", f"stopped; {REST}")
@@ -98,9 +98,9 @@ def _time(place: Place) -> str:
 @FAULTS("a task requeued while it runs", f"done; {REST}")
 def _requeued(place: Place) -> str:
     def requeue(job: ShardJob, heartbeat: Heartbeat) -> None:
-        _say("scontrol", "requeue", _task(job))
-        wait_until(lambda: "PENDING" in _say("squeue", "-h", "-r", "-o", "%T"))
-        _say("scontrol", "update", f"JobId={_task(job)}", "StartTime=now")
+        _output("scontrol", "requeue", _task(job))
+        wait_until(lambda: "PENDING" in _output("squeue", "-h", "-r", "-o", "%T"))
+        _output("scontrol", "update", f"JobId={_task(job)}", "StartTime=now")
 
     return _disturbed(place, requeue)
 
@@ -108,9 +108,9 @@ def _requeued(place: Place) -> str:
 @FAULTS("the node drained while a task runs", f"done; {REST}")
 def _drained(place: Place) -> str:
     def drain(job: ShardJob, heartbeat: Heartbeat) -> None:
-        node = _say("sinfo", "-h", "-N", "-o", "%N").split()[0]
-        _say("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
+        node = _output("sinfo", "-h", "-N", "-o", "%N").split()[0]
+        _output("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
         wait_until(lambda: not _open(job.folder.parents[1]), 300)
-        _say("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        _output("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
     return _disturbed(place, drain)

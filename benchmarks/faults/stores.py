@@ -1,4 +1,4 @@
-"""Stores that are merged, copied, or lie where nothing can be locked."""
+"""Faults of stores that are merged, copied, or on a file system without locks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bfc_bench.store.store import Store
 
 FAULTS = Family("stores")
 TIMES = 10
-"""Kills of a merge."""
+"""Number of kills of a merge."""
 ROOT = Path(__file__).parents[2]
 WITHOUT_LOCKS = """
 import errno, sys
@@ -120,7 +120,7 @@ def _no_locks(place: Place) -> str:
 
 
 def _count_whole(store: Path) -> int:
-    """Rows of a store that is not to be opened: SQLite's locks would be in nobody's way."""
+    """Number of rows of a store without locks, counted in a copy, because opening it could disturb the run."""
     with suppress(StoreError, OSError, sqlite3.Error):
         copy = store.with_name(f"{store.name}-looked-at")
         copy.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""MLflow servers that are dead, wrong or silent, and credentials on their way to them."""
+"""Faults of MLflow servers that are down, wrong or silent, and leaks of their credentials."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANSWERS = {
 
 @contextmanager
 def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """The port of a server that gives every connection to ``answer``."""
+    """Run a server that passes every connection to ``answer``, and yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -59,7 +59,7 @@ def _without(place: Place) -> Path:
 
 
 def _ran(place: Place, address: str) -> str:
-    """What a run that logs to an address came to, beside one that logs nothing."""
+    """Outcome of a run that logs to an address, compared with one that logs nothing."""
     store = place.new("store")
     patience = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
     run = ("run", _suite(place), "--store", store, "--executor", "serial", "--tracking-uri", address)
@@ -131,7 +131,7 @@ def _migration(place: Place) -> str:
 def _password(place: Place) -> str:
     store = place.new("store")
     suite = place.suite([("slow", "slow", {"seconds": 0.5})], replicates=4)
-    found = set[str]()
+    leaks = set[str]()
 
     def refuse(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -153,19 +153,19 @@ def _password(place: Place) -> str:
             try:
                 while process.poll() is None:
                     for pid in group_of(process.pid):
-                        if pid != process.pid and SECRET.encode() in _told_by_the_system(pid):
-                            found.add("a worker's command line or environment")
+                        if pid != process.pid and SECRET.encode() in _command_and_environment(pid):
+                            leaks.add("a worker's command line or environment")
                     wait_until(lambda: process.poll() is not None, 0.3)
             finally:
                 process.send_signal(signal.SIGKILL) if process.poll() is None else None
                 end(process)
     files = [path for path in [*store.rglob("*"), log] if path.is_file()]
-    found |= {path.name for path in files if SECRET.encode() in path.read_bytes()}
+    leaks |= {path.name for path in files if SECRET.encode() in path.read_bytes()}
     clean = "not in store, report, log or output; not in the processes' lists"
-    return clean if not found else f"in {', '.join(sorted(found))}"
+    return clean if not leaks else f"in {', '.join(sorted(leaks))}"
 
 
-def _told_by_the_system(pid: int) -> bytes:
+def _command_and_environment(pid: int) -> bytes:
     with suppress(OSError):
         return b"".join(Path("/proc", str(pid), name).read_bytes() for name in ("cmdline", "environ"))
     return b""

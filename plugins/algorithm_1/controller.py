@@ -1,4 +1,4 @@
-"""One fit on its way through Algorithm 1: what is decided between two chunks of SGD steps."""
+"""Control flow of one fit of Algorithm 1: the decisions between two chunks of SGD steps."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from bfc_bench.learner import Context, Data, Failure, Predictor
 from bfc_bench.seeds import stream
 
 LATEST_CUT = 0.9
-"""Ranks are cut after this share of the longest training where the target error has not been reached, and final."""
+"""If the target error has not been reached after this fraction of the longest training, ranks are cut and stay so."""
 PATIENCE = 1.5
-"""Features come back after the cut where the target error has not been reached again in so many times its steps."""
+"""After the cut, features may be added again from this multiple of the cut's step on."""
 LEARNED = 0.1
-"""A layer has been learned where its term is worth this: the root of the term's mean square over the mean loss."""
+"""A layer counts as learned when its term is worth this: the root of the term's mean square over the mean loss."""
 WORSE = 2.0
-"""Training has diverged where it ends at more than this times the loss of what has learned nothing."""
+"""Training has diverged if its final loss exceeds this multiple of the untrained loss."""
 
 
 class FitController:
-    """The state of one fit. Lines are those of Algorithm 1 of "Backward Feature Correction"."""
+    """The state and decisions of one fit. Line numbers are those of Algorithm 1 of "Backward Feature Correction"."""
 
     def __init__(self, learner: Algorithm1Options, train: Data, ctx: Context) -> None:
         from bfc_plugins.algorithm_1.sgd import Program, Training, TrainingSample
@@ -70,15 +70,15 @@ class FitController:
         self.stages: dict[str, DistilledPredictor] = {}
         self.stall = Stall()
         self.grown: list[tuple[int, int]] = []
-        """Steps at which a layer gained a feature, and the layers."""
+        """(step, layer) of each feature that was added."""
         self.cut: int | None = None
         """The step at which the ranks were cut."""
         self.worth: dict[int, np.ndarray] = {}
-        """What the leading features of every layer were worth then."""
+        """Worths of the leading features of every layer at the cut."""
         self._start("W2")
 
     def check(self, step: int) -> None:
-        """Lines 3-11 and 18 after so many steps: lower the target error, let in what is due, mend the ranks."""
+        """Lines 3-11 and 18 after ``step`` steps: lower the target error, let the next part join, adapt the ranks."""
         self.step = step
         objective = self.training.objective
         while objective < self.eps**2 / 4 and self.eps >= self.learner.eps:
@@ -97,8 +97,8 @@ class FitController:
             self._join(part)
         elif grows and self.stall.seen(self.training.loss):
             self.stall = Stall()
-            # Noise may keep the objective above the threshold of K_L for ever, which is of use to no other layer.
-            if not self._grow() and self.schedule.waiting == [f"K{self.learner.depth}"]:
+            # Noise may keep the objective above the threshold of K_L for ever, so the last part joins anyway.
+            if not self._add_feature() and self.schedule.waiting == [f"K{self.learner.depth}"]:
                 self._join(self.schedule.waiting.pop())
 
     def _join(self, part: str) -> None:
@@ -112,12 +112,12 @@ class FitController:
             self.stages[f"distilled{layer}"] = self._predictor()
 
     def _scale_target(self, factor: float) -> None:
-        """Line 18, where the factor is 1/2: another target error, and the weight decay that goes with it."""
+        """Line 18 for a factor of 1/2: change the target error, and the weight decay in proportion to its square."""
         self.eps *= factor
         self.training.lambdas[:, 3] *= factor**2
 
     def _start(self, part: str) -> None:
-        """Lines 6-9: learning rate, weight decay, and for K_l the distilling regularisers."""
+        """Lines 6-9: set the learning rate, and the weight decay of W_l or the distilling regularisers of K_l."""
         layer = int(part[1:])
         self.joined[part] = self.step
         self._set_rate(part)
@@ -131,7 +131,7 @@ class FitController:
         self.training.rates[part] = self.learner.rate(self.net.d, layer) * self.net.live(self.training.fixed, layer)
 
     def _feeds(self) -> dict[int, np.ndarray]:
-        """feed_l (q_l, n) at the training points."""
+        """feed_l, (q_l, n), of every layer at the training points."""
         return self.net.forward({**self.training.params, **self.training.fixed}, self.sample.x.T)[1]
 
     def _weights_of(self, layer: int) -> np.ndarray:
@@ -146,7 +146,7 @@ class FitController:
         self.training.params[f"K{layer}"] = np.pad(kernel, ((0, self.net.rank - len(kernel)), (0, 0)))
 
     def _distill(self, layer: int) -> None:
-        """Line 10: k_l and K_l from W_l, and the random R_l that k_l was needed for."""
+        """Line 10: compute k_l and K_l from W_l, and draw R_l, whose shape depends on k_l."""
         learner, feed = self.learner, self._feeds()[layer]
         w, last, threshold = self._weights_of(layer), self.net.last(layer), learner.rank_threshold
         if learner.ranks == "printed":
@@ -167,8 +167,8 @@ class FitController:
     def _expansion(self, rng: np.random.Generator, rows: int, kernel: np.ndarray, feed: np.ndarray) -> np.ndarray:
         moment = self.learner.feature_moment
         if moment != "printed":
-            # R_l is never drawn again. Where S_l is still as small as its noise, an R_l that made it large would take
-            # it out of all bounds as soon as it grows: F_{l+1} goes with its fourth power.
+            # R_l is never drawn again. If S_l is still as small as its noise, an R_l scaled to it would let F_{l+1},
+            # which is of fourth order in S_l, explode as soon as S_l grows.
             term = np.mean(self._weights() * np.sum((kernel @ feed) ** 2, axis=0) ** 2)
             learned = float(self._over_loss(term)) / LEARNED**2
             if 0 < learned < 1:
@@ -176,32 +176,32 @@ class FitController:
         return random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, moment)
 
     def _worths(self, layer: int, feed: np.ndarray) -> np.ndarray:
-        """q_i of the features of W_l, largest first: the root of their variance over the mean loss."""
+        """Worths q_i of the features of W_l, largest first: the root of their variance over the mean loss."""
         variances = worths(self._weights_of(layer), self.net.last(layer), feed, self._weights())
         return np.asarray(np.sqrt(self._over_loss(variances)))
 
     def _over_loss(self, squares: np.ndarray) -> np.ndarray:
-        """Mean squares of terms of F, over the mean loss."""
+        """Mean squares of terms of F, divided by the mean loss."""
         return np.asarray(squares / self.sample.unit / max(self.training.loss, np.finfo(float).tiny))
 
     def _weights(self) -> np.ndarray:
         """The weights (n,) of squared errors of F at the training points.
 
-        Margins of which nothing fixes the scale, having no known x_c, grow as long as training lasts, and their cross
-        entropy falls: so a squared error counts for what it adds to the cross entropy where the margins are now.
+        Without a known x_c nothing fixes the scale of the margins: they grow throughout training while the cross
+        entropy falls. There a squared error is weighted by what it adds to the cross entropy at the current margins.
         """
         if not self.free_scale:
             return self.labels.weights
         margins = self.net({**self.training.params, **self.training.fixed}, self.sample.x.T)
         return half_curvature(self.learner.v * margins) * self.learner.v**2
 
-    def _grow(self) -> bool:
-        """Give the lowest layer that lacks a feature of its W_l that feature, leaving F as it is; whether one does.
+    def _add_feature(self) -> bool:
+        """Add a feature of W_l to K_l in the lowest layer that lacks one, without changing F; False if none does.
 
-        After the cut, it is the layer whose lacking feature was worth most then.
+        After the cut, the layer whose missing feature was worth most at the cut comes first.
 
         R_l gains a column, zero in the rows it has, and rows for the products with the new feature, whose weights in
-        the layers above are zero. K_L has all its features before the cut, and may have lost one in it.
+        the layers above are zero. K_L has all its features before the cut and may have lost one in it.
         """
         feeds = self._feeds()
         for layer in sorted(self.ranks, key=self._left_out, reverse=True):
@@ -231,11 +231,11 @@ class FitController:
         return False
 
     def _left_out(self, layer: int) -> float:
-        """What the best feature that K_l lacks was worth at the cut; 0 before it."""
+        """Worth, at the cut, of the best feature that K_l lacks; 0 before the cut."""
         return float(max(self.worth.get(layer, np.zeros(0))[self.ranks[layer] :], default=0.0))
 
     def _cut(self) -> None:
-        """Keep what is worth something of every K_l; the target error is to be reached once more without the rest."""
+        """Reduce every K_l to the features above ``cut_worth``; training must then reach the target error once more."""
         feeds = self._feeds()
         for layer, k in self.ranks.items():
             feed = feeds[layer]
@@ -260,7 +260,7 @@ class FitController:
         return DistilledPredictor(self.net, params, self.units, frozenset(self.joined), self.x, **extras)
 
     def result(self) -> Predictor | Failure:
-        """The network at the end, with the stages it went through."""
+        """The final network with its stages, or a failure if training diverged."""
         training, learner = self.training, self.learner
         if not training.finite:
             return Failure(

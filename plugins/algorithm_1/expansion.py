@@ -1,4 +1,4 @@
-"""The fixed random R_l of the re-parameterised network."""
+"""Draws the fixed random matrix R_l of the re-parameterised network."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ def random_expansion(
     floor: float,
     moment: float | Literal["printed"],
 ) -> np.ndarray:
-    """R (rows, k) for features S = K feed, of K (k, q) and inputs feed (q, n), such that E[(R S)^4] = ``moment``.
+    """Draw R (rows, k) for features S = K feed such that E[(R S)^4] = ``moment``.
 
-    With moment "printed" R has normal entries of variance 1/k^2 (line 1). Else R is E C^{-1/2} times one number: E is a
-    matrix of normal numbers, and C = E[S S^T] with its eigenvalues raised to at least ``floor`` of the
-    largest, so that weak features are not lost beside strong ones. With a floor of 1, C is a multiple of the identity.
+    R is a multiple of N C^{-1/2}, with N standard normal and C = E[S S^T], whose eigenvalues are raised to at least
+    ``floor`` times the largest. The inverse root keeps weak features visible beside strong ones.
+
+    Args:
+        rng: generator of N.
+        rows: number of rows of R.
+        kernel: K (k, q).
+        feed: inputs of the layer, (q, n).
+        floor: smallest eigenvalue of C over the largest; 1 makes C a multiple of the identity.
+        moment: E[(R S)^4]; "printed" draws entries of variance 1/k^2 instead (line 1).
     """
     expansion = rng.standard_normal((rows, len(kernel)))
     if moment == "printed":

@@ -1,4 +1,4 @@
-"""One more feature for a layer that has been distilled already, and fewer: the rank of K_l after INITIAL-DISTILL."""
+"""Adds features to a distilled K_l and removes them, which changes its rank after INITIAL-DISTILL."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from bfc_plugins.algorithm_1.initial_distill import roots
 
 
 def missing_feature(w: np.ndarray, kernel: np.ndarray, last: np.ndarray, moment: np.ndarray) -> np.ndarray:
-    """The row (q,) that K (k, q) lacks most of W (w, q): INITIAL-DISTILL at rank 1 of what is left.
+    """The row (q,) that brings K closest to W: INITIAL-DISTILL at rank 1 of their difference.
 
-    What is left is W_◁^T W_{l-1} - K_◁^T K_{l-1}, and W^T W - K^T K for a layer that is fed by layer l-1 alone, in the
-    norm of the inputs; ``last`` (q,) and ``moment`` (q, q) are those of ``initial_distill``.
+    The difference is W_◁^T W_{l-1} - K_◁^T K_{l-1}, or W^T W - K^T K for a layer that is fed by layer l-1 alone, in the
+    norm of the inputs.
+
+    Args:
+        w: W (w, q).
+        kernel: K (k, q).
+        last: marks the inputs from layer l-1, booleans (q,).
+        moment: second moment of the inputs, (q, q).
     """
     root, inverse = roots(moment[np.ix_(last, last)])
     above, known = w[:, last] @ root, kernel[:, last] @ root
@@ -29,11 +35,17 @@ def missing_feature(w: np.ndarray, kernel: np.ndarray, last: np.ndarray, moment:
 
 
 def leading_directions(kernel: np.ndarray, last: np.ndarray, moment: np.ndarray, rank: int) -> np.ndarray:
-    """Orthonormal Q (k, rank), the directions of K (k, q) that are kept when Q^T K takes its place.
+    """Orthonormal Q (k, rank) such that Q^T K replaces K at a lower rank.
 
-    They span K_{l-1} M_{l-1}^{1/2} v_i for the ``rank`` leading right singular vectors v_i of the mixed matrix
-    K_◁^T K_{l-1} in the norm of the inputs, so that the mixed matrix of Q^T K takes v_i to where that of K does; for a
-    layer that is fed by layer l-1 alone, they are the leading principal directions of K feed.
+    Its columns span K_{l-1} M_{l-1}^{1/2} v_i for the ``rank`` leading right singular vectors v_i of the mixed matrix
+    K_◁^T K_{l-1} in the norm of the inputs, so that the mixed matrices of Q^T K and of K agree on the v_i. For a layer
+    that is fed by layer l-1 alone they are the leading principal directions of K feed.
+
+    Args:
+        kernel: K (k, q).
+        last: marks the inputs from layer l-1, booleans (q,).
+        moment: second moment M of the inputs, (q, q).
+        rank: number of columns of Q.
     """
     above = kernel[:, last] @ roots(moment[np.ix_(last, last)])[0]
     if last.all():

@@ -8,17 +8,26 @@ import numpy as np
 def initial_distill(
     w: np.ndarray, last: np.ndarray, moment: np.ndarray, threshold: float, max_rank: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The warm start K (k, q) of a layer from W (w, q), and the singular values that its rank k was read from.
+    """The initial K_l of a layer, from W_l.
 
-    ``last`` (q,) marks the inputs that come from layer l-1, the others are ◁; ``moment`` (q, q) is the second moment of
-    all inputs, E[feed feed^T]. k counts the singular values of W_◁^T W_{l-1} that are at least ``threshold`` of the
-    largest, but is at least 1 and at most ``max_rank``, and K_◁^T K_{l-1} is the best approximation of that matrix of
-    rank k. Both are taken in the norm of the inputs, |M_◁^{1/2} . M_{l-1}^{1/2}|_F, so that weights on inputs that
-    vanish do not count. That leaves K free up to an invertible k x k factor, which the paper uses to bound the other
-    regularisers (B.2, stage l-diamond): here K_{l-1}^T K_{l-1} is W_{l-1}^T W_{l-1} on the k directions found.
+    The rank k counts the singular values of W_◁^T W_{l-1} that are at least ``threshold`` times the largest, with ◁ for
+    the inputs that do not come from layer l-1. K_◁^T K_{l-1} is the best approximation of that matrix at rank k. Both
+    use the norm of the inputs, |M_◁^{1/2} . M_{l-1}^{1/2}|_F, so that weights on inputs that vanish do not count. This
+    fixes K up to an invertible k x k factor, which the paper uses to bound the other regularisers (B.2, stage
+    l-diamond). Here K_{l-1}^T K_{l-1} is W_{l-1}^T W_{l-1} on the k directions.
 
-    A layer that is fed by layer l-1 alone, as the paper's index rule makes layer 2, has no ◁: there K^T K is the best
+    A layer that is fed by layer l-1 alone, such as layer 2 by the paper's index rule, has no ◁: there K^T K is the best
     approximation of W^T W.
+
+    Args:
+        w: W (w, q).
+        last: marks the inputs from layer l-1, booleans (q,).
+        moment: second moment M of all inputs, E[feed feed^T], (q, q).
+        threshold: smallest singular value that counts, over the largest.
+        max_rank: largest rank; the smallest is 1.
+
+    Returns:
+        K (k, q), and all singular values.
     """
     root, inverse = roots(moment[np.ix_(last, last)])
     above = w[:, last] @ root
@@ -37,10 +46,15 @@ def initial_distill(
 
 
 def printed_distill(w: np.ndarray, last: np.ndarray, threshold: float, max_rank: int) -> np.ndarray:
-    """K (k, q) from W (w, q) to the letter of lines 21-23: K_◁ = Sigma^{1/2} U^T, K_{l-1} = Sigma^{1/2} V^T.
+    """K (k, q) exactly as in lines 21-23: K_◁ = Sigma^{1/2} U^T, K_{l-1} = Sigma^{1/2} V^T.
 
-    k counts the singular values of W_◁^T W_{l-1} that are at least ``threshold``, 1 / (10 kappa^2) in the paper, but is
-    at least 1 and at most ``max_rank``. A layer without ◁, of which the paper does not speak, takes W^T W in its place.
+    A layer without ◁, which the paper does not cover, uses W^T W in the place of W_◁^T W_{l-1}.
+
+    Args:
+        w: W (w, q).
+        last: marks the inputs from layer l-1, booleans (q,).
+        threshold: smallest singular value that counts for the rank k, 1 / (10 kappa^2) in the paper.
+        max_rank: largest rank; the smallest is 1.
     """
     u, s, vt = np.linalg.svd(w[:, last if last.all() else ~last].T @ w[:, last])
     k = min(max(int(np.sum(s >= threshold)), 1), max_rank)

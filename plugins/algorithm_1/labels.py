@@ -1,4 +1,4 @@
-"""Labels in the units of training, with their loss."""
+"""Scales labels for training and chooses their loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """Labels (y - shift) / scale, (n,), the loss of a prediction, and what makes it a squared error without a unit."""
+    """Labels (y - shift) / scale, (n,), and their loss, with the numbers that turn it into a relative squared error."""
 
     y: np.ndarray
     shift: float
@@ -23,9 +23,9 @@ class TrainingLabels:
     weights: np.ndarray
     """Weights of the points in the loss, (n,)."""
     unit: float
-    """What the loss is divided by."""
+    """Divisor of the loss."""
     untrained: float
-    """The mean loss over ``unit`` of what has learned nothing: of F = 0, or of no information where that is more."""
+    """Mean loss over ``unit`` without training: of F = 0, or of the best constant if that is larger."""
     loss: Callable[[Array, Array], Array]
 
 
@@ -44,12 +44,15 @@ def real(y: np.ndarray, loss: Literal["weighted", "square"]) -> TrainingLabels:
 
 
 def binary(y: np.ndarray, v: float, known: np.ndarray) -> TrainingLabels:
-    """Labels in {-1, +1}, (n,), and the cross entropy CE(y, v z) of margins z (BFC section 3.2).
+    """Binary labels with the cross entropy CE(y, v z) of margins z (BFC section 3.2).
 
-    ``known`` (n,) is what the margins are known to contain, x_c, or 0.
+    The unit is v: for margins with an error e > 1/v, the cross entropy over v is of the order of e^2 (Lemma H.1), so
+    the thresholds and regularisers of a squared error apply, Obj / v = CE / v + Reg (3.3).
 
-    The unit is v: where margins are off by e > 1/v, the cross entropy over v is of the order of e^2 (Lemma H.1), so
-    that thresholds and regularisers are those of a squared error, Obj / v = CE / v + Reg (3.3).
+    Args:
+        y: labels in {-1, +1}, (n,).
+        v: factor of the margins.
+        known: the known part x_c of the margins, or 0, (n,).
     """
     from bfc_bench.toolkit.ensemble import cross_entropy_loss
 
@@ -58,9 +61,9 @@ def binary(y: np.ndarray, v: float, known: np.ndarray) -> TrainingLabels:
 
 
 def half_curvature(logits: np.ndarray) -> np.ndarray:
-    """Half the second derivative of log(1 + exp(-z)), any shape: an error e of z adds e^2 times this, if it is small.
+    """Half the second derivative of log(1 + exp(-z)), any shape: a small error e of z adds e^2 times this.
 
-    It is the same for both labels, and never 0.
+    It is the same for both labels and never 0.
     """
     tails = np.exp(-np.minimum(np.abs(logits), 300.0))
     return np.asarray(0.5 * tails / (1.0 + tails) ** 2)

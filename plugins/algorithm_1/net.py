@@ -1,17 +1,17 @@
 """The re-parameterised learner network of "Backward Feature Correction" (Allen-Zhu & Li, section 2.1).
 
-Every layer l = 2..L has an over-parameterised W_l, which makes its term of the output, and a small K_l distilled from
-it, which makes the features that layers above are fed. With S_0 = x, S_1 = x^2 - E[x^2] and fixed random R_l,
+Every layer l = 2..L has an over-parameterised W_l, which computes its term of the output, and a small K_l distilled
+from it, which computes the features that layers above read. With S_0 = x, S_1 = x^2 - E[x^2] and fixed random R_l,
 
     feed_l = (sigma(R_j S_j) for j in J_l, j >= 2; S_j for j in J_l, j < 2), side by side in the order of J_l
     S_l = K_l feed_l  (2.1),    F_l = (W_l feed_l)^2  (2.2),    F = constant + sum_l Sum(F_l)
 
-The output scale alpha_l of the paper is part of W_l and K_l here, as sqrt(alpha_l): so every layer learns at a speed
-that does not depend on alpha_l, and the regularisers lambda_{3..5,l}, which the paper makes proportional to alpha_l^2,
-have one size for all layers.
+The output scale alpha_l of the paper is part of W_l and K_l here, as sqrt(alpha_l). So a layer learns at a speed that
+does not depend on alpha_l, and the regularisers lambda_{3..5,l}, which the paper makes proportional to alpha_l^2, have
+one size for all layers.
 
 Letters in shapes: m points, d input dimension, w rows of W_l, r rows of K_l (the rank of layer l, padded), p rows of
-R_l, q_l = sum_{j in J_l} dim(S_j or R_j S_j). Points are columns, as in ``quadratic_net``.
+R_l, q_l = sum_{j in J_l} dim(S_j or R_j S_j). Points are columns, as in ``quadratic/net.py``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from bfc_bench.toolkit.arrays import NumpyOrJax
 
 @dataclass(frozen=True)
 class DistilledNet:
-    """Shapes of a network. Equal networks hash equal.
+    """Architecture of a network. Equal networks hash equal.
 
-    Trained parameters: ``W2``..``WL`` (w, q_l), ``K2``..``KL`` (r, q_l), ``constant`` (), and ``linear`` (d,) where F
-    has a linear term. Fixed ones: ``R2``..``RL-1`` (p, r), ``square_mean`` (d,), E[x^2]. Rows of K_l beyond the rank of
-    its layer, and the columns and rows of R_l that belong to them, are zero and stay zero.
+    Trained parameters: ``W2``..``WL`` (w, q_l), ``K2``..``KL`` (r, q_l), ``constant`` (), and ``linear`` (d,) if F has
+    a linear term. Fixed ones: ``R2``..``RL-1`` (p, r), ``square_mean`` (d,), E[x^2]. Rows of K_l beyond the rank of its
+    layer, and the columns and rows of R_l that belong to them, are zero and stay zero.
     """
 
     d: int
@@ -55,21 +55,21 @@ class DistilledNet:
         return range(2, len(self.skips) + 2)
 
     def fan_ins(self, layer: int) -> list[int]:
-        """Dimensions of what feeds a layer, for j in J_l; their sum is q_l."""
+        """Dimensions of the inputs of a layer, for j in J_l; their sum is q_l."""
         return [self.d if j < 2 else self.expansion for j in self.skips[layer - 2]]
 
     def last(self, layer: int) -> np.ndarray:
-        """Which inputs of a layer come from layer l-1: booleans (q_l,). The others carry the index ◁ in the paper."""
+        """Which inputs of a layer come from layer l-1, booleans (q_l,); the others have the index ◁ in the paper."""
         return np.asarray(np.repeat(self.skips[layer - 2], self.fan_ins(layer)) == layer - 1)
 
     def live(self, params: Params, layer: int) -> np.ndarray:
-        """Which inputs of a layer are read, being neither padding nor the column ``unread``: booleans (q_l,)."""
+        """Which inputs of a layer are neither padding nor the column ``unread``, booleans (q_l,)."""
         read = np.arange(self.d) != self.unread
         parts = [read if j < 2 else params[f"R{j}"].any(axis=1) for j in self.skips[layer - 2]]
         return np.concatenate(parts)
 
     def zeros(self) -> Params:
-        """The trained parameters at zero, where Algorithm 1 starts."""
+        """The trained parameters, all zero, as Algorithm 1 starts."""
         params: Params = {"constant": np.zeros(())}
         if self.linear:
             params["linear"] = np.zeros(self.d)
@@ -79,7 +79,7 @@ class DistilledNet:
         return params
 
     def expansions(self) -> Params:
-        """The R_l at zero, as they are before k_l is known."""
+        """The R_l, all zero, as they are before k_l is known."""
         return {f"R{layer}": np.zeros((self.expansion, self.rank)) for layer in self.layers()[:-1]}
 
     def forward(self, params: Params, columns: NumpyOrJax) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
@@ -110,7 +110,7 @@ class DistilledNet:
         + lambda_4 |K_{l,l-1}^T K_{l,l-1} - W_{l,l-1}^T W_{l,l-1}|^2 + lambda_6 (|K_l|^2 + |W_l|^2).
 
         With V = (W; K) and J = diag(-1 for W, 1 for K) each difference is a block V_a^T J V_b, and its squared norm is
-        tr(J V_a V_a^T J V_b V_b^T): products of (w+r)^2 Gram matrices in the place of q_l^2 entries.
+        tr(J V_a V_a^T J V_b V_b^T), a product of (w+r) x (w+r) Gram matrices instead of q_l x q_l ones.
         """
         total: Any = 0.0
         sign = np.repeat(np.array([-1, 1], np.float32), [self.width, self.rank])[:, None]

@@ -1,4 +1,4 @@
-"""The options of Algorithm 1 of "Backward Feature Correction", and what follows from them before training."""
+"""Options of Algorithm 1 of "Backward Feature Correction", with the network, schedule and cost they imply."""
 
 from __future__ import annotations
 
@@ -27,99 +27,100 @@ NotNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
 EXPECTED_STEPS = 4000
-"""Of training that ends when its target error is met: 2,400 to 4,300 in the suite bfc, where 40,000 are allowed."""
+"""Steps until training reaches its target error: 2,400 to 4,300 in the suite bfc, where 40,000 are allowed."""
 PROGRAM_BYTES = 150e6
-"""Compiler and runtime of JAX, the floor of a fit's memory."""
+"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
 
 
 class Algorithm1Options(BatchLearner):
-    """Algorithm 1 as it is described; ``course.py`` says how a fit goes.
+    """The options of Algorithm 1; ``controller.py`` runs it.
 
     docs/algorithm-1.md lists every departure from the paper's text, with the options that undo it.
     """
 
     depth: Annotated[int, Field(ge=2, le=8)] = 3
-    """L."""
+    """Depth L."""
     skips: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] | None = None
-    """J_2..J_L; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
+    """Layers J_2..J_L that each layer reads; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
     width: Annotated[int, Field(ge=1, le=4096)] = 32
-    """m, rows of every W_l."""
+    """Number of rows m of every W_l."""
     max_rank: Annotated[int, Field(ge=1, le=64)] = 8
-    """Bound on k_l, which is found from W_l. K_l is padded to it, so that one program serves all ranks."""
+    """Largest rank k_l; every K_l is padded to it, so that one compiled program serves all ranks."""
     ranks: Literal["worth", "threshold", "printed"] = "worth"
-    """``threshold``: k_l is read from W_l once, when K_l joins, in the norm of the layer's inputs. ``worth``: K_l
-    starts so, K_L with all of ``max_rank``; K_l gains features where training stalls (``growth_worth``), and when the
-    target error is first reached all K_l are cut to the features that are worth something (``cut_worth``), which come
-    back where training misses them. ``printed``: INITIAL-DISTILL to the letter."""
+    """How k_l is chosen. ``threshold``: from W_l once, when K_l joins, in the norm of the layer's inputs. ``worth``:
+    K_l starts so, K_L with ``max_rank``; K_l gains features when training stalls (``growth_worth``); when the target
+    error is first reached, all K_l are cut to the features above ``cut_worth``, and may regain them if training stalls
+    again. ``printed``: INITIAL-DISTILL exactly as in the paper."""
     rank_threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    """When K_l joins, k_l is the number of singular values that are at least this share of the largest; ``printed``
-    takes this for the values themselves, 1 / (10 kappa^2) in the paper."""
+    """When K_l joins, k_l counts the singular values that are at least this fraction of the largest; with ``printed``
+    it counts those of at least this value, 1 / (10 kappa^2) in the paper."""
     growth_worth: Positive = 0.15
-    """Where training stalls, the lowest layer gains a feature whose W has one more than K that is worth so much: the
-    root of its variance in the output over the mean loss."""
+    """Smallest worth of a feature that is added when training stalls: the root of its variance in the output over the
+    mean loss."""
     cut_worth: Positive = 1.0
-    """k_l is the number of features of W_l that are worth so much when the target error is reached: by default, that
-    have no less variance than what is still wrong."""
+    """Smallest worth of a feature that is kept when the target error is reached; 1 keeps features with at least as much
+    variance as the remaining error."""
     expansion: Count = 3
     """R_l has this times C(k_l + 1, 2) rows."""
     feature_moment: Positive | Literal["printed"] = 1.0
-    """R_l is scaled so that sigma(R_l S_l) has this second moment, as x has 1; less where K_l joins before W_l has
-    learned anything. ``printed``: entries of R_l have variance 1 / k_l^2, whatever ``feature_floor`` is."""
+    """Second moment of sigma(R_l S_l), to which R_l is scaled (that of x is 1); less if K_l joins before W_l has
+    learned anything. ``printed`` draws entries of R_l with variance 1 / k_l^2 and ignores ``feature_floor``."""
     feature_floor: Annotated[float, Field(gt=0, le=1)] = 0.04
-    """R_l is random times E[S_l S_l^T]^{-1/2}, the eigenvalues raised to this share of the largest; 1: random alone."""
+    """R_l is a random matrix times E[S_l S_l^T]^{-1/2}, with eigenvalues raised to this fraction of the largest; 1
+    leaves the random matrix alone."""
     truncate: Positive | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
     schedule: Literal["threshold", "steps", "printed"] = "threshold"
-    """When layers join: by tests of the objective, at ``join_steps``, or by the tests of the paper to the letter, which
-    need ``alphas``."""
+    """When layers join: at thresholds of the objective, at ``join_steps``, or at the paper's own thresholds, which need
+    ``alphas``."""
     gap: Annotated[float, Field(gt=1)] = 3.0
     """C in the thresholds of ``printed``."""
     join_steps: tuple[Annotated[int, Field(ge=0)], ...] | None = None
     """Steps at which K_2, W_3, K_3, ..., W_L, K_L join; None is 2000 steps after W_l for K_l, 200 more for W_{l+1}."""
     alphas: Literal["estimated", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "estimated"
-    """alpha_2..alpha_L in the thresholds, the only place where they are used (``net.py``). By default
-    no oracle: K_l joins when the objective stops falling, and alpha_{l+1}^2 is twice the value at which it does, which
-    is what the layers above are worth. Or the target's own, or these numbers."""
+    """alpha_2..alpha_L, used only in the thresholds: the target's own (``oracle``), these numbers, or ``estimated``.
+    The latter lets K_l join when the objective stops falling and takes alpha_{l+1}^2 to be twice the objective
+    there."""
     distill_threshold: Positive = 1.2
     """c_1: K_l joins when Obj <= c_1 rho^{l-2} (alpha_{l+1} / alpha_2)^2, for l < L."""
     distill_decay: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """rho."""
+    """rho in the threshold of K_l."""
     join_threshold: Positive = 1.0
     """c_2: W_l joins when Obj <= c_2 (alpha_l / alpha_2)^2."""
     last_threshold: Positive = 0.01
     """K_L joins when Obj <= this times (alpha_L / alpha_2)^2."""
     distillation: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.3, 0.1)
-    """lambda_{3..5,l} / alpha_l^2."""
+    """Strengths lambda_{3..5,l} / alpha_l^2 of the distilling regularisers."""
     decay: NotNegative = 1e-3
-    """lambda_6 / eps_0^2 when a layer joins; it is quartered whenever eps_0 is halved."""
+    """Weight decay lambda_6 / eps_0^2 when a layer joins; it is quartered whenever eps_0 is halved."""
     eps_start: Positive = 4.0
     """First target error eps_0, halved when Obj < eps_0^2 / 4."""
     eps: Positive = 0.00125
-    """Training ends when eps_0 is below."""
+    """Training ends when eps_0 falls below this."""
     loss: Literal["weighted", "square"] = "weighted"
-    """``weighted`` = (F - y)^2 / (1 + t^2), t = (y - median) / (1.48 MAD), for clean labels; ``square`` = (F - y)^2
-    for noisy ones."""
+    """Loss of real labels: ``weighted`` = (F - y)^2 / (1 + t^2), t = (y - median) / (1.48 MAD), for clean labels;
+    ``square`` = (F - y)^2, for noisy ones."""
     v: Positive = 100.0
-    """Binary labels: the loss is CE(y, v z) = log(1 + exp(-y v z)), z the margin, v about 1 / (the error aimed at)."""
+    """Factor v in the loss of binary labels, CE(y, v z) = log(1 + exp(-y v z)) with margin z; about 1 / (the error you
+    aim at)."""
     lr: Positive | None = None
-    """eta, constant; None is min(.004, .1 / d)."""
+    """Constant learning rate eta; None is min(.004, .1 / d)."""
     lr_growth: Positive = 2.0
-    """eta_l is ``lr`` times this to the power of l - 2."""
+    """Growth of the learning rate per layer: eta_l is ``lr`` times this to the power of l - 2."""
     batch_size: Count = 32
-    """Points of a minibatch."""
+    """Size of a minibatch."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    """The share of the last step that is made again."""
+    """Momentum of SGD."""
     clip: Positive = 0.5
     """Bound on the global gradient norm."""
     clip_eps: Positive = 4.0
-    """The bound is also at most this times eps_0: else one point of a heavy tail undoes what small errors have won."""
+    """Bound on the gradient norm in units of eps_0; without it a single point of a heavy tail can undo small errors."""
     noise: NotNegative = 3e-4
-    """Standard deviation of the noise per step and entry of W_l, over its learning rate."""
+    """Standard deviation of the noise per step and entry of W_l, divided by the learning rate of W_l."""
     max_steps: Count | None = None
-    """Training ends at the first check after so many steps, whatever eps_0 is then; None is 40,000, three times as
-    many from L = 4 on."""
+    """Training ends at the first check after this many steps at the latest; None is 40,000, or 120,000 for L >= 4."""
     check_every: Count = 100
-    """Steps between two looks at the objective."""
+    """Number of steps between two checks of the objective."""
 
     @model_validator(mode="after")
     def _one_per_layer(self) -> Algorithm1Options:
@@ -144,7 +145,7 @@ class Algorithm1Options(BatchLearner):
 
     @property
     def joining(self) -> dict[str, int]:
-        """What joins after W_2, in order, each with its step of the ``steps`` schedule."""
+        """The parts that join after W_2, in order, with their steps in the ``steps`` schedule."""
         names = joining_order(self.depth)
         steps = self.join_steps or tuple(2000 + 2200 * (i // 2) + 200 * (i % 2) for i in range(len(names)))
         return dict(zip(names, steps, strict=True))
@@ -155,17 +156,23 @@ class Algorithm1Options(BatchLearner):
         return self.max_steps or (40_000 if self.depth <= 3 else 120_000)
 
     def net(self, d: int, kind: LabelKind = "real", margin_column: int | None = None) -> DistilledNet:
-        """The network at input dimension d for a kind of labels."""
+        """The network.
+
+        Args:
+            d: input dimension.
+            kind: kind of the labels; binary ones add a linear term.
+            margin_column: the column of x that no layer reads, or None.
+        """
         rows, linear = self.expansion * math.comb(self.max_rank + 1, 2), kind == "binary"
         shapes = (d, self.width, self.max_rank, rows, self.connections, self.truncate)
         return DistilledNet(*shapes, linear, margin_column)
 
     def rate(self, d: int, layer: int = 2) -> float:
-        """eta_l."""
+        """Learning rate eta_l."""
         return (self.lr or min(0.004, 0.1 / d)) * self.lr_growth ** (layer - 2)
 
     def layer_schedule(self, ctx: Context, d: int) -> LayerSchedule:
-        """A fresh schedule. Raises ``UsageError`` when the target lacks the oracle fact asked for."""
+        """A new schedule. Raises ``UsageError`` if the target does not provide the alphas."""
         if self.schedule == "steps":
             return StepSchedule(self.joining)
         thresholds = Thresholds(self.distill_threshold, self.distill_decay, self.join_threshold, self.last_threshold)
@@ -186,17 +193,17 @@ class Algorithm1Options(BatchLearner):
         return supposed_form(self.connections, type(self).model_fields["depth"].default)
 
     def oracle(self) -> frozenset[str]:
-        """``alphas`` when the thresholds ask for them."""
+        """``alphas`` if the thresholds need the target's own."""
         return frozenset({"alphas"}) if self.alphas == "oracle" and self.schedule != "steps" else frozenset()
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """What is compiled, and the steps between two checks. On a CPU jobs run one after another all the same."""
+        """What a compiled program depends on, and the steps between two checks."""
         return (self.name, self.net(train.d), train.kind, self.batch_size, self.loss, self.check_every)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Steps of about three forward passes, as many as are expected, and the regularisers' Gram matrices.
+        """Three forward passes and the regularisers' Gram matrices per step, for the expected number of steps.
 
-        Memory is the sample, its activations, and what its features are worth, in float64.
+        Memory holds the sample, its activations, and the worths of its features in float64.
         """
         net = self.net(d)
         grams = 6.0 * (self.width + self.max_rank) * net.flops()

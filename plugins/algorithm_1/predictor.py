@@ -1,4 +1,4 @@
-"""A trained re-parameterised network as a predictor, evaluated in float64 on the host."""
+"""The predictor of a trained re-parameterised network, evaluated in float64 on the CPU."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bfc_bench.learner import Predictor
 
 @dataclass(frozen=True)
 class Units:
-    """The way between the units of the data and those of training."""
+    """Scaling of inputs and labels for training."""
 
     x_scale: float
-    """What inputs were multiplied by."""
+    """Factor of the inputs."""
     y_shift: float
     y_scale: float
-    """Labels were trained as (y - y_shift) / y_scale."""
+    """Labels in training are (y - y_shift) / y_scale."""
 
 
 @dataclass
 class DistilledPredictor(Predictor):
-    """F(x) as W computes it; its hidden features are the small ones, S_l as K computes it.
+    """F(x) computed with W; the hidden features are the S_l computed with the small K.
 
-    A layer whose K_l has not been distilled shows W_l feed_l in its principal directions, and one that has not started
-    shows nothing. The truncated activation is for training: the learned network is truly quadratic (BFC Remark 2.1).
+    A layer whose K_l has not joined shows W_l feed_l in its principal directions, a layer that has not started shows
+    nothing. The truncated activation is for training only: the learned network is truly quadratic (BFC Remark 2.1).
     """
 
     net: DistilledNet
@@ -41,7 +41,7 @@ class DistilledPredictor(Predictor):
     started: frozenset[str]
     """Names of the parameters that have joined training: ``W2``, ``K2``, ..."""
     points: np.ndarray = field(repr=False)
-    """Training inputs (n, d), which define the principal directions."""
+    """Training inputs (n, d), for the principal directions."""
     info: Mapping[str, Any] = field(default_factory=dict)
     earlier: Mapping[str, DistilledPredictor] = field(default_factory=dict, repr=False)
     """Stages, in the order of training."""

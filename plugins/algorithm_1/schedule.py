@@ -1,4 +1,4 @@
-"""When the parts of the re-parameterised DenseNet join training (BFC Algorithm 1, lines 5-11)."""
+"""Schedules that decide when the parts of the re-parameterised DenseNet join training (BFC Algorithm 1, lines 5-11)."""
 
 from __future__ import annotations
 
@@ -8,40 +8,46 @@ from dataclasses import dataclass
 
 PLATEAU_CHECKS = 5
 PLATEAU_RATIO = 0.9
-"""The objective has stopped falling when its least value of the last checks is above this share of the one before."""
+"""The objective has stopped falling if its minimum over the last checks exceeds this fraction of the minimum before."""
 PROGRESS_RATIO = 0.8
-"""Only a layer that has brought the objective below this share of its first value has learned anything yet."""
+"""A layer has learned something once the objective is below this fraction of its first value."""
 
 STALL_CHECKS = 20
 STALL_RECENT = 10
 STALL_RATIO = 0.8
-"""Training stalls when, after so many checks, the least loss of the recent ones is above this share of the one before.
-"""
+"""Training stalls if, after ``STALL_CHECKS`` checks, the minimum loss of the recent ones exceeds this fraction of the
+minimum before."""
 
 
 def joining_order(depth: int) -> list[str]:
-    """``["K2", "W3", "K3", ..., "WL", "KL"]``: what joins after W_2, one by one."""
+    """The parts that join after W_2, in order: ``["K2", "W3", "K3", ..., "WL", "KL"]``."""
     return [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
 
 
 class LayerSchedule(ABC):
-    """Decides one by one what joins next; nothing overtakes."""
+    """Decides when the next part joins; the order is fixed."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.waiting = joining_order(depth)
 
     def due(self, step: int, objective: float) -> str | None:
-        """What joins at this check, or None. At most one part joins per check, because each changes the objective."""
+        """The part that joins at this check, or None; at most one, because each part changes the objective."""
         return self.waiting.pop(0) if self.waiting and self.ready(self.waiting[0], step, objective) else None
 
     @abstractmethod
     def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether the next part joins."""
+        """Whether the next part joins.
+
+        Args:
+            part: the part, such as "K2".
+            step: number of steps so far.
+            objective: current value of the objective.
+        """
 
 
 class StepSchedule(LayerSchedule):
-    """Every part at a step given for it."""
+    """Each part joins at a given step."""
 
     def __init__(self, steps: Mapping[str, int]) -> None:
         """``steps`` by part, in the order of ``joining_order``."""
@@ -55,7 +61,7 @@ class StepSchedule(LayerSchedule):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Constants of the tests, for an objective in units of the variance of y and alphas relative to alpha_2."""
+    """Constants of the thresholds, for an objective in units of the variance of y and alphas relative to alpha_2."""
 
     distill: float
     """c_1: Thres_{l,nabla} = c_1 rho^{l-2} alpha_{l+1}^2, for l < L."""
@@ -70,11 +76,11 @@ class Thresholds:
 class ThresholdSchedule(LayerSchedule):
     """W_l joins when Obj <= Thres_{l,Delta}, K_l when Obj <= Thres_{l,nabla}.
 
-    ``alphas`` are alpha_2..alpha_L, or None to estimate them: then K_l, l < L, joins when the objective stops falling,
-    and alpha_{l+1}^2 is taken to be twice the value at which it does. What is left there is what the layers above l add
-    to the target, which is of the order of alpha_{l+1}^2 by the information gap; a constant factor does not matter
-    (BFC footnote 15). The estimate knows nothing of the regulariser that K_l then adds to the objective, and may be out
-    of reach where layer l + 1 is worth little: so W_l also joins when the objective stops falling above it.
+    ``alphas`` are alpha_2..alpha_L, or None to estimate them. Then K_l, l < L, joins when the objective stops falling,
+    and alpha_{l+1}^2 is estimated as twice the objective there: the remaining error is what the layers above l add to
+    the target, of the order of alpha_{l+1}^2 by the information gap, and a constant factor does not matter (BFC
+    footnote 15). The estimate ignores the regulariser that K_l then adds to the objective, so its threshold may be out
+    of reach if layer l + 1 adds little. Therefore W_l also joins when the objective stops falling above the threshold.
     """
 
     def __init__(self, depth: int, thresholds: Thresholds, alphas: tuple[float, ...] | None) -> None:
@@ -83,10 +89,10 @@ class ThresholdSchedule(LayerSchedule):
         self._estimated = alphas is None
         self._history: list[float] = []
         self.alphas = {2: 1.0} if alphas is None else dict(enumerate([a / alphas[0] for a in alphas], start=2))
-        """alpha_l / alpha_2, as far as known."""
+        """The alpha_l / alpha_2 that are known so far, by layer."""
 
     def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether its test holds; estimates alpha_{l+1} where K_l is next."""
+        """Whether the threshold is met; estimates alpha_{l+1} if K_l is next."""
         layer = int(part[1:])
         self._history.append(objective)
         if part.startswith("W"):
@@ -117,8 +123,8 @@ class PrintedSchedule(LayerSchedule):
 
     W_l joins when Obj <= alpha_{l-1}^2 / d^{1 / (3 C^{l-1})}, K_l when Obj <= alpha_l^2 / d^{1 / (6 C^l)}.
 
-    They are those of the layer below and of the layer itself, where ``ThresholdSchedule`` has the layer itself and the
-    layer above: for large d the two are the same, for d that can be run K_2 joins before W_2 has learned anything.
+    These use alpha of the layer below and of the layer itself, ``ThresholdSchedule`` uses the layer itself and the one
+    above. The two agree for large d; for d of practical size K_2 joins before W_2 has learned anything.
     """
 
     def __init__(self, depth: int, alphas: tuple[float, ...], d: int, gap: float) -> None:
@@ -131,18 +137,18 @@ class PrintedSchedule(LayerSchedule):
         self._levels |= {f"W{layer}": a**2 * d ** (-1 / (3 * gap ** (layer - 1))) for layer, a in below}
 
     def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether its test holds."""
+        """Whether the threshold is met."""
         return objective <= self._levels[part]
 
 
 class Stall:
-    """Tells when training has stopped lowering the loss, since it was made."""
+    """Tells when training has stopped lowering the loss, judging by the losses since this object was made."""
 
     def __init__(self) -> None:
         self._losses: list[float] = []
 
     def seen(self, loss: float) -> bool:
-        """Whether training stalls at this check: among more than 20, the last ten have not brought a fifth less."""
+        """Whether training stalls at this check, whose loss is ``loss``; see ``STALL_RATIO``."""
         self._losses.append(loss)
         before, recent = self._losses[:-STALL_RECENT], self._losses[-STALL_RECENT:]
         return len(self._losses) > STALL_CHECKS and min(recent) > STALL_RATIO * min(before)

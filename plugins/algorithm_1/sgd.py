@@ -1,6 +1,6 @@
 """The inner loop of Algorithm 1 of "Backward Feature Correction" (lines 12-16), many steps compiled into one program.
 
-Several trainings of equal shapes advance together; what one becomes does not depend on the others.
+Several trainings of equal shapes advance together; their results do not depend on each other.
 Letters in shapes: E trainings, P parameters of one, n points, d input dimension.
 """
 
@@ -27,47 +27,47 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Program:
-    """What is compiled."""
+    """The parts of training that are compiled."""
 
     net: DistilledNet
     batch_size: int
     loss: Callable[[Array, Array], Array]
-    """``loss(predictions, y)``: one value per point."""
+    """``loss(predictions, y)`` returns one value per point."""
 
 
 @dataclass(frozen=True)
 class TrainingSample:
-    """What a training is given and keeps."""
+    """The data and settings of one training that never change."""
 
     x: np.ndarray
     """(n, d)."""
     y: np.ndarray
     """(n,)."""
     unit: float
-    """What the loss is divided by: its mean at the best constant prediction."""
+    """Divisor of the loss: its mean at the best constant prediction."""
     seed: int
     momentum: float
 
 
 @dataclass
 class Training:
-    """The state of a training between two calls of ``advance``, and the knobs that its owner turns there."""
+    """The state of one training between two calls of ``advance``, with the settings that may change there."""
 
     params: Params
     """Trained parameters of the network."""
     fixed: Params
-    """The others."""
+    """Parameters that are not trained."""
     rates: Params
-    """Learning rates, like ``params``; 0 freezes."""
+    """Learning rates, in the shapes of ``params``; 0 freezes an entry."""
     noise: float
-    """Standard deviation of the noise that a step adds to every entry of W_l, over the learning rate of W_l."""
+    """Standard deviation of the noise that a step adds to every entry of W_l, divided by the learning rate of W_l."""
     clip: float
     """Bound on the norm of the gradient of all trained parameters."""
     lambdas: np.ndarray
     """lambda_3..lambda_6 of every layer, (L-1, 4)."""
     velocity: Params = field(init=False)
     loss: float = np.inf
-    """Mean loss over the n points, over ``TrainingSample.unit``."""
+    """Mean loss over the n points, divided by ``TrainingSample.unit``."""
     penalty: float = 0.0
     """Reg(W, K)."""
     finite: bool = True
@@ -84,7 +84,7 @@ class Training:
 class Engine:
     """SGD with momentum and clipping on given samples, on one device.
 
-    What is computed is filled up with copies of the last training to ``lanes``.
+    Copies of the last training fill the program up to ``lanes`` trainings.
     """
 
     def __init__(self, program: Program, samples: Sequence[TrainingSample], device: str, lanes: int = 1) -> None:
@@ -103,9 +103,14 @@ class Engine:
         self._samples = jax.device_put({name: np.stack(values) for name, values in stacks.items()}, self._device)
 
     def advance(self, trainings: Sequence[Training], start: int, stop: int) -> None:
-        """Take steps ``start`` to ``stop`` of every training and evaluate its objective, in float32.
+        """Run steps ``start`` to ``stop`` of every training and evaluate its objective, in float32.
 
-        The noise of these steps, which are independent, is added as one normal number per entry before the first.
+        The independent noise of these steps is added before the first one, as one normal number per entry.
+
+        Args:
+            trainings: trainings to advance in place, one per sample.
+            start: number of steps so far.
+            stop: number of steps afterwards.
         """
         flatten, given, trainings = self._layout.flatten, trainings, _filled(trainings, self._lanes)
         state = (
@@ -113,7 +118,7 @@ class Engine:
             np.stack([flatten(training.velocity) for training in trainings]),
             np.array([training.finite for training in trainings]),
         )
-        knobs = {
+        settings = {
             "rates": np.stack([flatten(training.rates) for training in trainings]),
             "noise": np.stack([flatten(self._deviations(training, stop - start)) for training in trainings]),
             "clip": np.array([training.clip for training in trainings], np.float32),
@@ -122,9 +127,9 @@ class Engine:
                 lambda *leaves: np.stack(leaves).astype(np.float32), *[training.fixed for training in trainings]
             ),
         }
-        state, knobs = jax.device_put((state, knobs), self._device)
+        state, settings = jax.device_put((state, settings), self._device)
         with jax.default_matmul_precision(MATMUL_PRECISION):
-            advanced = _advance(self._program, self._layout, (start, stop), state, {**self._samples, **knobs})
+            advanced = _advance(self._program, self._layout, (start, stop), state, {**self._samples, **settings})
         (params, velocity, finite), loss, penalty = jax.tree.map(np.asarray, advanced)
         for lane, training in enumerate(given):
             training.params = self._layout.unflatten(params[lane])
@@ -147,7 +152,7 @@ def _advance_all(program: Program, layout: ParameterLayout, span: Tree, state: T
     advance = partial(_advance_one, program, layout, span)
     if len(state[0]) > 1:
         return jax.vmap(advance)(state, data)
-    # One training is compiled without a batch axis, whose products are slower.
+    # A single training is compiled without a batch axis, because batched products are slower.
     advanced = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
     return jax.tree.map(lambda leaf: leaf[None], advanced)
 

@@ -1,4 +1,4 @@
-"""Convolutional networks on images, trained together, layer by layer, and as their tangents."""
+"""Convolutional networks on images: trained jointly or layer by layer, their tangent models and their kernels."""
 
 from bfc_plugins.convolutional.correction import ConvCorrection
 from bfc_plugins.convolutional.fixed_head import ConvFixedHead

@@ -1,7 +1,7 @@
-"""Networks of a layout, as torch modules: blocks, and a head that reads them out.
+"""Torch modules of the networks that ``layout.py`` describes: blocks and a linear head.
 
-Shapes: m images of c channels, h x w points each. Weights are drawn from a generator of the caller's on the CPU, so
-that they are those of its seed on every device.
+Shapes: m images of c channels, h x w pixels each. Weights are drawn on the CPU from the caller's generator, so that
+they depend on its seed but not on the device.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.nn.functional import max_pool2d
 
 @contextmanager
 def exactly() -> Iterator[None]:
-    """Convolutions on a GPU that add up in one order, so that what is computed can be repeated."""
+    """Make convolutions on a GPU deterministic, and full float32 (no TF32)."""
     with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
         yield
 
@@ -28,14 +28,23 @@ class Quadratic(nn.Module):
     """z + .1 z^2, the activation of BFC A.3."""
 
     def forward(self, z: Tensor) -> Tensor:
-        """Of any shape."""
+        """Apply it to a tensor of any shape."""
         return torch.addcmul(z, z, z, value=0.1)
 
 
 def convolution(
     inputs: int, outputs: int, kernel: int, stride: int, generator: Generator, *, bias: bool = False
 ) -> nn.Conv2d:
-    """A convolution that keeps an image's size up to the stride; weights ~ N(0, 2 / fan-in) (He et al. 2015)."""
+    """A convolution that preserves the size of an image up to the stride; weights ~ N(0, 2 / fan-in) (He et al. 2015).
+
+    Args:
+        inputs: number of input channels.
+        outputs: number of output channels.
+        kernel: side of the kernel, odd, in pixels.
+        stride: stride in pixels.
+        generator: CPU generator of the weights.
+        bias: whether there is a bias, initially 0.
+    """
     made: nn.Conv2d = nn.utils.skip_init(
         nn.Conv2d, inputs, outputs, kernel, stride=stride, padding=(kernel - 1) // 2, bias=bias
     )
@@ -48,7 +57,14 @@ def convolution(
 
 
 def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True) -> nn.Linear:
-    """Weights ~ N(0, 1 / fan-in), bias 0."""
+    """A linear layer with weights ~ N(0, 1 / fan-in) and bias 0.
+
+    Args:
+        inputs: number of inputs.
+        outputs: number of outputs.
+        generator: CPU generator of the weights.
+        bias: whether there is a bias.
+    """
     made: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
     with torch.no_grad():
         made.weight.copy_(torch.randn(made.weight.shape, generator=generator) / math.sqrt(inputs))
@@ -58,7 +74,13 @@ def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True
 
 
 def activated(channels: int, activation: Activation, *, norm: bool = True) -> list[nn.Module]:
-    """BatchNorm and ReLU; of quadratic networks the activation comes first (BFC A.3)."""
+    """BatchNorm and ReLU, or in quadratic networks the activation and then BatchNorm (BFC A.3).
+
+    Args:
+        channels: number of channels.
+        activation: "relu" or "quadratic".
+        norm: whether there is BatchNorm.
+    """
     if activation == "quadratic":
         return [Quadratic(), *([nn.BatchNorm2d(channels)] if norm else [])]
     return [*([nn.BatchNorm2d(channels)] if norm else []), nn.ReLU()]
@@ -68,17 +90,17 @@ class PlainBlock(nn.Module):
     """A convolution, BatchNorm and activation."""
 
     def __init__(self, block: Block, layout: BlockLayout, generator: Generator, *, last: bool = True) -> None:
-        """Without ``last`` the convolution alone, as at the bottom of a pre-activation ResNet."""
+        """Without ``last`` there is only the convolution, as at the bottom of a pre-activation ResNet."""
         super().__init__()
-        made = convolution(
+        conv = convolution(
             block.inputs, block.outputs, block.kernel, block.stride, generator, bias=last and not layout.norm
         )
         after = activated(block.outputs, layout.activation, norm=layout.norm) if last else []
-        self.layers = nn.Sequential(made, *after)
+        self.layers = nn.Sequential(conv, *after)
         self.pool = block.pool
 
     def forward(self, h: Tensor) -> Tensor:
-        """(m, outputs, h', w') of (m, inputs, h, w)."""
+        """Map (m, inputs, h, w) to (m, outputs, h', w')."""
         if self.pool and min(h.shape[2:]) > 1:
             h = max_pool2d(h, 2)
         out: Tensor = self.layers(h)
@@ -99,14 +121,14 @@ class ResidualBlock(nn.Module):
         self.shortcut = convolution(block.inputs, block.outputs, 1, block.stride, generator) if block.projects else None
 
     def forward(self, h: Tensor) -> Tensor:
-        """(m, outputs, h', w') of (m, inputs, h, w)."""
+        """Map (m, inputs, h, w) to (m, outputs, h', w')."""
         z = self.before(h)
         out: Tensor = self.layers(z) + (h if self.shortcut is None else self.shortcut(z))
         return out
 
 
 class Tap(nn.Module):
-    """A linear function of the averages over an image of a block's outputs."""
+    """A linear function of a block's outputs, averaged over the pixels of an image."""
 
     def __init__(self, block: Block, layout: BlockLayout, outputs: int, generator: Generator, *, bias: bool) -> None:
         super().__init__()
@@ -114,13 +136,13 @@ class Tap(nn.Module):
         self.linear = linear(block.outputs, outputs, generator, bias=bias)
 
     def forward(self, h: Tensor) -> Tensor:
-        """(m, outputs) of (m, channels, h, w)."""
+        """Map (m, channels, h, w) to (m, outputs)."""
         out: Tensor = self.linear(self.before(h).mean(dim=(2, 3)))
         return out
 
 
 class Network(nn.Module):
-    """The blocks of a layout, of which the first ``frozen`` are not trained, and a head."""
+    """The blocks of a layout and a head; the first ``frozen`` blocks are not trained."""
 
     frozen: int = 0
 
@@ -137,7 +159,7 @@ class Network(nn.Module):
         self.new_head(generator)
 
     def new_head(self, generator: Generator) -> None:
-        """Put a fresh head in the place of the present one."""
+        """Replace the head by a newly drawn one."""
         depth = len(self.blocks)
         device = next(self.blocks.parameters()).device
         read = range(1, depth + 1) if self.layout.readout == "dense" else [depth]
@@ -151,7 +173,7 @@ class Network(nn.Module):
         ).to(device)
 
     def forward(self, h: Tensor, start: int = 0) -> Tensor:
-        """Scores (m, outputs) of images (m, c, h, w), or of what block ``start`` takes."""
+        """Scores (m, outputs) of images (m, c, h, w), or of the outputs of the first ``start`` blocks."""
         scores: Tensor | None = None
         for place, block in enumerate(self.blocks[start:], start=start + 1):
             h = block(h)
@@ -162,20 +184,20 @@ class Network(nn.Module):
         return scores
 
     def below(self, h: Tensor, stop: int) -> Tensor:
-        """What the first ``stop`` blocks make of images (m, c, h, w)."""
+        """Outputs of the first ``stop`` blocks for images (m, c, h, w)."""
         for block in self.blocks[:stop]:
             h = block(h)
         return h
 
     def freeze(self, blocks: int) -> None:
-        """Leave the first ``blocks`` as they are, the statistics of their BatchNorm included; train the others."""
+        """Freeze the first ``blocks``, including the statistics of their BatchNorm; train the others."""
         self.frozen = blocks
         for place, block in enumerate(self.blocks):
             block.requires_grad_(place >= blocks)
         self.train(self.training)
 
     def train(self, mode: bool = True) -> Self:
-        """As ``torch.nn.Module.train``; frozen blocks stay as they are in evaluation."""
+        """As ``torch.nn.Module.train``, but frozen blocks stay in evaluation mode."""
         super().train(mode)
         for block in self.blocks[: self.frozen]:
             block.eval()
@@ -188,6 +210,6 @@ class Network(nn.Module):
         ]
 
     def take(self, other: Network, blocks: int) -> None:
-        """Copy the first ``blocks`` of another network, the statistics of their BatchNorm included."""
+        """Copy the first ``blocks`` of another network, including the statistics of their BatchNorm."""
         for mine, theirs in zip(self.blocks[:blocks], other.blocks[:blocks], strict=True):
             mine.load_state_dict(theirs.state_dict())

@@ -1,4 +1,4 @@
-"""Adversarial examples: projected gradient steps on images within a ball (Madry et al. 2018; BFC A.1 and A.5).
+"""Adversarial attacks: projected gradient ascent on images within a ball (Madry et al. 2018; BFC A.1 and A.5).
 
 Shapes: m images (m, c, h, w).
 """
@@ -17,16 +17,16 @@ from torch import Generator, Tensor
 AttackKind: TypeAlias = Literal["linf", "l2-gauss"]
 Scores: TypeAlias = Callable[[Tensor], Tensor]
 DRAWS = 2
-"""Noisy copies of each image of ``l2-gauss``."""
+"""Number of noisy copies of each image for ``l2-gauss``."""
 
 
 @dataclass(frozen=True)
 class Attack:
     """Ascent on the loss within a ball around each image.
 
-    ``linf``: from a random point, by signs of gradients. ``l2-gauss``: by gradients of length 1, of the loss of the
-    mean probability over two copies with Gaussian noise each (Salman et al. 2019). A step is 2.5 radii over
-    their number.
+    ``linf`` starts at a random point and follows the signs of the gradient. ``l2-gauss`` follows normalised gradients
+    of the loss of the mean probability over two copies with Gaussian noise (Salman et al. 2019). The step size is 2.5
+    radii divided by the number of steps.
     """
 
     kind: AttackKind
@@ -35,8 +35,9 @@ class Attack:
     noise: float = 0.0
     """Standard deviation of the noise of ``l2-gauss``, per coordinate."""
     low: float = -math.inf
+    """Least pixel value; ``linf`` stays at or above it."""
     high: float = math.inf
-    """The range of images; ``linf`` stays in it."""
+    """Largest pixel value; ``linf`` stays at or below it."""
 
     def with_steps(self, steps: int) -> Attack:
         """The attack with another number of steps."""
@@ -45,7 +46,15 @@ class Attack:
     def examples(
         self, network: torch.nn.Module, images: Tensor, numbers: Tensor, loss: Loss, generator: Generator
     ) -> tuple[Tensor, Tensor]:
-        """What to train on: the attacked images and their classes, of ``l2-gauss`` with its noise, (2 m, ...)."""
+        """Attacked images to train on, with their classes; ``l2-gauss`` returns two noisy copies of each, (2 m, ...).
+
+        Args:
+            network: the network.
+            images: images (m, c, h, w).
+            numbers: their class numbers (m,).
+            loss: the loss.
+            generator: CPU generator of starts and noise.
+        """
         training = network.training
         network.eval()
         noise = self.noise_of(images, generator)
@@ -59,7 +68,16 @@ class Attack:
     def shift(
         self, scores: Scores, images: Tensor, numbers: Tensor, loss: Loss, noise: Tensor, generator: Generator
     ) -> Tensor:
-        """What is added to each image, (m, c, h, w), within the ball."""
+        """Perturbation of each image, (m, c, h, w), within the ball.
+
+        Args:
+            scores: maps images to scores.
+            images: images (m, c, h, w).
+            numbers: their class numbers (m,).
+            loss: the loss.
+            noise: noise of each copy, (copies, m, c, h, w).
+            generator: CPU generator of the starts.
+        """
         shift = torch.zeros_like(images)
         if self.kind == "linf":
             start = torch.rand(images.shape, generator=generator).to(images) * 2 - 1
@@ -77,7 +95,7 @@ class Attack:
         return shift
 
     def noise_of(self, images: Tensor, generator: Generator) -> Tensor:
-        """The noise of each copy, (copies, m, c, h, w)."""
+        """Noise of each copy, (copies, m, c, h, w)."""
         if self.kind == "linf":
             return torch.zeros_like(images).unsqueeze(0)
         return self.noise * torch.randn((DRAWS, *images.shape), generator=generator).to(images)
@@ -97,6 +115,6 @@ class Attack:
 
 
 def _norms(images: Tensor) -> Tensor:
-    """(m, 1, 1, 1)."""
+    """Euclidean norm of each image, (m, 1, 1, 1)."""
     sizes: Tensor = torch.linalg.vector_norm(images, dim=(1, 2, 3), keepdim=True)
     return sizes

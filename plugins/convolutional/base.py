@@ -1,4 +1,4 @@
-"""What the learners share that train a network by stochastic gradients."""
+"""Base class of the learners that train convolutional networks by stochastic gradient descent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SgdLearner(SgdOptions):
-    """A convolutional network that is trained by stochastic gradients."""
+    """A convolutional network trained by stochastic gradient descent."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
@@ -26,4 +26,4 @@ class SgdLearner(SgdOptions):
 
     @abstractmethod
     def run(self, fit: ImageFit) -> Predictor:
-        """Train, and predict."""
+        """Train the networks and return the predictor."""

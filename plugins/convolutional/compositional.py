@@ -1,4 +1,4 @@
-"""The kernel of an infinitely wide convolutional network, tile by tile, and ridge regression with it.
+"""The kernel of an infinitely wide convolutional network, computed in tiles, and ridge regression with it.
 
 Shapes: n training points, m points, d = c h w inputs, C classes.
 """
@@ -23,7 +23,7 @@ from bfc_bench.toolkit.ridge import RidgeCurve
 
 @dataclass(frozen=True)
 class ConvolutionalKernel:
-    """The NNGP kernel of 3 x 3 convolutions with ReLU on images of a shape, weights of variance 2 / fan-in."""
+    """The NNGP kernel of 3 x 3 convolutions with ReLU and weights of variance 2 / fan-in, on images of one shape."""
 
     shape: tuple[int, ...]
     """Channels, height, width."""
@@ -31,10 +31,16 @@ class ConvolutionalKernel:
     readout: str
     """``pool`` or ``flatten``."""
     pooling: tuple[int, ...] = ()
-    """Convolutions after which averages over 2 x 2 points are taken."""
+    """Convolutions, counted from 1, that are followed by average pooling of 2 x 2 pixels."""
 
     def matrix(self, x: Tensor, z: Tensor, *, lower: bool = False) -> Tensor:
-        """(m, n), float64, of points x (m, d) and z (n, d); with ``lower`` 0 in tiles above the diagonal."""
+        """The kernel matrix (m, n), float64.
+
+        Args:
+            x: points (m, d).
+            z: points (n, d).
+            lower: whether to leave tiles above the diagonal 0.
+        """
         import jax
 
         device = prepare_jax(x.device.type)
@@ -50,14 +56,14 @@ class ConvolutionalKernel:
         return out.to(x.device)
 
     def _tiles(self, x: Tensor, size: int) -> list[np.ndarray]:
-        """Images (size, h, w, c) at a time, the last ones repeated, so that all tiles share a program."""
+        """Images (size, h, w, c) of each tile; the last tile repeats images, so that all share a compiled program."""
         rows = x.numpy(force=True).astype(np.float64).reshape(-1, *self.shape).transpose(0, 2, 3, 1)
         return [np.resize(rows[i : i + size], (size, *rows.shape[1:])) for i in range(0, len(rows), size)]
 
 
 @cache
 def _program(kernel: ConvolutionalKernel) -> Any:
-    """A compiled function of two sets of images (t, h, w, c). Called where x64 is enabled."""
+    """A compiled function of two sets of images (t, h, w, c). Call it with x64 enabled."""
     import jax
 
     stax = neural_tangents().stax
@@ -73,18 +79,19 @@ def _program(kernel: ConvolutionalKernel) -> Any:
 
 @dataclass(frozen=True)
 class KernelPredictor(Predictor):
-    """A function of the kernel's space, for each class or of two classes."""
+    """Kernel regression functions, one per class or a single one for binary labels."""
 
     kernel: ConvolutionalKernel
     scale: float
-    """What the kernel is divided by."""
+    """Divisor of the kernel."""
     x: Tensor
     """Training points (n, d)."""
     weights: Tensor
-    """(n, C), or (n, 1) of two classes."""
+    """(n, C), or (n, 1) for binary labels."""
     offset: Tensor
     """(C,), or (1,)."""
     classes: int
+    """C, or 0 for binary labels."""
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, x: Tensor) -> Tensor:
@@ -96,24 +103,31 @@ class KernelPredictor(Predictor):
 def solve(
     kernel: ConvolutionalKernel, train: Data, wanted: Sequence[tuple[int, float]]
 ) -> list[KernelPredictor | None]:
-    """Ridge regression on the first n points of a training set, by n and ridge; None where float64 has no solution.
+    """Ridge regressions on the first points of a training set, which share one kernel matrix.
 
-    One kernel matrix for all.
+    Args:
+        kernel: the kernel.
+        train: training set.
+        wanted: n and ridge of each regression.
+
+    Returns:
+        A predictor for each of ``wanted``, or None if the system cannot be solved in float64.
     """
     x, y = train.x.to(torch.float64), _columns(train)
     gram = kernel.matrix(x, x, lower=True)
     results: list[KernelPredictor | None] = []
     for n, ridge in wanted:
         scale = float(gram[:n, :n].diagonal().mean())
-        found = RidgeCurve(gram[:n, :n] / scale).solve(y[:n], [n], ridge, True)
-        jitter = found.jitters[0]
+        solution = RidgeCurve(gram[:n, :n] / scale).solve(y[:n], [n], ridge, True)
+        jitter = solution.jitters[0]
         info = {"ridge": ridge, "jitter": jitter}
-        fitted = KernelPredictor(kernel, scale, x[:n], found.weights[:n, 0], found.offsets[0], train.classes, info)
+        weights, offset = solution.weights[:n, 0], solution.offsets[0]
+        fitted = KernelPredictor(kernel, scale, x[:n], weights, offset, train.classes, info)
         results.append(None if jitter is None else fitted)
     return results
 
 
 def _columns(train: Data) -> Tensor:
-    """+1 for a point's class and -1 for the others, (n, C); labels of two classes as they are, (n, 1)."""
+    """Right-hand sides: +1 for a point's class and -1 for the others, (n, C), or binary labels, (n, 1)."""
     y: Tensor = train.y.to(torch.float64).unsqueeze(1)
     return 2 * (y == torch.arange(train.classes, device=y.device)).to(y) - 1 if train.classes else y

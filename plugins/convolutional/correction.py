@@ -1,4 +1,4 @@
-"""How much and how deep lower layers are corrected once deeper ones are trained."""
+"""Measures how much, and how deep, lower layers are corrected while higher layers are trained."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 class ConvCorrection(SgdLearner):
-    """Backward feature correction, measured (BFC A.5, figures 9, 10 and 14).
+    """Measures backward feature correction in a convolutional network (BFC A.5, figures 9, 10 and 14).
 
-    ``only``: the first l = ``train`` blocks alone. ``fix-l-<j>``: the first l - j of them frozen, with their BatchNorm,
-    and the rest of the network trained from fresh weights; ``fix-l`` for j = 0. ``pull-<lambda>``: all trained from
-    fresh weights, those of convolutions in the first l blocks held near the ones of ``only`` by lambda/2 |w - w_a|^2.
-    The last pull is the final predictor. Its lambda is written without a point, as 5e-4, so that claims can name it.
+    Stage ``only`` trains the first l = ``train`` blocks alone. Stage ``fix-l-<j>`` (``fix-l`` for j = 0) freezes the
+    first l - j of them, with their BatchNorm, and trains the rest of the network from new weights. Stage
+    ``pull-<lambda>`` trains all blocks from new weights and holds the convolutions of the first l blocks near those of
+    ``only`` by the penalty lambda/2 |w - w_a|^2; the last one is the final predictor. Its lambda is written without a
+    decimal point, such as 5e-4, so that claims can name the stage.
     """
 
     name: ClassVar[str] = "conv-correction"
@@ -40,13 +41,13 @@ class ConvCorrection(SgdLearner):
     }
 
     train: Annotated[int, Field(ge=1)] = 4
-    """l."""
+    """Number l of blocks that are trained at first."""
     fix: list[Annotated[int, Field(ge=0)]] = [0, 1, 2, 3]
-    """The j: how many of the l blocks are not frozen."""
+    """Numbers j of the l blocks that are not frozen, one for each stage ``fix-l-<j>``."""
     pulls: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [5e-4, 7e-4]
-    """The lambda; 0 trains all without a pull."""
+    """Strengths lambda of the penalty, one for each stage ``pull-<lambda>``; 0 is no penalty."""
     weight_decay: Annotated[float, Field(ge=0)] = 5e-4
-    """Of all parameters."""
+    """Weight decay of all parameters."""
 
     @model_validator(mode="after")
     def _depths(self) -> ConvCorrection:
@@ -58,15 +59,15 @@ class ConvCorrection(SgdLearner):
         return self
 
     def run(self, fit: ImageFit) -> Predictor:
-        """``only``, then each network that has its blocks."""
+        """Train stage ``only``, then each network that reuses its blocks."""
         from bfc_plugins.convolutional.correlation import copied, correlations
 
         only = fit.network(self.train, "only")
         initial = copied(only, self.train)
         losses = {"only": fit.train(only, self.weight_decay, "only")}
-        found = copied(only, self.train)
+        weights_alone = copied(only, self.train)
         stages = {"only": fit.predictor(only)}
-        moved: dict[str, dict[str, Any]] = {"only": {"initial": correlations(found, initial)}}
+        correlation: dict[str, dict[str, Any]] = {"only": {"initial": correlations(weights_alone, initial)}}
         for j in self.fix:
             name = f"fix-l-{j}" if j else "fix-l"
             network = fit.network(fit.layout.depth, "fix", j)
@@ -76,10 +77,10 @@ class ConvCorrection(SgdLearner):
             name = f"pull-{_written(strength)}"
             network = fit.network(fit.layout.depth, "all")
             initial = copied(network, self.train)
-            losses[name] = self._pull(fit, network, found, strength)
+            losses[name] = self._pull(fit, network, weights_alone, strength)
             weights = network.weights(self.train)
-            with_only, with_initial = correlations(weights, found), correlations(weights, initial)
-            moved[name] = {
+            with_only, with_initial = correlations(weights, weights_alone), correlations(weights, initial)
+            correlation[name] = {
                 "only": with_only,
                 "initial": with_initial,
                 "ratio": with_only["mean"] / max(abs(with_initial["mean"]), 1e-6),
@@ -89,10 +90,10 @@ class ConvCorrection(SgdLearner):
         *_, final = stages.values()
         before, after = f"blocks 1 to {self.train} alone", "all blocks"
         pictured = {place: {before: stages["only"], after: final} for place in range(1, self.train + 1)}
-        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": moved}, pictured)
+        return fit.result(final, stages, {"final_loss": losses, "steps": steps, "correlation": correlation}, pictured)
 
     def _fix(self, fit: ImageFit, network: Network, only: Network, blocks: int, *purpose: object) -> float:
-        """Train ``network`` above the first ``blocks``, which are taken from another; the last loss."""
+        """Train ``network`` above the first ``blocks``, which are copied from ``only``; return the last loss."""
         from bfc_plugins.convolutional.fit import below
 
         network.take(only, blocks)
@@ -103,7 +104,7 @@ class ConvCorrection(SgdLearner):
         return fit.train(network, self.weight_decay, *purpose, images=images, start=blocks)
 
     def _pull(self, fit: ImageFit, network: Network, towards: Any, strength: float) -> float:
-        """Train all of ``network``, held near other weights; the last loss."""
+        """Train all of ``network`` with a penalty that holds it near other weights; return the last loss."""
         from bfc_plugins.convolutional.training import Pull
 
         weights = network.weights(self.train)
@@ -111,7 +112,7 @@ class ConvCorrection(SgdLearner):
         return fit.train(network, self.weight_decay, "all", pull=pull if strength else None)
 
     def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """``only``; what is above the frozen blocks of each; the whole network with each pull."""
+        """Stage ``only``, the blocks above frozen ones, and the whole network for each pull."""
         seen = self.steps_at(n) * min(n, self.batch_size)
         whole = full.flops(image)
         total = 3 * full.first(self.train).flops(image) * seen + 3 * len(self.pulls) * whole * seen
@@ -121,11 +122,11 @@ class ConvCorrection(SgdLearner):
         return total
 
     def trainings(self, full: BlockLayout) -> float:
-        """``only``, one for each number of frozen blocks, one for each pull."""
+        """One for ``only``, for each number of frozen blocks, and for each pull."""
         return 1.0 + len(self.fix) + len(self.pulls)
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """A network for each stage, and the features of frozen blocks."""
+        """A network per stage, and the features of frozen blocks."""
         networks = (len(self.fix) + len(self.pulls) + 2.0) * full.weights
         if not self.keeps_features:
             return networks
@@ -133,7 +134,7 @@ class ConvCorrection(SgdLearner):
 
 
 def _written(strength: float) -> str:
-    """0, 5e-4, 15e-4, 30."""
+    """A number without a decimal point: 0, 5e-4, 15e-4, 30."""
     _, digits, exponent = Decimal(repr(strength)).normalize().as_tuple()
     number = "".join(map(str, digits))
     assert isinstance(exponent, int)  # options are finite

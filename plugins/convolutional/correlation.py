@@ -1,4 +1,4 @@
-"""How far weights have moved: correlations of neurons before and after."""
+"""Correlations of neurons before and after training, which measure how far weights have moved."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from torch import Tensor
 
 
 def correlations(weights: Sequence[Sequence[Tensor]], others: Sequence[Sequence[Tensor]]) -> dict[str, float]:
-    """Mean over neurons of <w/|w|, w'/|w'|>, by block (``block1``, ...), and the mean over blocks (``mean``).
+    """Mean over neurons of <w/|w|, w'/|w'|> by block (``block1``, ...), and the mean over blocks (``mean``).
 
-    A neuron is an output channel of a convolution, of weights (outputs, inputs, k, k). BFC, figures 9, 10 and 14.
+    A neuron is an output channel of a convolution with weights (outputs, inputs, k, k); BFC, figures 9, 10 and 14.
     """
-    found = {
+    by_block = {
         f"block{place}": sum(_correlation(w, v) for w, v in zip(mine, theirs, strict=True)) / len(mine)
         for place, (mine, theirs) in enumerate(zip(weights, others, strict=True), start=1)
     }
-    return {**found, "mean": sum(found.values()) / len(found)}
+    return {**by_block, "mean": sum(by_block.values()) / len(by_block)}
 
 
 def copied(network: Network, blocks: int) -> list[list[Tensor]]:
-    """The present weights of the convolutions of the first blocks."""
+    """A copy of the current weights of the convolutions of the first blocks."""
     return [[weight.detach().clone() for weight in block] for block in network.weights(blocks)]
 
 

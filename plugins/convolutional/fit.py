@@ -1,6 +1,6 @@
-"""One fit of a network to images: what all its trainings share.
+"""One fit of a learner to images: its data, layout and attack, shared by all networks that the fit trains.
 
-Shapes: n images of c channels, h x w points each, d = c h w; C classes.
+Shapes: n images of c channels, h x w pixels each, d = c h w; C classes.
 """
 
 from __future__ import annotations
@@ -28,23 +28,32 @@ from bfc_bench.seeds import seed_of
 from bfc_bench.toolkit.precision import torch_device
 
 VALIDATES = 5
-"""Every fifth training point validates where weight decays are compared."""
+"""Every fifth training point is used for validation when weight decays are compared."""
 
 
 @dataclass(frozen=True)
 class TrainingImages:
-    """Training images, as a network takes them, and the numbers of their classes."""
+    """Training images, as a network reads them, and their classes."""
 
     pixels: Pixels
     images: Tensor
     """(n, c, h, w), float32."""
     numbers: Tensor
-    """(n,), int64."""
+    """Class numbers (n,), int64."""
     loss: Loss
 
     @classmethod
     def of(cls, train: Data, device: str, *, normalize: bool) -> TrainingImages:
-        """Of a training set of images. Raises ``UsageError`` for rows that are none."""
+        """Convert a training set of images.
+
+        Args:
+            train: training set.
+            device: "cpu" or "cuda".
+            normalize: whether channels are standardised.
+
+        Raises:
+            UsageError: if the inputs are not images.
+        """
         if len(train.shape) != 3:
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {train.shape}.")
         where = torch_device(device)
@@ -54,13 +63,13 @@ class TrainingImages:
 
 
 def augmentation_of(learner: ImageOptions) -> Augmentation:
-    """The random changes of images that the options ask for."""
+    """The augmentation of the options."""
     return Augmentation(learner.crop, learner.flip, learner.cutout)
 
 
 @dataclass(frozen=True)
 class ImageFit:
-    """A learner, its points, and what it makes of them."""
+    """A learner with its training images, from which it trains networks and makes predictors."""
 
     learner: SgdOptions
     points: TrainingImages
@@ -70,18 +79,24 @@ class ImageFit:
 
     @classmethod
     def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
-        """Of a training set."""
+        """Prepare a fit.
+
+        Args:
+            learner: the learner.
+            train: training set of images.
+            ctx: context of the fit.
+        """
         points = TrainingImages.of(train, ctx.device, normalize=learner.normalize and learner.attack == "none")
         return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
 
     def generator(self, *purpose: object) -> Generator:
-        """A generator on the CPU for one purpose; learners of one family draw alike."""
+        """A CPU generator for one purpose; it is the same for all learners of this family."""
         return Generator().manual_seed(seed_of(self.seed, "convolutional", *purpose))
 
     def network(self, depth: int, *purpose: object) -> Network:
-        """A fresh network of the first ``depth`` blocks."""
-        made = Network(self.layout.first(depth), self.points.loss.outputs, self.generator(*purpose, "weights"))
-        return made.to(self.points.images.device)
+        """A new network of the first ``depth`` blocks."""
+        network = Network(self.layout.first(depth), self.points.loss.outputs, self.generator(*purpose, "weights"))
+        return network.to(self.points.images.device)
 
     def train(
         self,
@@ -94,10 +109,23 @@ class ImageFit:
         pull: Pull | None = None,
         steps: int | None = None,
     ) -> float:
-        """Train what is not frozen of a network, in place; the loss of the last minibatch.
+        """Train the unfrozen parameters of a network in place.
 
-        ``images`` are what block ``start`` takes of all points, ``rows`` the points to train on; ``steps`` stand in the
-        place of those of the options. Raises ``Diverged``.
+        Args:
+            network: the network.
+            weight_decay: weight decay.
+            purpose: purpose of the random numbers.
+            images: outputs of the first ``start`` blocks for all points; None for the images themselves.
+            start: first block to evaluate.
+            rows: points to train on; None for all.
+            pull: a penalty that holds weights near others.
+            steps: number of steps; None for that of the options.
+
+        Returns:
+            The loss of the last minibatch.
+
+        Raises:
+            Diverged: if the loss or a weight is not finite.
         """
         learner = self.learner
         inputs, numbers = self.points.images if images is None else images, self.points.numbers
@@ -120,9 +148,9 @@ class ImageFit:
             raise Diverged(f"{learner.name}: {error}") from None
 
     def predictor(self, network: Network) -> ImagePredictor:
-        """A network as it is now."""
-        held = copy.deepcopy(network).eval().requires_grad_(False)
-        return ImagePredictor(held, self.points.pixels, self.points.loss)
+        """The predictor of a copy of the network."""
+        copied = copy.deepcopy(network).eval().requires_grad_(False)
+        return ImagePredictor(copied, self.points.pixels, self.points.loss)
 
     def result(
         self,
@@ -131,25 +159,28 @@ class ImageFit:
         info: Mapping[str, Any],
         pictured: Mapping[int, Mapping[str, ImagePredictor]],
     ) -> Predictor:
-        """The final predictor with stages; where there was an attack in training, those under attack beside them.
+        """The final predictor with its stages; after adversarial training also with each stage under attack.
 
-        ``pictured`` are those whose features are pictured where pictures are asked for, for each block by what is said
-        of them.
+        Args:
+            final: the final predictor.
+            stages: its stages by name.
+            info: facts about the fit.
+            pictured: for each block, counted from 1, the predictors to picture by label, if pictures are asked for.
         """
-        found: dict[str, Predictor] = {}
+        held: dict[str, Predictor] = {}
         for name, stage in stages.items():
-            found[name] = stage
+            held[name] = stage
             if self.attack is not None:
-                found[f"{name}-attacked"] = self._attacked(stage)
+                held[f"{name}-attacked"] = self._attacked(stage)
         if self.attack is not None:
-            found["attacked"] = self._attacked(final)
-        drawn = self._pictures(pictured) if self.learner.pictures else None
-        return ImagePredictor(final.network, final.pixels, final.loss, info, found, drawn)
+            held["attacked"] = self._attacked(final)
+        pictures = self._pictures(pictured) if self.learner.pictures else None
+        return ImagePredictor(final.network, final.pixels, final.loss, info, held, pictures)
 
     def _pictures(self, pictured: Mapping[int, Mapping[str, ImagePredictor]]) -> Pictures:
         images = self.points.images
         return Pictures(
-            {place: {label: one.network for label, one in shown.items()} for place, shown in pictured.items()},
+            {place: {label: stage.network for label, stage in shown.items()} for place, shown in pictured.items()},
             images.mean(dim=(0, 2, 3))[:, None, None],
             images.std(dim=(0, 2, 3), correction=0)[:, None, None],
             self.points.pixels.shape,
@@ -165,7 +196,13 @@ class ImageFit:
 
 
 def below(network: Network, images: Tensor, stop: int) -> Tensor:
-    """What the first ``stop`` blocks make of images (n, c, h, w), in evaluation."""
+    """Outputs of the first ``stop`` blocks for images (n, c, h, w), in evaluation mode.
+
+    Args:
+        network: the network.
+        images: images (n, c, h, w).
+        stop: number of blocks.
+    """
     network.eval()
     with torch.no_grad():
         parts = [network.below(part, stop) for part in images.split(PREDICTED)]
@@ -173,7 +210,7 @@ def below(network: Network, images: Tensor, stop: int) -> Tensor:
 
 
 def validation_rows(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rows to train on and rows to validate on."""
+    """Indices of the training rows and of the validation rows among n points."""
     rows = torch.arange(n, device=device)
     validates = rows % VALIDATES == VALIDATES - 1
     return rows[~validates], rows[validates]

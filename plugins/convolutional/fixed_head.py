@@ -1,4 +1,4 @@
-"""The first layers alone, then all of them, under a head that stays as it was drawn."""
+"""Trains the first layers alone, then all layers, under a random head that is never trained."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class ConvFixedHead(SgdLearner):
-    """A convolutional network that is read out of all blocks by a head that is never trained (BFC A.2, figure 2).
+    """A convolutional network with a random head on all blocks that is never trained (BFC A.2, figure 2).
 
-    ``alone``: the first blocks are trained, those above stay as they were drawn. ``all``: all blocks are trained from
-    there, which is the final predictor. The rate does not fall; the paper's network is ``alexnet``.
+    In stage ``alone`` the first blocks are trained while the others keep their random weights; in stage ``all``, the
+    final predictor, all blocks are trained from there. The rate is constant. The paper's network is ``alexnet``.
     """
 
     name: ClassVar[str] = "conv-fixed-head"
 
     train: Annotated[int, Field(ge=1)] = 1
-    """How many blocks are trained at first."""
+    """Number of blocks that are trained in stage ``alone``."""
     alone: Share = 0.4
-    """The share of training in which they are; of 200 epochs 80."""
+    """Fraction of training spent in stage ``alone``, 80 of 200 epochs by default."""
     readout: Readout = "dense"
     lr: Annotated[float, Field(gt=0)] | None = 0.01
-    """Of all steps. None: .1, and .02 for quadratic networks."""
+    """Learning rate; None is .1, or .02 for quadratic networks."""
     schedule: Literal["one-cycle", "steps"] = "steps"
     decay_at: list[Share] = []
     batch_size: Annotated[int, Field(ge=2)] = 128
     weight_decay: Annotated[float, Field(ge=0)] = 5e-4
-    """Of what is trained."""
+    """Weight decay of the trained parameters."""
 
     @model_validator(mode="after")
     def _depths(self) -> ConvFixedHead:
@@ -45,7 +45,7 @@ class ConvFixedHead(SgdLearner):
         return self
 
     def run(self, fit: ImageFit) -> Predictor:
-        """``alone``, then ``all``, of one network."""
+        """Train stage ``alone``, then stage ``all``, of one network."""
         from bfc_plugins.convolutional.correlation import copied, correlations
 
         steps = self.steps_at(len(fit.points.images))
@@ -55,11 +55,12 @@ class ConvFixedHead(SgdLearner):
         network.blocks[self.train :].requires_grad_(False)
         initial = copied(network, self.train)
         losses: dict[str, Any] = {"alone": fit.train(network, self.weight_decay, "alone", steps=before)}
-        found, stages = copied(network, self.train), {"alone": fit.predictor(network)}
+        after_alone, stages = copied(network, self.train), {"alone": fit.predictor(network)}
         network.blocks.requires_grad_(True)
         losses["all"] = fit.train(network, self.weight_decay, "all", steps=steps - before)
         stages["all"] = fit.predictor(network)
         weights = network.weights(self.train)
-        moved = {"alone": correlations(weights, found), "initial": correlations(weights, initial)}
+        correlation = {"alone": correlations(weights, after_alone), "initial": correlations(weights, initial)}
         pictured = {place: {"alone": stages["alone"], "all": stages["all"]} for place in range(1, self.train + 1)}
-        return fit.result(stages["all"], stages, {"final_loss": losses, "steps": steps, "correlation": moved}, pictured)
+        info = {"final_loss": losses, "steps": steps, "correlation": correlation}
+        return fit.result(stages["all"], stages, info, pictured)

@@ -1,4 +1,4 @@
-"""Layers added one after another, all of them trained."""
+"""Growing a convolutional network: layers are added one after another, and all of them are trained."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bfc_plugins.convolutional.phases import PhasedLearner
 class ConvGrow(PhasedLearner):
     """Layerwise training of a convolutional network without freezing: phase l trains all of its l layers (BFC A.4).
 
-    The paper's "training all layers together": layerwise pre-training, which ends as training from the start does.
+    This is the paper's "training all layers together": the last phase trains the whole network.
     """
 
     name: ClassVar[str] = "conv-grow"

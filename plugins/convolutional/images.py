@@ -1,6 +1,6 @@
-"""Rows of numbers as a network's images, and random changes of images in training.
+"""Converts rows of numbers to images for networks, and augments training images.
 
-Shapes: m images of c channels, h x w points each, d = c h w.
+Shapes: m images of c channels, h x w pixels each, d = c h w.
 """
 
 from __future__ import annotations
@@ -16,20 +16,28 @@ from torch.nn.functional import pad
 
 @dataclass(frozen=True)
 class Pixels:
-    """What turns rows into images: float32, channels last in memory, which convolutions on a CPU are fastest with."""
+    """Converts rows to images in float32, with channels last in memory, the fastest layout for convolutions on a
+    CPU."""
 
     shape: Shape
     mean: Tensor
-    """Taken off each channel, (c, 1, 1)."""
+    """Subtracted from each channel, (c, 1, 1)."""
     deviation: Tensor
-    """What each channel is divided by, (c, 1, 1)."""
+    """Divisor of each channel, (c, 1, 1)."""
     low: float
+    """Least value of the training images, before scaling."""
     high: float
-    """The range of the training points."""
+    """Largest value of the training images, before scaling."""
 
     @classmethod
     def of(cls, x: Tensor, shape: Shape, *, normalize: bool) -> Self:
-        """Of training points x (n, d): by mean and deviation of each channel, or as they are."""
+        """The conversion for training points.
+
+        Args:
+            x: training points (n, d).
+            shape: shape of an image (c, h, w).
+            normalize: whether to standardise each channel.
+        """
         images = x.reshape(-1, *shape).to(torch.float32)
         mean, deviation = torch.zeros(shape[0], 1, 1, device=x.device), torch.ones(shape[0], 1, 1, device=x.device)
         if normalize:
@@ -49,17 +57,17 @@ class Augmentation:
     """Random crops, flips and Cutout (DeVries and Taylor 2017) of training images."""
 
     crop: int = 0
-    """Points of margin that are put around an image before one of its size is cut out again."""
+    """Margin in pixels that is added around an image before a crop of its original size is taken."""
     flip: bool = False
-    """Whether half of the images are mirrored."""
+    """Whether each image is mirrored with probability 1/2."""
     cutout: int = 0
-    """Side of the square that is made 0."""
+    """Side in pixels of the square that is set to 0."""
 
     def __bool__(self) -> bool:
         return bool(self.crop or self.flip or self.cutout)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Images (m, c, h, w), each changed on its own."""
+        """Augment images (m, c, h, w), each independently."""
         m, _, height, width = images.shape
         device = images.device
 

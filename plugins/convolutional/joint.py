@@ -1,4 +1,4 @@
-"""All layers trained from the start, at one depth or at several."""
+"""Joint training: all layers of a convolutional network are trained from the start, at one or several depths."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class ConvJoint(SgdLearner):
-    """A convolutional network of which all layers are trained from the start (BFC A.3, A.6)."""
+    """A convolutional network whose layers are all trained from the start (BFC A.3, A.6)."""
 
     name: ClassVar[str] = "conv-joint"
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"weight_decay": [5e-4, 5e-3]}
 
     weight_decay: Annotated[float, Field(ge=0)] = 5e-4
-    """Of all parameters."""
+    """Weight decay of all parameters."""
     depths: list[Annotated[int, Field(ge=1)]] = []
-    """Depths at which networks of their own are trained too: stages ``depth<l>``."""
+    """Depths at which additional networks are trained, as stages ``depth<l>``."""
 
     def run(self, fit: ImageFit) -> Predictor:
-        """A network at each depth, the full one last."""
+        """Train a network at each depth, the full one last."""
         from bfc_plugins.convolutional.correlation import copied, correlations
 
         stages, info = {}, {}
@@ -51,7 +51,7 @@ class ConvJoint(SgdLearner):
         return sum(super(ConvJoint, self).trained(n, full.first(depth), image) for depth in self._all(full))
 
     def trainings(self, full: BlockLayout) -> float:
-        """One for each depth."""
+        """One per depth."""
         return float(len(self._all(full)))
 
     def _all(self, full: BlockLayout) -> list[int]:

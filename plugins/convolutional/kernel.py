@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class ConvKernel(BatchLearner):
-    """Ridge regression with a compositional kernel of convolutions and pooling, of neural-tangents (BFC figure 12).
+    """Ridge regression with a compositional kernel of convolutions and pooling from neural-tangents (BFC figure 12).
 
-    The NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, over its mean at the training points. With ``pool`` the
-    average over the image is taken at the end, which needs the covariances of all pairs of points of two images,
-    h^2 w^2 numbers for each pair of images; ``flatten`` needs h w. Classes are C right-hand sides, +1 for the class and
-    -1 for the others, centred.
+    The kernel is the NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, divided by its mean diagonal on the
+    training points. ``pool`` averages over the image at the end, which needs the covariances of all pixel pairs of two
+    images, h^2 w^2 numbers per pair of images; ``flatten`` needs h w. C classes are C centred right-hand sides, +1 for
+    the class and -1 for the others.
     """
 
     name: ClassVar[str] = "conv-kernel"
@@ -37,13 +37,13 @@ class ConvKernel(BatchLearner):
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-6, 1)]}
 
     depth: Annotated[int, Field(ge=1)] = 3
-    """Convolutions."""
+    """Number of convolutions."""
     readout: Literal["pool", "flatten"] = "pool"
-    """The mean over the image's points, or all of them side by side."""
+    """Read-out of the last layer: its average over the image's pixels, or all pixels."""
     pooling: list[Annotated[int, Field(ge=1)]] = []
-    """Convolutions after which averages over 2 x 2 points are taken."""
+    """Convolutions, counted from 1, that are followed by average pooling of 2 x 2 pixels."""
     ridge: Annotated[float, Field(ge=0)] = 1e-3
-    """Added to the diagonal of the kernel matrix, whatever n is."""
+    """Ridge added to the diagonal of the kernel matrix; it is not scaled with n."""
 
     @model_validator(mode="after")
     def _within(self) -> ConvKernel:
@@ -57,16 +57,16 @@ class ConvKernel(BatchLearner):
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample; one whose system cannot be solved in float64 fails."""
+        """Fit jobs that are prefixes of one sample. A job fails if its system cannot be solved in float64."""
         from bfc_plugins.convolutional.compositional import solve
 
         longest = max((job.train for job in jobs), key=lambda train: train.n)
         kernel = jobs[0].learner.kernel(longest.shape)
-        found = solve(kernel, longest, [(job.train.n, job.learner.ridge) for job in jobs])
-        return [each or Failure("failed", f"{cls.name}: no solution in float64. Use a larger ridge.") for each in found]
+        results = solve(kernel, longest, [(job.train.n, job.learner.ridge) for job in jobs])
+        return [fit or Failure("failed", f"{cls.name}: no solution in float64. Use a larger ridge.") for fit in results]
 
     def kernel(self, shape: tuple[int, ...]) -> ConvolutionalKernel:
-        """The kernel on images of a shape. Raises ``UsageError`` for what is none."""
+        """The kernel on images of a shape. Raises ``UsageError`` if the shape is not that of an image."""
         if len(shape) != 3:
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {shape}.")
         from bfc_plugins.convolutional.compositional import ConvolutionalKernel
@@ -74,7 +74,7 @@ class ConvKernel(BatchLearner):
         return ConvolutionalKernel(tuple(shape), self.depth, self.readout, tuple(self.pooling))
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """It needs images, large enough for its pooling."""
+        """Skip inputs that are not images, or too small for the pooling."""
         if reason := no_image(self.name, task):
             return reason
         side = min(task.shape[1:])
@@ -83,8 +83,8 @@ class ConvKernel(BatchLearner):
         return None
 
     def cost(self, n: int, d: int) -> Cost:
-        """Some 40 operations per layer and pair of points of two images, which all jobs of a sample share, and a
-        Cholesky factorisation.
+        """About 40 operations per layer and pixel pair of two images, shared by all jobs of a sample, and a Cholesky
+        factorisation.
         """
         image = likely_shape(d)
         pairs = covariances(image, self.readout)

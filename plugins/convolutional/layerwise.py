@@ -1,4 +1,4 @@
-"""Layers trained one after another, those below frozen."""
+"""Layer-wise training of a convolutional network, with the layers below frozen."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bfc_plugins.convolutional.phases import PhasedLearner
 class ConvLayerwise(PhasedLearner):
     """Layerwise training of a convolutional network (BFC A.4, as in Trinh 2019).
 
-    In phase l the layers below are frozen, with their BatchNorm; layer l, a block in ResNets, is trained with a fresh
-    head. What frozen layers make of the images is computed once, unless images are changed at random or attacked.
+    Phase l trains layer l (in ResNets a block) with a new head; the layers below are frozen, with their BatchNorm. The
+    outputs of frozen layers are computed once, unless images are augmented or attacked.
     """
 
     name: ClassVar[str] = "conv-layerwise"

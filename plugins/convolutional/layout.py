@@ -1,7 +1,7 @@
-"""Which blocks a network has: their shapes, parameters and work, without torch.
+"""Layouts of convolutional networks: their blocks with shapes, parameters and work, without torch.
 
-A block is what a phase of layerwise training adds: a convolution, or in a ResNet its first convolution and then each
-basic block of two (Backward Feature Correction, A.4 and A.5).
+A block is the unit that a phase of layerwise training adds: a convolution, or in a ResNet the first convolution and
+then each basic block of two (Backward Feature Correction, A.4 and A.5).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Readout: TypeAlias = Literal["last", "dense"]
 Shape: TypeAlias = tuple[int, int, int]
 """Channels, height, width."""
 Channels: TypeAlias = Sequence[int | Literal["M"]]
-"""Output channels of convolutions, and M for a 2 x 2 maximum between them."""
+"""Output channels of convolutions, with M for 2 x 2 max pooling between them."""
 
 PLAIN: dict[str, Channels] = {
     "vgg-13": (64, 64, "M", 128, 128, "M", 256, 256, "M", 512, 512, "M", 512, 512),
@@ -28,8 +28,8 @@ PLAIN: dict[str, Channels] = {
 RESIDUAL = {"resnet-22": 22, "resnet-34": 34}
 """Pre-activation ResNets of 16, 32 and 64 channels by depth: 1 convolution and 9 or 15 basic blocks."""
 WIDE = re.compile(r"wrn-([1-9]\d*)-([1-9]\d*)")
-"""``wrn-<depth>-<k>``, Zagoruyko and Komodakis (2016): the blocks of a ResNet are k times as wide, its first
-convolution is not."""
+"""``wrn-<depth>-<k>``, Zagoruyko and Komodakis (2016): a ResNet with blocks k times as wide, but the same first
+convolution."""
 KNOWN = (*PLAIN, *RESIDUAL, "wrn-<depth>-<k>", "alexnet")
 
 
@@ -42,29 +42,29 @@ class Block:
     kernel: int = 3
     stride: int = 1
     pool: bool = False
-    """Whether a 2 x 2 maximum is taken of its inputs, where they are not of size 1 already."""
+    """Whether 2 x 2 max pooling of its inputs comes first, unless they have size 1."""
     residual: bool = False
 
     @property
     def projects(self) -> bool:
-        """Whether the shortcut is a 1 x 1 convolution of its own."""
+        """Whether the shortcut is a 1 x 1 convolution."""
         return self.residual and (self.stride > 1 or self.inputs != self.outputs)
 
     def entered(self, shape: Shape) -> Shape:
-        """The shape of what is convolved, of inputs of a shape."""
+        """Shape of the convolution's input, for block inputs of a shape."""
         channels, *sides = shape
         if self.pool and min(sides) > 1:
             sides = [side // 2 for side in sides]
         return channels, sides[0], sides[1]
 
     def output(self, shape: Shape) -> Shape:
-        """The shape of its outputs."""
+        """Shape of the outputs, for inputs of a shape."""
         _, height, width = self.entered(shape)
         return self.outputs, math.ceil(height / self.stride), math.ceil(width / self.stride)
 
     @property
     def weights(self) -> int:
-        """Weights of its convolutions."""
+        """Number of weights of its convolutions."""
         first = self.kernel**2 * self.inputs * self.outputs
         second = self.kernel**2 * self.outputs**2 + self.projects * self.inputs * self.outputs
         return first + self.residual * second
@@ -72,15 +72,15 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockLayout:
-    """The blocks of a network on images of so many channels."""
+    """The blocks of a network and the properties that they share."""
 
     blocks: tuple[Block, ...]
     activation: Activation = "relu"
     readout: Readout = "last"
     norm: bool = True
-    """Whether convolutions have BatchNorm in the place of a bias."""
+    """Whether convolutions have BatchNorm instead of a bias."""
     residual: bool = False
-    """Whether it is a pre-activation ResNet, however few of its blocks are left."""
+    """Whether it is a pre-activation ResNet, or the beginning of one."""
 
     @property
     def depth(self) -> int:
@@ -88,31 +88,32 @@ class BlockLayout:
         return len(self.blocks)
 
     def first(self, depth: int) -> BlockLayout:
-        """The network without the blocks beyond the first ``depth``."""
+        """The network of the first ``depth`` blocks."""
         return replace(self, blocks=self.blocks[:depth])
 
     def shapes(self, image: Shape) -> list[Shape]:
-        """The shape of each block's outputs."""
-        found = [image]
+        """Shape of each block's outputs."""
+        shapes = [image]
         for block in self.blocks:
-            found.append(block.output(found[-1]))
-        return found[1:]
+            shapes.append(block.output(shapes[-1]))
+        return shapes[1:]
 
     def flops(self, image: Shape) -> float:
-        """Floating-point operations of a forward pass at one image."""
+        """Floating-point operations of a forward pass per image."""
         return sum(
             2.0 * block.weights * shape[1] * shape[2]
             for block, shape in zip(self.blocks, self.shapes(image), strict=True)
         )
 
     def units(self, image: Shape) -> float:
-        """Numbers kept at one image for the gradient: inputs, convolution, BatchNorm and activation of each block."""
+        """Number of activations per image kept for the gradient: convolution, BatchNorm and activation of each
+        block."""
         sizes = [math.prod(shape) for shape in self.shapes(image)]
         return sum((6 if block.residual else 3) * size for block, size in zip(self.blocks, sizes, strict=True))
 
     @property
     def weights(self) -> int:
-        """Weights of all convolutions."""
+        """Number of weights of all convolutions."""
         return sum(block.weights for block in self.blocks)
 
 
@@ -126,10 +127,19 @@ def layout(
     activation: Activation = "relu",
     readout: Readout = "last",
 ) -> BlockLayout:
-    """The network called so, all its layers ``widen`` times as wide, on images of so many channels.
+    """The layout of a named network.
 
-    ``channels`` stand in the place of those of a VGG; ``depth`` leaves out the blocks beyond it. Raises ``ValueError``
-    for an unknown name, and for a depth that it does not have.
+    Args:
+        architecture: name, one of ``KNOWN``.
+        inputs: number of channels of the images.
+        channels: output channels that replace those of a VGG.
+        widen: factor of all channels.
+        depth: number of blocks to keep; None for all.
+        activation: activation of all layers.
+        readout: whether the head reads the last block or all blocks.
+
+    Raises:
+        ValueError: for an unknown name, invalid ``channels``, or a depth larger than the network's.
     """
     blocks = _blocks(architecture, inputs, channels, widen)
     if depth is not None and depth > len(blocks):
@@ -179,7 +189,7 @@ def _residual(inputs: int, depth: int, stem: int, factor: int) -> list[Block]:
 
 
 def _alexnet(inputs: int, widen: int) -> list[Block]:
-    """Five convolutions, as Krizhevsky et al. (2012) have them, on images of 32 x 32."""
+    """The five convolutions of Krizhevsky et al. (2012), adapted to images of 32 x 32."""
     shapes = ((64, 11, 4, False), (192, 5, 1, True), (384, 3, 1, True), (256, 3, 1, False), (256, 3, 1, False))
     blocks = []
     for outputs, kernel, stride, pool in shapes:

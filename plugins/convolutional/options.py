@@ -1,4 +1,4 @@
-"""The options that learners of images share: network, data and training, and what a fit costs.
+"""Options that the learners of images share, for network, data and training, with the cost of a fit.
 
 Shapes: n and m points, d = c h w inputs.
 """
@@ -16,25 +16,25 @@ from pydantic import Field, model_validator
 from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
 
 RUNTIME_BYTES = 300e6
-"""What torch takes beside the arrays."""
+"""Memory of torch without arrays, in bytes."""
 STEP_SECONDS = 3e-3
-"""What the calls of a step take however small the network is."""
+"""Least time of a step, in seconds."""
 PREDICTED = 500
-"""Images that are predicted together."""
+"""Number of images predicted at once."""
 GRADIENTS = 100
-"""Images whose gradients are computed together."""
+"""Number of images whose gradients are computed at once."""
 STEPS_AT = 2000
-"""The n that the option ``steps`` is about."""
+"""The n to which the option ``steps`` refers."""
 LEAST_STEPS = 0.75
-"""The share of ``steps`` that is made however few points there are."""
+"""Smallest fraction of ``steps``, for small n."""
 NET_RATES: Mapping[Activation, float] = {"relu": 0.1, "quadratic": 0.02}
-"""Learning rates where the options have none, BFC A.3."""
+"""Default learning rates (BFC A.3)."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class ImageOptions(Learner):
-    """A convolutional network on images, whose classes it learns by their cross entropy."""
+    """A convolutional network that learns classes of images by cross entropy."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         labels=frozenset({"binary", "class"}),
@@ -47,29 +47,30 @@ class ImageOptions(Learner):
     architecture: str = "small-vgg"
     """``vgg-13``, ``vgg-19``, ``small-vgg``, ``resnet-22``, ``resnet-34``, ``wrn-<depth>-<k>`` or ``alexnet``."""
     channels: list[Annotated[int, Field(ge=1)] | Literal["M"]] | None = None
-    """Output channels of the convolutions of a VGG, M for a 2 x 2 maximum between them; None: those of its name."""
+    """Output channels of the convolutions of a VGG, with M for 2 x 2 max pooling; None for those of
+    ``architecture``."""
     widen: Annotated[int, Field(ge=1)] = 1
-    """Factor of all channels, those of the first convolution included."""
+    """Factor of all channels, including those of the first convolution."""
     depth: Annotated[int, Field(ge=1)] | None = None
-    """Blocks of the network: convolutions, or the first one and the basic blocks of a ResNet. None: all."""
+    """Number of blocks: convolutions, or the first one and the basic blocks of a ResNet; None for all."""
     activation: Activation = "relu"
-    """``quadratic`` is z + z^2 / 10, with BatchNorm after it."""
+    """Activation; ``quadratic`` is z + z^2 / 10, followed by BatchNorm."""
     readout: Readout = "last"
-    """What the linear head sees of the averages over the image: those of the last block, or of all (``dense``)."""
+    """Whether the linear head reads the image averages of the last block (``last``) or of all blocks (``dense``)."""
     epochs: Annotated[int, Field(ge=1)] = 25
-    """How often each training point is seen in one training, of each phase too."""
+    """Number of epochs of each training, or of each phase."""
     steps: Annotated[int, Field(ge=1)] | None = None
-    """Steps at n = 2000 in the place of epochs; at other n sqrt(n / 2000) times as many, but 3/4 of them or more."""
+    """Number of steps at n = 2000, instead of ``epochs``; it is multiplied by sqrt(n / 2000), but at least by 3/4."""
     batch_size: Annotated[int, Field(ge=2)] = 125
-    """Images of a minibatch."""
+    """Size of a minibatch."""
     normalize: bool = True
-    """Whether channels are brought to mean 0 and deviation 1; never where there is an attack."""
+    """Whether each channel is standardised; never with an attack."""
     crop: Annotated[int, Field(ge=0)] = 0
-    """Margin of random crops, in points of the image; 4 in the paper."""
+    """Margin of random crops in pixels, 4 in the paper."""
     flip: bool = False
-    """Whether half of the images of a minibatch are mirrored."""
+    """Whether training images are mirrored with probability 1/2."""
     cutout: Annotated[int, Field(ge=0)] = 0
-    """Side of the square that is cut out of an image in training."""
+    """Side in pixels of the square that is set to 0 in a training image."""
 
     @model_validator(mode="after")
     def _known(self) -> ImageOptions:
@@ -77,7 +78,7 @@ class ImageOptions(Learner):
         return self
 
     def layout(self, inputs: int) -> BlockLayout:
-        """The network on images of so many channels."""
+        """The network on images of ``inputs`` channels."""
         return layout(
             self.architecture,
             inputs,
@@ -90,38 +91,50 @@ class ImageOptions(Learner):
 
     @property
     def augments(self) -> bool:
-        """Whether training images are changed at random."""
+        """Whether training images are augmented at random."""
         return bool(self.crop or self.flip or self.cutout)
 
     def steps_at(self, n: int) -> int:
-        """Steps of one training on n points."""
+        """Number of steps of one training on n points."""
         if self.steps is None:
             return self.epochs * max(1, n // self.batch_size)
         return math.ceil(self.steps * max(LEAST_STEPS, math.sqrt(n / STEPS_AT)))
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """It needs images, and two of them for the statistics of BatchNorm."""
+        """Skip inputs that are not images, and n < 2, for which BatchNorm has no statistics."""
         return no_image(self.name, task) or (f"{self.name} needs n >= 2" if n < 2 else None)
 
     def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Floating-point operations of all training on n points; three times those of a forward pass for a step."""
+        """Floating-point operations of all training; a step costs three forward passes.
+
+        Args:
+            n: number of training points.
+            full: layout of the whole network.
+            image: shape of an image.
+        """
         return 3 * full.flops(image) * self.steps_at(n) * min(n, self.batch_size)
 
     def trainings(self, full: BlockLayout) -> float:
-        """Networks that are trained for so many steps, one after another."""
+        """Number of trainings, one after another."""
         return 1.0
 
     @property
     def work(self) -> float:
-        """Forward passes that a step of training takes in the place of one."""
+        """Work of a training step, relative to one without an attack."""
         return 1.0
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Numbers that are kept besides images and a step's activations."""
+        """Number of float32 values in memory besides images and a step's activations.
+
+        Args:
+            n: number of training points.
+            full: layout of the whole network.
+            image: shape of an image.
+        """
         return 0.0
 
     def cost(self, n: int, d: int) -> Cost:
-        """Of training, and of the predictions that follow; images are taken for square, of one channel or three."""
+        """The cost of training and predictions; images are assumed square, with one or three channels."""
         image = likely_shape(d)
         full = self.layout(image[0])
         together = max(PREDICTED, self.batch_size)
@@ -132,14 +145,14 @@ class ImageOptions(Learner):
 
 
 def no_image(name: str, task: TaskFacts) -> str | None:
-    """Why a learner of images does not apply to a task without them, or None."""
+    """Why a learner of images cannot run on a task whose inputs are not images, or None."""
     if len(task.shape) == 3:
         return None
     return f"{name} learns from images of shape (channels, height, width); the inputs have shape {task.shape}"
 
 
 def likely_shape(d: int) -> Shape:
-    """A square image of three channels or of one that has d numbers, or a few more."""
+    """Shape of a square image with three channels and d numbers, or with one channel and at least d numbers."""
     side = math.isqrt(d // 3)
     if d == 3 * side**2:
         return 3, side, side
@@ -148,37 +161,37 @@ def likely_shape(d: int) -> Shape:
 
 
 class SgdOptions(ImageOptions):
-    """A convolutional network that is trained by stochastic gradients."""
+    """The options of a convolutional network trained by stochastic gradient descent."""
 
     smoke: ClassVar[Mapping[str, Any]] = {**ImageOptions.smoke, "pictures": 2, "picture_steps": 3}
 
     lr: Annotated[float, Field(gt=0)] | None = None
-    """The largest learning rate. None: .1, and .02 for quadratic networks."""
+    """Peak learning rate; None is .1, or .02 for quadratic networks."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    """Of Nesterov's gradient."""
+    """Nesterov momentum."""
     schedule: Literal["one-cycle", "steps"] = "one-cycle"
-    """``steps``: the rate falls at ``decay_at``."""
+    """Schedule of the learning rate; ``steps`` drops it at ``decay_at``."""
     decay_at: list[Share] = [2 / 3, 5 / 6]
-    """Shares of training at which the rate falls; of 120 epochs those after 80 and 100."""
+    """Fractions of training at which the rate drops, by default after 80 and 100 of 120 epochs."""
     decay: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """The factor of each fall."""
+    """Factor of each drop."""
     attack: Literal["none", "linf", "l2-gauss"] = "none"
-    """Adversarial training. The stage ``attacked`` has the error under attack."""
+    """Attack of adversarial training; the stage ``attacked`` reports the error under attack."""
     radius: Annotated[float, Field(gt=0)] | None = None
-    """Of the attack's ball. None: 6/255 for ``linf``, .5 for ``l2-gauss``."""
+    """Radius of the attack; None is 6/255 for ``linf`` and .5 for ``l2-gauss``."""
     attack_steps: Annotated[int, Field(ge=1)] | None = None
-    """None: 7 for ``linf``, 4 for ``l2-gauss``."""
+    """Number of steps of the attack in training; None is 7 for ``linf`` and 4 for ``l2-gauss``."""
     test_steps: Annotated[int, Field(ge=1)] = 20
-    """Of the attack on test points."""
+    """Number of steps of the attack on test points."""
     noise: Annotated[float, Field(ge=0)] = 0.12
     """Standard deviation of the noise of ``l2-gauss``, per coordinate."""
     pictures: Annotated[int, Field(ge=0, le=64)] = 0
-    """Channels of each block whose features are pictured, as artifacts of a cell."""
+    """Number of channels of each block to picture, as artifacts of a cell."""
     picture_steps: Annotated[int, Field(ge=1)] = 2000
-    """Steps of gradient ascent to a picture."""
+    """Number of gradient ascent steps per picture."""
 
     def cost(self, n: int, d: int) -> Cost:
-        """Of training, and of pictures of two networks."""
+        """The cost of training, and of pictures of two networks."""
         training = super().cost(n, d)
         image = likely_shape(d)
         full = self.layout(image[0])
@@ -187,12 +200,12 @@ class SgdOptions(ImageOptions):
 
     @property
     def keeps_features(self) -> bool:
-        """Whether what frozen blocks make of the images is the same in every step, and so is kept."""
+        """Whether the outputs of frozen blocks are the same in every step, so that they are computed once."""
         return not self.augments and self.attack == "none" and self.readout == "last"
 
     @property
     def work(self) -> float:
-        """Those of the attack, of which ``l2-gauss`` has two copies of an image."""
+        """Work of the attack's steps, with two copies of each image for ``l2-gauss``."""
         if self.attack == "none":
             return 1.0
         steps = self.attack_steps or ATTACK_STEPS[self.attack]
@@ -201,9 +214,9 @@ class SgdOptions(ImageOptions):
 
 ATTACK_STEPS = {"linf": 7, "l2-gauss": 4}
 RADII = {"linf": 6 / 255, "l2-gauss": 0.5}
-"""Of BFC A.1 and A.5."""
+"""Defaults of the attacks (BFC A.1 and A.5)."""
 
 
 def depths_of(asked: Sequence[int] | None, full: int) -> list[int]:
-    """Depths to train at, ascending, the full one at the end."""
+    """Depths to train at, ascending and including the full one."""
     return sorted({*(asked or ()), full})

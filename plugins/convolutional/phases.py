@@ -1,4 +1,4 @@
-"""Training in phases, each of which adds a block on top of those that are trained already (BFC A.4)."""
+"""Base class of the learners that train in phases, each of which adds a block (BFC A.4)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class PhasedLearner(SgdLearner):
-    """In phase l the first l - 1 blocks are those of the phase before; block l and a head, average pooling and a linear
-    layer, are fresh. The head is thrown away afterwards. Each phase is a stage, ``depth<l>``.
+    """Phase l takes the first l - 1 blocks from the phase before and adds block l and a head (average pooling and a
+    linear layer) with new weights. The head is discarded afterwards. Each phase is a stage ``depth<l>``.
     """
 
     frozen: ClassVar[bool]
-    """Whether blocks that have had their phase stay as they are."""
+    """Whether the blocks of earlier phases are frozen."""
 
     weight_decays: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [1e-4, 5e-4]
-    """Weight decays that are tried in each phase: every fifth training point validates, the others are trained on, and
-    the phase is made again on all points with the best. One is taken as it is."""
+    """Weight decays to try in each phase, by the error on every fifth training point; the phase is then repeated on all
+    points with the best. A single value is used without a trial."""
 
     def run(self, fit: ImageFit) -> Predictor:
-        """One phase per block."""
+        """Train one phase per block."""
         stages, chosen, loss = {}, [], math.nan
         last: Network | None = None
         images = fit.points.images
@@ -45,7 +45,7 @@ class PhasedLearner(SgdLearner):
                 if self.frozen:
                     network.freeze(depth - 1)
                     if self.keeps_features:
-                        images, start = _next(network, images, depth - 1), depth - 1
+                        images, start = _outputs(network, images, depth - 1), depth - 1
             weight_decay = self._choose(fit, network, depth, images, start)
             loss = fit.train(network, weight_decay, "phase", depth, images=images, start=start)
             stages[f"depth{depth}"] = fit.predictor(network)
@@ -59,14 +59,13 @@ class PhasedLearner(SgdLearner):
         *_, final = stages.values()
         pictured = {}
         for place, stage in enumerate(stages.values(), start=1):
-            earlier = (
-                {} if self.frozen or stage is final else {f"after phase {place}": stage}
-            )  # frozen ones do not change
+            changes = not self.frozen and stage is not final
+            earlier = {f"after phase {place}": stage} if changes else {}
             pictured[place] = {**earlier, "after all phases": final}
         return fit.result(final, stages, info, pictured)
 
     def _choose(self, fit: ImageFit, network: Network, depth: int, images: Tensor, start: int) -> float:
-        """The weight decay of the least validation error, the smallest of equals; ``network`` is left as it is."""
+        """The weight decay with the least validation error, the smallest of equals; ``network`` is not changed."""
         from bfc_plugins.convolutional.fit import validation_rows
 
         from bfc_bench.errors import Diverged
@@ -85,15 +84,15 @@ class PhasedLearner(SgdLearner):
         return min(errors, key=errors.__getitem__) if errors else min(self.weight_decays)
 
     def trainings(self, full: BlockLayout) -> float:
-        """A phase for each block, with its trials."""
+        """One phase per block, with its trials."""
         return full.depth * self._trials()
 
     def _trials(self) -> float:
-        """Trainings of a phase: of each weight decay on four fifths of the points, and of the best on all."""
+        """Trainings per phase: each weight decay on four fifths of the points, and the best on all."""
         return 1.0 if len(self.weight_decays) == 1 else 1 + 0.8 * len(self.weight_decays)
 
     def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """A forward pass through frozen blocks for the features of a phase, or with each step; and trials."""
+        """All phases with their trials; frozen blocks need a forward pass once per phase, or in each step."""
         seen = self.steps_at(n) * min(n, self.batch_size)
         trials, total = self._trials(), 0.0
         for depth in range(1, full.depth + 1):
@@ -107,7 +106,7 @@ class PhasedLearner(SgdLearner):
         return total
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """A copy of the network for each phase, and the features of two frozen blocks."""
+        """A network per phase, and the features of two frozen blocks."""
         copies = sum(full.first(depth).weights for depth in range(1, full.depth + 1))
         if not (self.frozen and self.keeps_features):
             return copies
@@ -115,8 +114,8 @@ class PhasedLearner(SgdLearner):
         return copies + 2.0 * n * largest
 
 
-def _next(network: Network, inputs: Tensor, depth: int) -> Tensor:
-    """What block ``depth`` makes of its inputs, at all points."""
+def _outputs(network: Network, inputs: Tensor, depth: int) -> Tensor:
+    """Outputs of block ``depth``, counted from 1, for its inputs at all points."""
     import torch
 
     with torch.no_grad():
@@ -125,10 +124,10 @@ def _next(network: Network, inputs: Tensor, depth: int) -> Tensor:
 
 
 def _error(fit: ImageFit, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
-    """Share of points whose class is wrong."""
+    """Fraction of points with a wrong class."""
     import torch
 
     with torch.no_grad():
         scores = torch.cat([network(part, start) for part in images.split(PREDICTED)])
-        found = fit.points.loss.log_probabilities(scores).argmax(dim=1)
-        return float((found != numbers).float().mean())
+        predicted = fit.points.loss.log_probabilities(scores).argmax(dim=1)
+        return float((predicted != numbers).float().mean())

@@ -1,6 +1,6 @@
-"""Pictures of features: images at which a channel of a block is large, by gradient ascent (BFC A.1, figures 1 to 4).
+"""Pictures of features: images that maximise a channel of a block, by gradient ascent (BFC A.1, figures 1 to 4).
 
-Shapes: k channels, of an image each, (k, c, h, w).
+Shapes: k channels with one image each, (k, c, h, w).
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from bfc_bench.seeds import seed_of
 from bfc_bench.toolkit.pictures import sheet
 
 LEFT = math.exp(-6)
-"""What is left of the random start after all steps: 2000 of them with a weight decay of .003 each, as in the paper."""
+"""Fraction of the random start left after all steps, as after the paper's 2000 steps with a weight decay of .003."""
 SHOWN = 2.5
-"""Deviations from the mean of the training images at which a picture is black or white."""
+"""Standard deviations from the mean of the training images at which a picture is black or white."""
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """What is pictured of a fit, and how.
+    """Settings of the pictures of a fit.
 
-    The neuron is a channel's mean over the image, of what it gives above 0: what a head reads out. A picture is
-    x = mean + deviation u, by channel of the training images, and u starts at random from N(0, 1). A step is
-    u <- (1 - a) u + a g/|g|, g the neuron's gradient and |g| its root mean square. So u stays bounded, and comes to
-    rest where it is parallel to the gradient, but for the kinks of ReLUs: where no small change of an image that has
-    the training images' contrast makes the neuron larger. One that is silent at the start stays so: its picture is
-    grey.
+    A picture maximises a neuron: the positive part of a channel, averaged over the image, which is what a head reads.
+    The image is x = mean + deviation u, with mean and deviation by channel of the training images, and u starts from
+    N(0, 1). A step is u <- (1 - a) u + a g/|g|, g the neuron's gradient and |g| its root mean square. So u stays
+    bounded and, apart from the kinks of ReLUs, converges to where it is parallel to the gradient: no small change of an
+    image with the training images' contrast increases the neuron there. A neuron that is 0 at the start stays 0, and
+    its picture is grey.
     """
 
     blocks: Mapping[int, Mapping[str, Network]]
-    """For each block, counted from 1, networks by what is said of them."""
+    """For each block, counted from 1, the networks to picture by their labels."""
     mean: Tensor
-    """Of the training images as networks take them, (c, 1, 1)."""
+    """Mean of the training images by channel, as networks read them, (c, 1, 1)."""
     deviation: Tensor
+    """Their standard deviation, (c, 1, 1)."""
     shape: Shape
     channels: int
-    """The most that are pictured of a block."""
+    """Largest number of channels to picture per block."""
     steps: int
     seed: int
 
     def sheets(self) -> dict[str, bytes]:
-        """A PNG for each block, its networks below each other. Mid-grey is the mean of the training images."""
+        """A PNG for each block, with one row per network. Mid-grey is the mean of the training images."""
         with exactly():
             return {f"features-block{place:02}.png": self._sheet(place) for place in self.blocks}
 
@@ -62,9 +63,12 @@ class Pictures:
         return sheet(f"Features of block {place}, channels 1 to {shown} of {full}", rows)
 
     def ascent(self, network: Network, place: int, channels: int) -> Tensor:
-        """u (k, c, h, w) of the first k = ``channels`` of a block.
+        """u (k, c, h, w) after all steps. The start depends only on seed and block, so that networks can be compared.
 
-        The start depends on seed and block alone, so that pictures of two networks can be compared.
+        Args:
+            network: the network.
+            place: number of the block, counted from 1.
+            channels: number k of channels, the first ones of the block.
         """
         generator = torch.Generator().manual_seed(seed_of(self.seed, "convolutional", "pictures", place))
         u = torch.randn((channels, *self.shape), generator=generator).to(self.mean)

@@ -1,4 +1,4 @@
-"""Trained networks that predict, on clean images and under attack.
+"""Predictors of trained networks, on clean images and under attack.
 
 Shapes: m points, d = c h w inputs, C classes.
 """
@@ -23,7 +23,7 @@ from bfc_bench.learner import Predictor
 
 @dataclass(frozen=True)
 class ImagePredictor(Predictor):
-    """A network in evaluation."""
+    """A trained network, in evaluation mode."""
 
     network: Network
     pixels: Pixels
@@ -34,11 +34,11 @@ class ImagePredictor(Predictor):
 
     @property
     def stages(self) -> Mapping[str, Predictor]:
-        """What was trained on the way."""
+        """The predictors of earlier stages of training."""
         return self.held
 
     def artifacts(self) -> Mapping[str, bytes]:
-        """Sheets of pictures of features, where they were asked for."""
+        """Pictures of features as PNG files, if the options ask for them."""
         return {} if self.pictures is None else self.pictures.sheets()
 
     def predict(self, x: Tensor) -> Tensor:
@@ -46,24 +46,23 @@ class ImagePredictor(Predictor):
         return self.loss.predictions(self.scores(self.pixels(x))).to(x.dtype)
 
     def probabilities(self, x: Tensor) -> Tensor:
-        """Of each class, (m, C), or of +1, (m,)."""
-        found = self.loss.log_probabilities(self.scores(self.pixels(x)).to(x.dtype)).exp()
-        return found if self.loss.classes else found[:, 1]
+        """Probabilities of the classes, (m, C), or of +1, (m,)."""
+        values = self.loss.log_probabilities(self.scores(self.pixels(x)).to(x.dtype)).exp()
+        return values if self.loss.classes else values[:, 1]
 
     def scores(self, images: Tensor) -> Tensor:
-        """(m, outputs) at images (m, c, h, w)."""
+        """Scores (m, outputs) of images (m, c, h, w)."""
         with torch.no_grad():
             return torch.cat([self.network(part) for part in images.split(PREDICTED)])
 
 
 @dataclass(frozen=True)
 class AttackedPredictor(Predictor):
-    """A network's prediction where no attack changes it, and one that is wrong where an attack does.
+    """A network's prediction if the attack does not change its class, and otherwise a wrong prediction.
 
-    Labels are not known here, and need not be: where the prediction is right, an attack on the predicted class is one
-    on the label; where it is wrong, it is an error either way. So a point whose class an attack changes counts as an
-    error: its scores are turned round, which makes the least likely class the largest, and a margin is made 0, which
-    has no sign.
+    The labels are not needed: if the prediction is right, the attack on the predicted class is one on the label; if it
+    is wrong, it is an error in any case. So a point whose class the attack changes must count as an error: its scores
+    are negated, which makes the least likely class the largest, and a margin is set to 0, which has no sign.
     """
 
     clean: ImagePredictor
@@ -71,10 +70,10 @@ class AttackedPredictor(Predictor):
     seed: int
 
     def predict(self, x: Tensor) -> Tensor:
-        """As the clean network; see the class for the points whose class the attack changes."""
+        """Predictions of the clean network, except at points whose class the attack changes; see the class."""
         clean, loss = self.clean, self.clean.loss
         generator = Generator().manual_seed(self.seed)
-        found = []
+        parts = []
         for images in clean.pixels(x).split(PREDICTED):
             scores = clean.scores(images)
             numbers = loss.log_probabilities(scores).argmax(dim=1)
@@ -82,6 +81,6 @@ class AttackedPredictor(Predictor):
             shift = self.attack.shift(clean.network, images, numbers, loss, noise, generator)
             values = [loss.log_probabilities(clean.scores(images + shift + draw)) for draw in noise]
             changed = torch.stack(values).logsumexp(dim=0).argmax(dim=1) != numbers
-            turned = -scores if loss.classes else torch.zeros_like(scores)
-            found.append(torch.where(changed[:, None], turned, scores))
-        return loss.predictions(torch.cat(found)).to(x.dtype)
+            wrong = -scores if loss.classes else torch.zeros_like(scores)
+            parts.append(torch.where(changed[:, None], wrong, scores))
+        return loss.predictions(torch.cat(parts)).to(x.dtype)

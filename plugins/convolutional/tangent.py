@@ -1,4 +1,4 @@
-"""The tangent model of a convolutional network: linear in the parameters, around their initial values."""
+"""The tangent model of a convolutional network: its linearisation in the parameters at their initial values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class ConvTangent(ImageOptions):
-    """The finite-width neural tangent kernel's linear model, trained by Adam (BFC A.3, figure 12).
+    """The linear model of the finite-width neural tangent kernel, trained by Adam (BFC A.3, figure 12).
 
-    Of class c it predicts <grad_w g(x; w_0), v_c>, g the network with a single output and w_0 its initial parameters;
-    the v_c, one set of parameters for each class, start from 0 and minimise the cross entropy. BatchNorm has the
-    statistics of the training images at w_0. No weight decay.
+    The score of class c is <grad_w g(x; w_0), v_c>, with g the network with a single output and w_0 its initial
+    parameters. The v_c, one parameter vector per class, start at 0 and minimise the cross entropy, without weight
+    decay. BatchNorm uses the statistics of the training images at w_0.
     """
 
     name: ClassVar[str] = "conv-tangent"
@@ -26,12 +26,12 @@ class ConvTangent(ImageOptions):
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [3e-4, 1e-3, 3e-3]}
 
     lr: Annotated[float, Field(gt=0)] = 1e-3
-    """Of Adam; it follows ``decay_at``."""
+    """Initial learning rate of Adam."""
     batch_size: Annotated[int, Field(ge=2)] = 50
     decay_at: list[Annotated[float, Field(ge=0, le=1)]] = [0.7, 0.85]
-    """Shares of training at which the rate falls; of 200 epochs those after 140 and 170."""
+    """Fractions of training at which the rate drops, by default after 140 and 170 of 200 epochs."""
     decay: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """The factor of each fall."""
+    """Factor of each drop."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
@@ -47,11 +47,12 @@ class ConvTangent(ImageOptions):
             return adam.train(self.layout(train.shape[0]), points, ctx.seed)
 
     def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Gradients of all points, once or with each step, and their products with ten sets of parameters."""
+        """Gradients of all points, once or in each step, and their products with the parameters of ten classes."""
         seen = float(self.steps_at(n) * min(n, self.batch_size))
         gradients = seen if self.augments else n
         return 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """The gradients of all points, or of a minibatch, and of what is predicted together; ten sets with Adam's."""
+        """Gradients of all points, or of a minibatch, and of a prediction; ten parameter vectors with Adam's
+        moments."""
         return float(full.weights) * ((self.batch_size if self.augments else n) + GRADIENTS + 40)

@@ -1,4 +1,4 @@
-"""Training of a network's tangent model: gradients at the initial parameters are features of a linear model.
+"""Trains the tangent model of a network, whose features are the gradients at the initial parameters.
 
 Shapes: m images (m, c, h, w), D parameters, C outputs.
 """
@@ -28,18 +28,18 @@ from bfc_bench.seeds import seed_of
 
 @dataclass(frozen=True)
 class Tangents:
-    """The gradients of a network with one output, at the parameters that it has."""
+    """The gradients of a network with one output, at its current parameters."""
 
     network: Network
-    """In evaluation."""
+    """The network, in evaluation mode."""
 
     @classmethod
     def at(cls, network: Network, images: Tensor) -> Tangents:
-        """At the present parameters; BatchNorm takes the statistics of images (n, c, h, w)."""
+        """Gradients at the current parameters; BatchNorm takes the statistics of images (n, c, h, w)."""
         norms = [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d)]
         for norm in norms:
             norm.reset_running_stats()
-            norm.momentum = None  # the mean over all parts
+            norm.momentum = None  # average the statistics of all parts
         network.train()
         with torch.no_grad():
             for part in images.split(max(GRADIENTS, 2)):
@@ -49,7 +49,7 @@ class Tangents:
 
     def __call__(self, images: Tensor) -> Tensor:
         """grad_w g(x; w_0), (m, D), in the order of the network's parameters."""
-        held = {name: value.detach() for name, value in self.network.named_parameters()}
+        initial = {name: value.detach() for name, value in self.network.named_parameters()}
         buffers = dict(self.network.named_buffers())
 
         def output(parameters: Mapping[str, Tensor], image: Tensor) -> Tensor:
@@ -58,8 +58,8 @@ class Tangents:
 
         parts = []
         for part in images.split(GRADIENTS):
-            gradients = vmap(grad(output), in_dims=(None, 0))(held, part)
-            parts.append(torch.cat([gradients[name].flatten(1) for name in held], dim=1))
+            gradients = vmap(grad(output), in_dims=(None, 0))(initial, part)
+            parts.append(torch.cat([gradients[name].flatten(1) for name in initial], dim=1))
         return torch.cat(parts).detach()
 
 
@@ -79,9 +79,9 @@ class TangentPredictor(Predictor):
         return self.loss.predictions(self._scores(x)).to(x.dtype)
 
     def probabilities(self, x: Tensor) -> Tensor:
-        """Of each class, (m, C), or of +1, (m,)."""
-        found = self.loss.log_probabilities(self._scores(x).to(x.dtype)).exp()
-        return found if self.loss.classes else found[:, 1]
+        """Probabilities of the classes, (m, C), or of +1, (m,)."""
+        values = self.loss.log_probabilities(self._scores(x).to(x.dtype)).exp()
+        return values if self.loss.classes else values[:, 1]
 
     def _scores(self, x: Tensor) -> Tensor:
         return torch.cat([self.tangents(part) @ self.weights for part in self.pixels(x).split(GRADIENTS)])
@@ -89,7 +89,7 @@ class TangentPredictor(Predictor):
 
 @dataclass(frozen=True)
 class Adam:
-    """How the linear model is trained."""
+    """Adam on the linear model."""
 
     steps: int
     batch_size: int
@@ -98,7 +98,16 @@ class Adam:
     augmentation: Augmentation
 
     def train(self, layout: BlockLayout, points: TrainingImages, seed: int) -> TangentPredictor:
-        """Minimise the cross entropy of the tangent model of a network. Raises ``Diverged`` where it is not finite."""
+        """Minimise the cross entropy of the tangent model of a new network.
+
+        Args:
+            layout: layout of the network.
+            points: training images.
+            seed: seed of the cell.
+
+        Raises:
+            Diverged: if the loss is not finite at the end.
+        """
         images, numbers, loss = points.images, points.numbers, points.loss
         network = Network(layout, 1, _generator(seed, "weights")).to(images.device)
         tangents, draws = Tangents.at(network, images), _generator(seed, "order")

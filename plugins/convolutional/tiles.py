@@ -1,20 +1,20 @@
-"""How many images a tile of a convolutional kernel matrix has."""
+"""Sizes of the tiles in which a convolutional kernel matrix is computed."""
 
 import math
 from collections.abc import Sequence
 
 ARRAYS = 16
-"""Arrays of the covariances of a tile that are held at once."""
+"""Number of arrays of a tile's covariances in memory at once."""
 TILE_NUMBERS = 2**20
-"""Covariances of a tile."""
+"""Largest number of covariances of a tile."""
 
 
 def covariances(shape: Sequence[int], readout: str) -> int:
-    """Pairs of points of two images that a kernel with such a readout follows."""
-    points = shape[1] * shape[2]
-    return points**2 if readout == "pool" else points
+    """Number of pixel pairs per pair of images whose covariance a kernel with this readout needs."""
+    pixels = shape[1] * shape[2]
+    return pixels**2 if readout == "pool" else pixels
 
 
 def tile_of(shape: Sequence[int], readout: str) -> int:
-    """Images on a side of a tile."""
+    """Number of images along a side of a tile."""
     return max(1, min(64, math.isqrt(TILE_NUMBERS // covariances(shape, readout))))

@@ -1,4 +1,4 @@
-"""Training by stochastic gradients: Nesterov momentum, minibatches, a learning rate that follows a schedule.
+"""Stochastic gradient descent: Nesterov momentum, minibatches, and a schedule of the learning rate.
 
 Shapes: n images (n, c, h, w), minibatches of B.
 """
@@ -21,24 +21,24 @@ from bfc_bench.errors import Diverged
 
 ScheduleKind: TypeAlias = Literal["one-cycle", "steps"]
 RISE, FIRST = 0.3, 1 / 25
-"""Of one-cycle: the share of training in which the rate rises, and the share of the peak that it starts from."""
+"""The one-cycle schedule rises during this fraction of training, from this fraction of the peak rate."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The learning rate along training, over its largest value."""
+    """The learning rate during training, divided by its peak."""
 
     kind: ScheduleKind = "one-cycle"
-    """``one-cycle``: up and down on cosines (Smith and Topin 2019); ``steps``: constant between falls."""
+    """``one-cycle``: up and down on cosines (Smith and Topin 2019); ``steps``: constant between drops."""
     at: tuple[float, ...] = ()
-    """Of ``steps``: the shares of training after which the rate falls."""
+    """Fractions of training after which the rate of ``steps`` drops."""
     decay: float = 0.1
-    """Of ``steps``: the factor of each fall."""
+    """Factor of each drop."""
 
     def __call__(self, progress: float) -> float:
-        """At a share of training in [0, 1]."""
+        """The relative rate at a fraction ``progress`` of training, in [0, 1]."""
         if self.kind == "steps":
-            return self.decay ** sum(progress >= share for share in self.at)
+            return self.decay ** sum(progress >= fraction for fraction in self.at)
         if progress < RISE:
             return FIRST + (1 - FIRST) * (1 - math.cos(math.pi * progress / RISE)) / 2
         return (1 + math.cos(math.pi * (progress - RISE) / (1 - RISE))) / 2
@@ -51,9 +51,9 @@ class Pull:
     strength: float
     """lambda."""
     weights: Sequence[Tensor]
-    """w, which are trained."""
+    """Trained weights w."""
     towards: Sequence[Tensor]
-    """w_a."""
+    """Reference weights w_a, in the same order."""
 
     def add_gradient(self) -> None:
         """Add lambda (w - w_a) to the gradient of w."""
@@ -64,14 +64,14 @@ class Pull:
 
 @dataclass(frozen=True)
 class Sgd:
-    """How a network is trained."""
+    """Settings of stochastic gradient descent."""
 
     steps: int
     batch_size: int
     lr: float
     momentum: float = 0.9
     weight_decay: float = 5e-4
-    """lambda of lambda/2 |w|^2, over all parameters."""
+    """lambda of lambda/2 |w|^2 over all parameters."""
     schedule: Schedule = field(default_factory=Schedule)
     augmentation: Augmentation = field(default_factory=Augmentation)
     attack: Attack | None = None
@@ -87,9 +87,22 @@ class Sgd:
         start: int = 0,
         pull: Pull | None = None,
     ) -> float:
-        """Train what is not frozen, in place, and give the loss of the last minibatch.
+        """Train the unfrozen parameters in place.
 
-        ``images`` are images, or what block ``start`` takes. Raises ``Diverged`` where the loss is no longer finite.
+        Args:
+            network: the network.
+            images: images (n, c, h, w), or outputs of the first ``start`` blocks.
+            labels: class numbers (n,).
+            loss: the loss.
+            generator: CPU generator of minibatches, augmentation and attacks.
+            start: first block to evaluate.
+            pull: a penalty that holds weights near others.
+
+        Returns:
+            The loss of the last minibatch.
+
+        Raises:
+            Diverged: if that loss or a weight is not finite.
         """
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         optimizer = torch.optim.SGD(
@@ -126,7 +139,14 @@ class Sgd:
 
 
 def minibatches(n: int, size: int, steps: int, generator: Generator) -> Iterator[Tensor]:
-    """So many sets of rows, each row once an epoch; those that do not fill a minibatch wait for another epoch."""
+    """Yield the rows of each minibatch. An epoch shuffles all rows and drops those that do not fill a minibatch.
+
+    Args:
+        n: number of rows.
+        size: size of a minibatch, at most n.
+        steps: number of minibatches.
+        generator: CPU generator of the order.
+    """
     size = min(size, n)
     done = 0
     while done < steps:

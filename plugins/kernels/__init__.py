@@ -1,4 +1,4 @@
-"""Kernel methods: ridge regression, random features, and rounds of kernel regression."""
+"""Kernel methods: kernel ridge regression, random features and sequential kernel regression."""
 
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.random_features import RandomFeatures

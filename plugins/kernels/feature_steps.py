@@ -1,4 +1,4 @@
-"""Steps between rounds of a method that makes features of its own results.
+"""Features that sequential kernel regression adds to its inputs between rounds.
 
 Shapes: m points, p inputs of the round, q added features.
 """
@@ -45,20 +45,23 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Step:
-    """From one round's inputs to the next one's."""
+    """Maps the inputs of one round to those of the next, by adding standardised features."""
 
     sources: tuple[Feature, ...]
-    """Functions of z (m, p) that give features (m, q_1), (m, q_2), ...; q in all."""
+    """Functions of z (m, p) that return features (m, q_1), (m, q_2), ...; q in total."""
     mean: Tensor
-    """Of the features, (q,)."""
+    """Means of the features, (q,)."""
     factor: Tensor
-    """That gives them their standard deviation, (q,)."""
+    """Factors that give the features their standard deviation, (q,)."""
 
     @classmethod
     def standardised(cls, sources: Sequence[Feature], features: Sequence[Tensor], scale: float) -> Step:
-        """The step that gives features whose values are known at some points mean 0 and standard deviation ``scale``.
+        """The step whose features have mean 0 and standard deviation ``scale`` at some points; constant ones become 0.
 
-        A feature that is constant there becomes 0.
+        Args:
+            sources: the functions that return the features.
+            features: their values at the n points, (n, q_1), (n, q_2), ...
+            scale: the standard deviation.
         """
         values = torch.cat([*features], dim=1)
         spread = values.std(0, correction=0)
@@ -69,5 +72,5 @@ class Step:
         return self.extend(z, [source(z) for source in self.sources])
 
     def extend(self, z: Tensor, features: Sequence[Tensor]) -> Tensor:
-        """The same where the values of the features, (m, q_1), (m, q_2), ..., are known."""
+        """The same for features whose values (m, q_1), (m, q_2), ... are known already."""
         return torch.cat([z, (torch.cat([*features], dim=1) - self.mean) * self.factor], dim=1)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class KernelRidge(RidgeLearner):
-    """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over the kernel's space; float64.
+    """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over the kernel's Hilbert space; float64.
 
     Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
-    are those of a ReLU network with ``depth`` hidden layers; ``compositional`` is the dual of any ``activation``
-    composed with itself ``depth`` times, evaluated by neural-tangents (``toolkit.kernels.compositional``).
+    belong to a ReLU network with ``depth`` hidden layers. ``compositional`` composes the dual of any ``activation``
+    ``depth`` times; neural-tangents evaluates it (``toolkit.kernels.compositional``).
     """
 
     name: ClassVar[str] = "kernel-ridge"
@@ -36,25 +36,25 @@ class KernelRidge(RidgeLearner):
     }
 
     kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "rbf"
-    """The kernel's family."""
+    """Family of the kernel."""
     depth: Annotated[int, Field(ge=1)] = 1
-    """Hidden layers, of ``ntk``, ``nngp`` and ``compositional``."""
+    """Number of hidden layers of ``ntk``, ``nngp`` and ``compositional``."""
     activation: Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"] = "relu"
-    """Of ``compositional``; ``quadratic`` is t^2, ``sigmoid`` the error function moved and scaled to look like one."""
+    """Activation of ``compositional``; ``quadratic`` is t^2, ``sigmoid`` a shifted and scaled error function."""
     bias_variance: Annotated[float, Field(ge=0)] = 0.0
-    """Variance of every bias, of ``ntk`` and ``nngp``."""
+    """Variance of the biases of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
-    """Of ``poly``: ((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
+    """Degree of ``poly``, ((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
     coef0: Annotated[float, Field(ge=0)] = 1.0
     """Constant of ``poly``."""
     gamma: Annotated[float, Field(gt=0)] = 1.0
-    """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d. Changes only
-    the meaning of ``ridge`` for ``ntk`` and ``nngp`` without bias."""
+    """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d; for ``ntk``
+    and ``nngp`` without bias it only rescales ``ridge``."""
     with_squares: bool = True
-    """Whether the input is (x, x^2 - E x^2) or x."""
+    """Whether the input is (x, x^2 - E x^2) instead of x."""
 
     def shares(self, train: Data, ctx: Context) -> Hashable:
-        """Where the input law is unknown the training mean scales the kernel, and only jobs of one size share it."""
+        """The kernel's scale: if the input law is unknown it depends on the sample, so only jobs of one size agree."""
         from bfc_bench.toolkit.features import square_mean
 
         return square_mean(train.x, ctx).tobytes()
@@ -69,7 +69,7 @@ class KernelRidge(RidgeLearner):
         return KernelSpace.on(x, self.scaled_kernel(gamma), Squares(mean) if self.with_squares else None, gamma=gamma)
 
     def scaled_kernel(self, gamma: float) -> Kernel:
-        """The kernel of these options, of inverse squared length ``gamma``."""
+        """The kernel of these options with inverse squared length ``gamma``."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
         return make_kernel(
@@ -83,11 +83,11 @@ class KernelRidge(RidgeLearner):
         )
 
     def libraries(self) -> frozenset[str]:
-        """A compositional kernel is evaluated by neural-tangents."""
+        """A compositional kernel needs JAX and neural-tangents."""
         return super().libraries() | ({"jax", "neural-tangents"} if self.kernel == "compositional" else frozenset())
 
     def theory(self, task: TaskFacts) -> Theory | None:
-        """Of the kernel on the inputs alone, on the sphere: with squares it is not invariant under rotations."""
+        """Only for the sphere and without squares, which break rotation invariance."""
         if self.with_squares or not task.shares or missing(self.libraries()):
             return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
@@ -95,9 +95,9 @@ class KernelRidge(RidgeLearner):
         return sphere_theory(self.scaled_kernel(self.gamma), self.ridge, task)
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Degrees of the target that the kernel lacks on the sphere, where the input is x alone.
+        """Name degrees of the target that a kernel on x alone lacks on the sphere.
 
-        With squares the kernel is no function of <x, z>, and products of x_i and x_j^2 make up for the odd degrees.
+        With squares the kernel is not a function of <x, z>, and products of x_i and x_j^2 supply the odd degrees.
         """
         if self.with_squares or not task.degrees or missing(self.libraries()):
             return None
@@ -107,14 +107,14 @@ class KernelRidge(RidgeLearner):
         return parity_caution(who, lambda degree: degree not in lacking, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
-        """The kernel matrix and a Cholesky factorisation, both in memory."""
+        """A kernel matrix and a Cholesky factorisation, both held in memory."""
         p = 2 * d if self.with_squares else d
         return self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
 
 
 @lru_cache(maxsize=64)
 def missing_on_the_sphere(learner: KernelRidge) -> frozenset[int]:
-    """Degrees that the kernel lacks on the sphere, from its values along a great circle."""
+    """Degrees that the kernel lacks on the sphere, computed from its values along a great circle."""
     import torch
 
     kernel = learner.scaled_kernel(learner.gamma)

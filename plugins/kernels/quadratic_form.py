@@ -1,4 +1,4 @@
-"""The best quadratic form of a function, from its values at points.
+"""Fits quadratic forms to functions from their values at points.
 
 Shapes: n points, p inputs, r functions.
 """
@@ -14,15 +14,22 @@ from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
 
 RIDGE = 1e-6
-"""Of a regression on values that are free of noise."""
+"""Ridge of the regression; a small one, because the values have no noise."""
 
 
 def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> list[Tensor]:
-    """M (p, p) of the best ``constant + b.z + z^T M z`` for each of r functions; least squares, then least norm.
+    """Fit ``constant + b.z + z^T M z`` to each of r functions by least squares of least norm.
 
-    ``values`` (n_k,) are function k's at the first n_k of the points z (N, p), whose E|z|^2 is about ``square_norm``.
-    The norm is that of the polynomial kernel ((1 + gamma <z, z'>) / 2)^2, gamma = 1 / ``square_norm``, where a function
-    with weights w_i at z_i has M = (gamma / 2)^2 sum_i w_i z_i z_i^T. All functions share one factor of its matrix.
+    The norm is that of the polynomial kernel ((1 + gamma <z, z'>) / 2)^2, gamma = 1 / ``square_norm``, for which a
+    function with weights w_i at z_i has M = (gamma / 2)^2 sum_i w_i z_i z_i^T. All functions share one factorisation.
+
+    Args:
+        z: points (N, p).
+        values: of each function k, its values (n_k,) at the first n_k points.
+        square_norm: about E|z|^2.
+
+    Returns:
+        M (p, p) of each function.
     """
     gamma = 1 / (square_norm or 1.0)
     kernel = make_kernel("poly", gamma, degree=2, coef0=1.0)
@@ -36,7 +43,7 @@ def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> 
 
 
 def leading_directions(form: Tensor, count: int) -> Tensor:
-    """Eigenvectors (p, ``count`` or p) of a symmetric ``form`` (p, p), those of largest |eigenvalue| first."""
+    """The ``count`` eigenvectors of largest |eigenvalue| of a symmetric ``form`` (p, p), as columns, largest first."""
     eigenvalues, vectors = torch.linalg.eigh(form)
     directions: Tensor = vectors[:, eigenvalues.abs().argsort(descending=True)[:count]]
     return directions

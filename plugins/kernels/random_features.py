@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class RandomFeatures(RidgeLearner):
     """Minimises ``sum_i (y_i - mean y - w.phi(x_i))^2 + ridge |w|^2`` over w in R^D; float64.
 
-    phi(x) in R^D is drawn from the seed before any data are seen, such that phi(x).phi(z) tends to a kernel of
-    ``kernel-ridge`` with the same gamma, degree and coef0 as D grows: ``fourier`` to ``rbf``, ``relu`` to ``nngp`` of
-    depth 1, ``polynomial`` to ``poly``. A map with fewer features is the first part of one with more, up to a factor.
-    Theorem I.3: D < C(d, 2^(L-1)) / 1000 features miss a constant share of the target's highest layer, whatever n is.
+    phi(x) in R^D is drawn from the seed, independently of the data. As D grows, phi(x).phi(z) tends to a kernel of
+    ``kernel-ridge`` with the same gamma, degree and coef0: ``fourier`` to ``rbf``, ``relu`` to ``nngp`` of depth 1,
+    ``polynomial`` to ``poly``. Up to a factor, a map with fewer features is the beginning of one with more. Theorem
+    I.3: at any n, D < C(d, 2^(L-1)) / 1000 features miss a constant fraction of the target's highest layer.
     """
 
     name: ClassVar[str] = "random-features"
@@ -38,27 +38,26 @@ class RandomFeatures(RidgeLearner):
     }
 
     map: Literal["fourier", "relu", "polynomial"] = "fourier"
-    """What the features are: cosines, ReLU units, or products of projections."""
+    """Type of the features: cosines, ReLU units, or products of projections."""
     features: Annotated[int, Field(ge=1)] = 1000
-    """D."""
+    """Number of features D."""
     degree: Annotated[int, Field(ge=1)] = 2
-    """Of ``polynomial``."""
+    """Degree of ``polynomial``."""
     coef0: Annotated[float, Field(ge=0)] = 1.0
     """Constant of ``polynomial``."""
     gamma: Annotated[float, Field(gt=0)] = 1.0
-    """Inverse squared length in units of 1 / E|x|^2 under the input law. Changes only the meaning of ``ridge`` for
-    ``relu``."""
+    """Inverse squared length in units of 1 / E|x|^2 under the input law; for ``relu`` it only rescales ``ridge``."""
     with_squares: bool = True
-    """Whether the input is (x, x^2 - E x^2) or x."""
+    """Whether the input is (x, x^2 - E x^2) instead of x."""
 
     def shares(self, train: Data, ctx: Context) -> Hashable:
-        """Where the input law is unknown the training mean scales the map, and only jobs of one size share it."""
+        """Seed and scale; if the input law is unknown the scale depends on the sample: only jobs of one size agree."""
         from bfc_bench.toolkit.features import square_mean
 
         return ctx.seed, square_mean(train.x, ctx).tobytes()
 
     def space(self, x: Tensor, ctx: Context) -> Space:
-        """The span of the features; sizes n <= D are solved in their dual, larger ones in D dimensions."""
+        """The span of the features; sizes n <= D are solved in the dual, larger ones in the primal."""
         from bfc_bench.toolkit.feature_maps import make_map
         from bfc_bench.toolkit.features import Squares, nominal_square_norm, square_mean
         from bfc_bench.toolkit.function_space import FeatureSpace
@@ -72,19 +71,19 @@ class RandomFeatures(RidgeLearner):
         return FeatureSpace(feature_map, Squares(mean) if self.with_squares else None, {"gamma": gamma})
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Degrees of the target that no feature has on the sphere, where the input is x alone: those of the limit."""
+        """Name degrees of the target that features of x alone lack on the sphere, as their limit kernel does."""
         if self.with_squares or not task.degrees or self.skip(task, n):
             return None
         kernel: dict[str, Any] = {"fourier": {"kernel": "rbf"}, "relu": {"kernel": "nngp"}}.get(
             self.map, {"kernel": "poly", "degree": self.degree, "coef0": self.coef0}
         )
-        missing = missing_on_the_sphere(KernelRidge(ridge=1.0, with_squares=False, **kernel))
+        lacking = missing_on_the_sphere(KernelRidge(ridge=1.0, with_squares=False, **kernel))
         who = f"{self.name} with map = {self.map!r} on x alone"
         remedy = "set with_squares = true or take another map"
-        return parity_caution(who, lambda degree: degree not in missing, task, remedy)
+        return parity_caution(who, lambda degree: degree not in lacking, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Features, their products, and a factor (n <= D) or an eigendecomposition (n > D)."""
+        """The features, their products, and a Cholesky factorisation (n <= D) or an eigendecomposition (n > D)."""
         p, small = (2 * d if self.with_squares else d), min(n, self.features)
         factors = self.degree if self.map == "polynomial" else 1
         products = 2.0 * n * self.features * (p * factors + small)

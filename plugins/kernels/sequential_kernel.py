@@ -1,4 +1,4 @@
-"""Sequential kernel regression: rounds of a kernel method, each on features that the rounds before it have produced."""
+"""Sequential kernel regression: each round of kernel ridge regression also reads features made by earlier rounds."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class SequentialKernel(KernelRidge):
-    """``rounds`` of kernel ridge regression with one set of options, each on the last one's inputs and more.
+    """Rounds of kernel ridge regression with the same options, each on the inputs of the last round and new features.
 
-    The learner of "Comparing to sequential kernel methods" (BFC section 3). Inputs z begin as (x, x^2 - E x^2). What a
-    round f adds to them for the next one is one or both of
+    The learner of "Comparing to sequential kernel methods" (BFC section 3). The first inputs z are (x, x^2 - E x^2). A
+    round f adds one or both of these to them:
 
-    - ``predictions``: f(z). On the training points out-of-fold predictions stand in for it: a round that nearly
-      interpolates gives the labels there.
-    - ``spectral``: u.z and (u.z)^2 for the ``directions`` eigenvectors u of largest |eigenvalue| of the best quadratic
-      form of f in z (least squares on f's values at the training points, least norm). A few directions, unlike
-      predictions, hold no value of any one label, so that no folds are needed.
+    - ``predictions``: f(z). Training points get out-of-fold predictions, because a round that nearly interpolates
+      would return their labels.
+    - ``spectral``: u.z and (u.z)^2 for the ``directions`` eigenvectors u of largest |eigenvalue| of the quadratic form
+      that fits f(z) best (least squares of least norm on the training points). A few directions, unlike predictions,
+      reveal no single label, so no folds are needed.
 
     Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``.
     """
@@ -41,59 +41,58 @@ class SequentialKernel(KernelRidge):
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
 
     kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "poly"
-    """The kernel's family, the same in every round."""
+    """Family of the kernel in every round."""
     degree: Annotated[int, Field(ge=1)] = 3
-    """Of ``poly``. At 3 a round can correct the direction u of an earlier one by du: (u.z)^2 (u.z)(du.z) is in it."""
+    """Degree of ``poly``; from 3 on, a round can correct the direction u of an earlier one by du, since the kernel
+    contains (u.z)^2 (u.z)(du.z)."""
     rounds: Annotated[int, Field(ge=1)] = 2
-    """How many regressions follow one another."""
+    """Number of rounds."""
     features: Literal["predictions", "spectral", "both"] = "spectral"
-    """What a round adds to the inputs of the next."""
+    """Features that a round adds to the inputs of the next."""
     directions: Annotated[int, Field(ge=1)] = 4
-    """Spectral directions per round, at most as many as inputs."""
+    """Number of spectral directions per round, at most the number of inputs."""
     scale: Annotated[float, Field(gt=0)] = 2.0
-    """Standard deviation that added features are given on the training points; that of inputs is about 1."""
+    """Standard deviation of added features on the training points; that of inputs is about 1."""
     folds: Annotated[int, Field(ge=2)] = 5
-    """Of out-of-fold predictions. Point i is in fold i mod ``folds``: folds of nested samples are nested."""
+    """Number of folds of out-of-fold predictions. Point i is in fold i mod ``folds``, so folds of nested samples are
+    nested."""
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """That of ``kernel-ridge``, for a single round: products of x and what a round adds have other degrees."""
+        """That of ``kernel-ridge`` for a single round; added features give later rounds other degrees."""
         return super().caution(task, n) if self.rounds == 1 else None
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample, round by round.
+        """Fit jobs that are prefixes of one sample, round by round; results equal those of ``fit`` up to rounding.
 
-        They share kernel matrices and factors in round 1, as long as their inputs are prefixes too. Equal to ``fit`` up
-        to rounding.
+        Jobs share kernel matrices and factorisations in round 1, where their inputs are prefixes of each other too.
         """
         states = [_State(job) for job in jobs]
         for number in range(jobs[0].learner.rounds):
             if number:
-                _add_features(_alive(states))
-            alive = _alive(states)
-            for state, outcome in zip(alive, _fit([state.regression for state in alive]), strict=True):
+                _add_features(_not_failed(states))
+            running = _not_failed(states)
+            for state, outcome in zip(running, _fit([state.regression for state in running]), strict=True):
                 state.end_round(outcome)
         return [state.failure or state.predictor() for state in states]
 
     @classmethod
     def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Tensor]) -> Sequence[Tensor]:
-        """One by one: after round 1 no two predictors have a kernel matrix in common."""
+        """Predict one by one, because later rounds of two predictors share no kernel matrix."""
         return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Out-of-fold predictions need a point in every fold."""
+        """Skip sizes that leave a fold of out-of-fold predictions empty."""
         if self.rounds > 1 and self.features != "spectral" and n < self.folds:
             return f"out-of-fold predictions need n >= folds = {self.folds}; n is {n}"
         return super().skip(task, n)
 
     def theory(self, task: TaskFacts) -> Theory | None:
-        """That of its only round: rounds on what was learned before have kernels that depend on the sample."""
+        """That of a single round; the kernels of later rounds depend on the sample."""
         return super().theory(task) if self.rounds == 1 else None
 
     def cost(self, n: int, d: int) -> Cost:
-        """One kernel ridge regression per round, of which jobs share the first, and between rounds one per quadratic
-        form and per fold.
-        """
+        """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""
         one = super().cost(n, d)
         between = (self.features != "predictions") + (self.features != "spectral") * self.folds
         return replace(one, flops=one.flops * (self.rounds + (self.rounds - 1) * between))
@@ -101,7 +100,7 @@ class SequentialKernel(KernelRidge):
 
 @dataclass(frozen=True)
 class SequentialPredictor(Predictor):
-    """The rounds' regressions and the steps between them."""
+    """The regressions of all rounds and the feature steps between them."""
 
     square_mean: np.ndarray
     squares: bool
@@ -153,10 +152,10 @@ class _State:
             replace(job.train, d=z.shape[1], x=z, y=y),
             Context(device=job.ctx.device, square_mean=self.law),
         )
-        """What the round fits: its inputs z are the job's x."""
+        """The regression of the round; its x are the round's inputs z."""
 
     def end_round(self, outcome: RidgePredictor | Failure) -> None:
-        """Take over a round's regression."""
+        """Store the fitted regression of the round, or its failure."""
         if isinstance(outcome, Failure):
             self.failure = outcome
         else:
@@ -169,7 +168,7 @@ class _State:
         options, train = self.options, self.regression.train
         step = Step.standardised(sources, features, options.scale)
         z = step.extend(train.x, features)
-        # Inputs now depend on n and on the ridge, so that this sample is no other one's prefix.
+        # Inputs now depend on n and on the ridge, so this sample is not a prefix of another one.
         sample = f"{train.sample}/n={train.n},ridge={options.ridge}"
         self.law = np.concatenate([self.law, np.full(z.shape[1] - train.d, options.scale**2)])
         self.steps.append(step)
@@ -180,9 +179,9 @@ class _State:
         )
 
     def predictor(self) -> Predictor:
-        """All rounds."""
+        """The predictor of all rounds."""
         rounds = tuple(self.rounds)
-        spaces = [cast("KernelSpace", fitted.space) for fitted in rounds]  # as KernelRidge says
+        spaces = [cast("KernelSpace", fitted.space) for fitted in rounds]  # KernelRidge.space returns no other type
         info = {**rounds[0].info, "inputs": [space.points.features.shape[1] for space in spaces]}
         return SequentialPredictor(self.square_mean, self.options.with_squares, rounds, tuple(self.steps), info)
 
@@ -191,9 +190,9 @@ def _add_features(states: Sequence[_State]) -> None:
     """Give every state the inputs of its next round."""
     from bfc_plugins.kernels.feature_steps import Predicted
 
-    which = states[0].options.features if states else ""
-    spectral = _spectral(states) if which in ("spectral", "both") else [None] * len(states)
-    predicted = _out_of_fold(states) if which in ("predictions", "both") else [None] * len(states)
+    kinds = states[0].options.features if states else ""
+    spectral = _spectral(states) if kinds in ("spectral", "both") else [None] * len(states)
+    predicted = _out_of_fold(states) if kinds in ("predictions", "both") else [None] * len(states)
     for state, directions, values in zip(states, spectral, predicted, strict=True):
         if isinstance(values, Failure):
             state.failure = values
@@ -207,11 +206,11 @@ def _add_features(states: Sequence[_State]) -> None:
 
 
 def _spectral(states: Sequence[_State]) -> list[Spectral]:
-    """Eigenvectors of the last round's quadratic form."""
+    """Spectral features of each state: the eigenvectors of the last round's quadratic form."""
     from bfc_plugins.kernels.feature_steps import Spectral
     from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 
-    found: dict[_State, Spectral] = {}
+    spectral: dict[_State, Spectral] = {}
     for members in group(states, lambda state: id(state.rounds[-1].space)):
         jobs = [state.regression for state in members]
         z = max((job.train.x for job in jobs), key=len)
@@ -219,12 +218,12 @@ def _spectral(states: Sequence[_State]) -> list[Spectral]:
         values = [value[: job.train.n] for value, job in zip(fitted, jobs, strict=True)]
         forms = quadratic_forms(z, values, float(np.sum(members[0].law)))
         for state, form in zip(members, forms, strict=True):
-            found[state] = Spectral(leading_directions(form, state.options.directions))
-    return [found[state] for state in states]
+            spectral[state] = Spectral(leading_directions(form, state.options.directions))
+    return [spectral[state] for state in states]
 
 
 def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
-    """For every training point the prediction of the last round without the point's fold, (n,)."""
+    """Predictions (n,) of the last round at the training points of each state, each fitted without the point's fold."""
     import torch
 
     results: list[Tensor | Failure] = [state.regression.train.x.new_zeros(state.regression.train.n) for state in states]
@@ -233,7 +232,7 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
         job = state.regression
         for fold in range(state.options.folds):
             out = torch.arange(job.train.n, device=job.train.x.device) % state.options.folds == fold
-            if out.all():  # a single point, of which no others know anything
+            if out.all():  # a single point: nothing is left to fit, and its prediction stays 0
                 continue
             sample = f"{job.train.sample}/without fold {fold} of {state.options.folds}"
             part = replace(job.train, sample=sample, n=int((~out).sum()), x=job.train.x[~out], y=job.train.y[~out])
@@ -248,14 +247,14 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
 
 
 def _fit(jobs: Sequence[Job[KernelRidge]]) -> list[RidgePredictor | Failure]:
-    """Kernel ridge regressions, those of one sample together."""
+    """Fit kernel ridge regressions, those of one sample together."""
     results: dict[int, RidgePredictor | Failure] = {}
     for members in group(range(len(jobs)), lambda i: jobs[i].learner.batch_key(jobs[i].train)):
         results.update(zip(members, fit_ridges([jobs[i] for i in members]), strict=True))
     return [results[i] for i in range(len(jobs))]
 
 
-def _alive(states: Sequence[_State]) -> list[_State]:
+def _not_failed(states: Sequence[_State]) -> list[_State]:
     return [state for state in states if state.failure is None]
 
 

@@ -1,4 +1,4 @@
-"""What the learners that train an ordinary network share: options, scales, training as an ensemble, prediction.
+"""Base class of the learners that train an ordinary network: options, scaling, ensemble training, prediction.
 
 Shapes: n and m points, d input dimension, p network inputs (d, or 2 d with squares).
 """
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 Params: TypeAlias = dict[str, Any]
 
 PROGRAM_BYTES = 150e6
-"""Compiler and runtime of JAX, the floor of a fit's memory."""
+"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
 STEP_SECONDS = 15e-6
-"""What a compiled step takes however small the network is."""
+"""Least time of a compiled step, in seconds."""
 CHUNK = 1024
-"""Points predicted together, so that the layers stay in cache."""
+"""Number of points predicted at once, so that the layers stay in cache."""
 
 
 class NetworkShape(ABC):
-    """Shapes of a network. Subclasses are frozen dataclasses: equal networks hash equal and share a program."""
+    """Architecture of a network. Subclasses are frozen dataclasses: equal networks hash equal and share a program."""
 
     @abstractmethod
     def init(self, rng: np.random.Generator) -> Params:
@@ -41,23 +41,22 @@ class NetworkShape(ABC):
 
     @abstractmethod
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
-        """F(z), (m,) or scores (m, C), at z (m, p); parameters and inputs are all NumPy or all JAX."""
+        """F(z), (m,), or scores (m, C), at z (m, p); parameters and inputs are all NumPy or all JAX arrays."""
 
     @abstractmethod
     def flops(self) -> float:
-        """Floating-point operations at one point."""
+        """Floating-point operations per point."""
 
     @abstractmethod
     def units(self) -> int:
-        """Numbers kept at one point for the gradient."""
+        """Number of activations per point that are kept for the gradient."""
 
 
 class NetworkLearner(BatchLearner):
-    """A network trained by Adam on minibatches: linear warm-up, then a cosine to 0.
+    """A network trained by Adam on minibatches, with a linear warm-up and then a cosine to 0.
 
-    Inputs are divided by the root of the mean E[x_i^2]. Real labels are divided by the 90th percentile of
-    |y - median(y)|; binary ones are fitted by their cross entropy log(1 + exp(-y F)), and classes, where a network has
-    an output for each, by that of the softmax.
+    Inputs are divided by the root of the mean E[x_i^2], real labels by the 90th percentile of |y - median(y)|. The loss
+    of binary labels is the cross entropy log(1 + exp(-y F)). Classes need one output each and use the softmax loss.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -68,35 +67,35 @@ class NetworkLearner(BatchLearner):
     )
 
     with_squares: bool = True
-    """Whether the input is (x, x^2 - E x^2) or x."""
+    """Whether the input is (x, x^2 - E x^2) instead of x."""
     steps: Annotated[int, Field(ge=1)] = 4000
-    """Of Adam."""
+    """Number of Adam steps."""
     batch_size: Annotated[int, Field(ge=1)] = 256
-    """Points of a minibatch, drawn with replacement."""
+    """Size of a minibatch, drawn with replacement."""
     lr: Annotated[float, Field(gt=0)] = 3e-3
     """Peak learning rate."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """A step of rate r also takes the share r ``weight_decay`` off every parameter."""
+    """Decoupled weight decay: a step at learning rate r shrinks every parameter by the fraction r ``weight_decay``."""
     clip: Annotated[float, Field(gt=0)] = 1.0
     """Bound on the norm of the gradient."""
     warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Share of the steps in which ``lr`` rises."""
+    """Fraction of the steps during which the learning rate rises."""
     loss: Literal["weighted", "square"] = "weighted"
-    """Of real labels, scaled: ``weighted`` = (F - y)^2 / (1 + y^2), for clean ones; ``square`` = (F - y)^2, for noisy
-    ones."""
+    """Loss of scaled real labels: ``weighted`` = (F - y)^2 / (1 + y^2), for clean labels; ``square`` = (F - y)^2, for
+    noisy ones."""
 
     @abstractmethod
     def network(self, p: int, classes: int = 0) -> NetworkShape:
-        """The network on p inputs, with an output for each class where there are ``classes``."""
+        """The network on p inputs, with one output per class if ``classes`` > 0 and a single output otherwise."""
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """What is compiled. Seed, sample, n, learning rate, weight decay and clip may differ in a batch."""
+        """What a compiled program depends on; seed, sample, n, learning rate, weight decay and clip may differ."""
         network = self.network(self._inputs(train.d), train.classes)
         return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
+        """Train all jobs as one ensemble; each result equals that of ``fit``."""
         from bfc_bench.toolkit.ensemble import train
 
         setups = [_Setup.of(job) for job in jobs]
@@ -106,7 +105,7 @@ class NetworkLearner(BatchLearner):
         return [setup.outcome(result) for setup, result in zip(setups, results, strict=True)]
 
     def cost(self, n: int, d: int) -> Cost:
-        """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""
+        """A step costs about three forward passes; memory holds samples, activations and the runtime."""
         network, padded = self.network(self._inputs(d)), max(1024, 2 * n)
         return Cost(
             flops=3.0 * network.flops() * (self.batch_size * self.steps + n / 3),
@@ -123,13 +122,14 @@ class NetworkLearner(BatchLearner):
 
 @dataclass(frozen=True)
 class Scales:
-    """The units in which a network sees a task."""
+    """Scaling of inputs and labels for training."""
 
     square_mean: np.ndarray
     """E[x_i^2], (d,)."""
     squares: bool
+    """Whether x^2 - E x^2 is part of the input."""
     y: float
-    """What labels are divided by."""
+    """Divisor of the labels."""
 
     def inputs(self, x: np.ndarray) -> np.ndarray:
         """Network inputs (m, p) at x (m, d)."""
@@ -139,7 +139,7 @@ class Scales:
 
 
 class NetworkPredictor(Predictor):
-    """A trained network, evaluated in float64 on the host."""
+    """A trained network, evaluated in float64 on the CPU."""
 
     def __init__(
         self, network: NetworkShape, params: Params, scales: Scales, info: Mapping[str, Any], kind: LabelKind = "real"
@@ -153,20 +153,20 @@ class NetworkPredictor(Predictor):
         return self.scales.y * np.concatenate([self.network(self.params, self.scales.inputs(z)) for z in chunks])
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
-        """Of what was fitted by cross entropy: the logistic function of F, (m,), or the softmax, (m, C)."""
+        """Logistic function of F, (m,), or softmax of the scores, (m, C); None for real labels."""
         if self.kind == "real":
             return None
         scores = self.predict(x)
         if self.kind == "binary":
             scores = np.stack([np.zeros(len(scores)), scores], axis=1)
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        shares: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
-        return shares[:, 1] if self.kind == "binary" else shares
+        values: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
+        return values[:, 1] if self.kind == "binary" else values
 
 
 @dataclass(frozen=True)
 class _Setup:
-    """A fit about to start."""
+    """The scaled data and the network of one fit."""
 
     learner: NetworkLearner
     network: NetworkShape
@@ -186,7 +186,7 @@ class _Setup:
         return cls(learner, learner.network(z.shape[1], train.classes), scales, z, y / spread, job.ctx.seed, train.kind)
 
     def recipe(self, train: DataSpec) -> Recipe:
-        """What is compiled."""
+        """The part of training that is compiled."""
         from bfc_bench.toolkit import ensemble
 
         real = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}[self.learner.loss]
@@ -195,7 +195,7 @@ class _Setup:
         return ensemble.Recipe(self.network, self.learner.batch_size, loss, schedule=schedule)
 
     def member(self) -> Member:
-        """The model to train."""
+        """The model to train, with its initial parameters."""
         from bfc_bench.toolkit.ensemble import Member
 
         learner = self.learner
@@ -204,7 +204,7 @@ class _Setup:
         return Member(params, self.z, self.y, self.seed, learner.lr, clip=clip, weight_decay=decay)
 
     def outcome(self, result: Trained) -> Predictor | Failure:
-        """The trained network in the units of the data."""
+        """The trained network, which predicts in the units of the data, or a failure."""
         if not result.finite:
             return Failure(
                 "diverged",

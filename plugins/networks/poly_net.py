@@ -17,8 +17,8 @@ from bfc_bench.toolkit.arrays import NumpyOrJax
 class PolyNet(NetworkLearner):
     """``h(x) = constant + sum_r a_r s_r(w_r.z + b_r)`` with z = (x, x^2 - E x^2) or x and s_r of degree q.
 
-    BFC Theorem I.6 is about q = 2^(L-1) with squares, Theorem I.7 about q = 2^L without: h has the degree 2^L of the
-    target in either case, and still needs more than poly(d) units.
+    BFC Theorem I.6 is about q = 2^(L-1) with squares, Theorem I.7 about q = 2^L without. In both cases h has the degree
+    2^L of the target, and still needs more than poly(d) units.
     """
 
     name: ClassVar[str] = "poly-net"
@@ -28,42 +28,42 @@ class PolyNet(NetworkLearner):
     width: Annotated[int, Field(ge=1)] = 200
     """Number of units, r in the paper."""
     degree: Annotated[int, Field(ge=1, le=32)] = 4
-    """q."""
+    """Degree q of the activation."""
     activation: Literal["power", "polynomial"] = "polynomial"
-    """``power`` = t^q; ``polynomial`` = every unit's own polynomial of degree q, all coefficients trained."""
+    """``power`` = t^q; ``polynomial`` = one polynomial of degree q per unit, with trained coefficients."""
 
     def network(self, p: int, classes: int = 0) -> NetworkShape:
-        """The network on p inputs; it has one output, and takes no classes."""
+        """The network on p inputs; it has a single output, so ``classes`` is ignored."""
         return (PowerNet if self.activation == "power" else PolynomialNet)(p, self.width, self.degree)
 
 
 @dataclass(frozen=True)
 class TwoLayerNet(NetworkShape):
-    """The first layer w_r.z + b_r of r units."""
+    """The first layer w_r.z + b_r of a network with r units."""
 
     p: int
     width: int
     degree: int
 
     def first(self, rng: np.random.Generator) -> Params:
-        """W (r, p) with entries N(0, 1/p), so that units have about unit variance, b (r,) and the constant 0."""
+        """W (r, p) with entries N(0, 1/p), so that units have about unit variance; b (r,) and the constant are 0."""
         weights = rng.standard_normal((self.width, self.p)) / math.sqrt(self.p)
         return {"W": weights, "b": np.zeros(self.width), "constant": np.zeros(())}
 
     def flops(self) -> float:
-        """The first layer, and about four per unit and degree."""
+        """Those of the first layer, and about four per unit and degree."""
         return 2.0 * self.width * (self.p + 2 * self.degree)
 
     def units(self) -> int:
-        """Powers of each unit."""
+        """All powers of all units."""
         return self.width * (self.degree + 1)
 
 
 class PowerNet(TwoLayerNet):
-    """a_r (w_r.z + b_r)^q / sqrt((2q-1)!!), summed; the factor gives the power of a standard normal unit size."""
+    """sum_r a_r (w_r.z + b_r)^q / sqrt((2q-1)!!); the divisor is the root mean square of a standard normal's power."""
 
     def init(self, rng: np.random.Generator) -> Params:
-        """See ``TwoLayerNet.first``; a (r,) ~ N(0, 0.1/r)."""
+        """The first layer of ``TwoLayerNet.first``, and a (r,) ~ N(0, 0.1/r)."""
         return {**self.first(rng), "a": rng.standard_normal(self.width) * math.sqrt(0.1 / self.width)}
 
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
@@ -75,10 +75,10 @@ class PowerNet(TwoLayerNet):
 
 
 class PolynomialNet(TwoLayerNet):
-    """sum_k c_{rk} He_k(w_r.z + b_r) / sqrt(k!), summed: Hermite polynomials, orthonormal for standard normal units."""
+    """sum_{r,k} c_{rk} He_k(w_r.z + b_r) / sqrt(k!); Hermite polynomials are orthonormal for standard normal units."""
 
     def init(self, rng: np.random.Generator) -> Params:
-        """See ``TwoLayerNet.first``; c (q, r) ~ N(0, 0.1/(q r))."""
+        """The first layer of ``TwoLayerNet.first``, and c (q, r) ~ N(0, 0.1/(q r))."""
         scale = math.sqrt(0.1 / (self.degree * self.width))
         return {**self.first(rng), "c": rng.standard_normal((self.degree, self.width)) * scale}
 

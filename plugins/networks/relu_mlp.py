@@ -1,4 +1,4 @@
-"""An ordinary ReLU network, the reference that everybody knows."""
+"""An ordinary ReLU network, as a well-known baseline."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class ReluMlp(NetworkLearner):
     depth: Annotated[int, Field(ge=1)] = 3
     """Number of hidden layers."""
     width: Annotated[int, Field(ge=1)] = 128
-    """Of each hidden layer."""
+    """Number of units of each hidden layer."""
 
     def network(self, p: int, classes: int = 0) -> NetworkShape:
-        """The network on p inputs, with an output for each class where there are ``classes``."""
+        """The network on p inputs, with one output per class if ``classes`` > 0 and a single output otherwise."""
         return Mlp((p, *(self.width,) * self.depth, classes or 1))
 
 
@@ -40,10 +40,10 @@ class Mlp(NetworkShape):
     """h_0 = z, h_l = relu(h_{l-1} W_l + b_l), F = h_L W_{L+1} + b_{L+1}."""
 
     sizes: tuple[int, ...]
-    """Inputs, hidden layers, outputs."""
+    """Number of inputs, sizes of the hidden layers, number of outputs."""
 
     def init(self, rng: np.random.Generator) -> Params:
-        """W_l ~ N(0, 2 / fan-in), which keeps the size of ReLU layers (He et al. 2015); biases 0; a small read-out."""
+        """W_l ~ N(0, 2 / fan-in), which preserves the scale of ReLU layers (He et al. 2015); small output weights."""
         params: Params = {}
         for layer, (fan_in, fan_out) in enumerate(zip(self.sizes, self.sizes[1:], strict=False), start=1):
             gain = 2.0 if layer < len(self.sizes) - 1 else 0.01
@@ -52,7 +52,7 @@ class Mlp(NetworkShape):
         return params
 
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
-        """F(z), (m,), or (m, C) where there are C > 1 outputs, at z (m, p)."""
+        """F(z), (m,), or scores (m, C) of C > 1 outputs, at z (m, p)."""
         last = len(self.sizes) - 1
         for layer in range(1, last):
             z = (z @ params[f"W{layer}"] + params[f"b{layer}"]).clip(0)
@@ -60,9 +60,9 @@ class Mlp(NetworkShape):
         return values if self.sizes[-1] > 1 else values[:, 0]
 
     def flops(self) -> float:
-        """Two per weight."""
+        """Two operations per weight."""
         return 2.0 * sum(fan_in * fan_out for fan_in, fan_out in zip(self.sizes, self.sizes[1:], strict=False))
 
     def units(self) -> int:
-        """Of all hidden layers."""
+        """Number of hidden units."""
         return sum(self.sizes[1:])

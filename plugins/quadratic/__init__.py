@@ -1,4 +1,4 @@
-"""The quadratic DenseNet, trained jointly, layer by layer, or grown."""
+"""Quadratic DenseNets, trained jointly, layer by layer, or grown."""
 
 from bfc_plugins.quadratic.grow import Grow
 from bfc_plugins.quadratic.layerwise import Layerwise

@@ -1,4 +1,4 @@
-"""What the learners that train a quadratic DenseNet share: its options, their defaults, and the set-up of a fit."""
+"""Base class of the learners that train a quadratic DenseNet: options, defaults and the set-up of a fit."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 Positive = Annotated[float, Field(gt=0)]
 
 PROGRAM_BYTES = 150e6
-"""Compiler and runtime of JAX, the floor of a fit's memory."""
+"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
 STEP_SECONDS = 15e-6
-"""What a compiled step takes however small the network is."""
+"""Least time of a compiled step, in seconds."""
 
 
 class QuadraticLearner(BatchLearner):
@@ -64,7 +64,7 @@ class QuadraticLearner(BatchLearner):
     is one output constant: a bias in a layer would make the layer below it non-identifiable.
 
     Binary labels are fitted by their cross entropy (BFC section 3.2, Theorem 4). The prediction is the margin
-    x_c + F(the other columns) where ``Context.margin_column`` tells c, and F(x) + w.x with trained w where not.
+    x_c + F(the other columns) if ``Context.margin_column`` gives c, and otherwise F(x) + w.x with trained w.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -76,26 +76,26 @@ class QuadraticLearner(BatchLearner):
     )
 
     widths: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)] = (20, 12)
-    """m_2..m_L."""
+    """Widths m_2..m_L of the layers."""
     first: First = "squares"
-    """``squares``: G_1 = x^2 - E x^2 is given, as in the paper; ``learned``: no layer reads G_1, and layer 2 is the
+    """First layer: ``squares`` gives G_1 = x^2 - E x^2, as in the paper; ``learned`` drops G_1, and layer 2 is the
     first layer of Li's talk, G_2 = (W_{2,0} x)^2."""
     skips: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] | None = None
-    """J_2..J_L; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, and where the first layer is learned J_2 = {0},
-    J_3 = {2}, J_l = {0, l-1}."""
+    """Layers J_2..J_L that each layer reads; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, or J_2 = {0}, J_3 = {2},
+    J_l = {0, l-1} with a learned first layer."""
     share_skips: bool = False
     """Whether W_{l,l-1} = W_{l,l-3}, as in a ResNet (BFC footnote 4). Needs l-3 and l-1 in each J_l from l = 3 on, and
     equal widths of the two: m_2 = d for l = 3."""
     backward: Backward = "all"
-    """``identity`` detaches what a layer hands to those above, so that its gradient comes through its own term
-    alpha_l Sum(G_l) alone: BFC footnote 5 has most of the correction pass there."""
+    """``identity`` stops gradients from the layers above, so that a layer learns from its own term alpha_l Sum(G_l)
+    alone; by BFC footnote 5 most of the correction passes there."""
     alphas: Literal["learned", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "learned"
-    """alpha_2..alpha_L: one trainable output scale per layer, started equal; or the target's own (BFC
-    footnotes 9 and 15 allow a grid search for them); or these numbers."""
+    """alpha_2..alpha_L: one trainable output scale per layer, initially equal; the target's own (BFC footnotes 9 and 15
+    allow a grid search for them); or these numbers."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Number of steps. Here and below, None is the default recipe's value for d and L (``recipe.py``)."""
     batch_size: Annotated[int, Field(ge=1)] | Literal["full"] | None = None
-    """Minibatch size; ``full`` takes all points in every step."""
+    """Size of a minibatch; ``full`` uses all points in every step."""
     optimizer: Optimizer = "adam"
     """Adam with beta = (momentum, .99), or SGD with momentum."""
     lr: Positive | None = None
@@ -103,25 +103,26 @@ class QuadraticLearner(BatchLearner):
     lr_layers: tuple[Annotated[float, Field(ge=0)], ...] | None = None
     """Factors of ``lr`` for W_2..W_L."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    """Of SGD: the share of the last step that is made again."""
+    """Momentum of SGD, or beta_1 of Adam."""
     clip: Positive | None = None
     """Bound on the global gradient norm."""
     warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Share of the steps in which ``lr`` rises linearly; a cosine to 0 follows."""
+    """Fraction of the steps during which the learning rate rises linearly, before a cosine to 0."""
     loss: Literal["weighted", "square"] = "weighted"
-    """``weighted`` = (F - y)^2 / (1 + y^2) on scaled labels, for clean ones; ``square`` = (F - y)^2, for noisy ones,
-    because the weights depend on the noise: the least weighted loss is not at E[y|x]. Noise of .3 standard deviations,
-    d = 20, n = 8000: clean NMSE .0059 with ``square``, .010 with ``weighted``."""
+    """Loss of scaled real labels: ``weighted`` = (F - y)^2 / (1 + y^2), for clean labels; ``square`` = (F - y)^2, for
+    noisy ones, where E[y|x] does not minimise the weighted loss. With noise of .3 standard deviations, d = 20,
+    n = 8000, the clean NMSE is .0059 with ``square`` and .010 with ``weighted``."""
     v: Positive = 100.0
-    """Binary labels: the loss is CE(y, v z) = log(1 + exp(-y v z)), z the margin, v about 1 / (the error aimed at)."""
+    """Factor v in the loss of binary labels, CE(y, v z) = log(1 + exp(-y v z)) with margin z; about 1 / (the error you
+    aim at)."""
     init_scale: Positive | tuple[Positive, ...] | None = None
-    """Entries of W_{l,j} start as N(0, 1) init_scale_l / sqrt(m_l dim(G_j)); one number, or one per layer."""
+    """Initial entries of W_{l,j} are N(0, 1) init_scale_l / sqrt(m_l dim(G_j)); one number, or one per layer."""
     input_scale: Positive | None = None
-    """What inputs are multiplied by; None is 1 / sqrt(mean_i E[x_i^2]), which is 1 for inputs of unit variance."""
+    """Factor of the inputs; None is 1 / sqrt(mean_i E[x_i^2]), which is 1 for inputs of unit variance."""
     ranks: Literal["given", "selected"] = "given"
-    """``given``: every W_l may have full rank. ``selected``: their ranks are chosen by the error on a quarter of the
-    points that is held out (``ranks.py``), for noisy labels. ``loss`` is then that of the network without such ranks,
-    which competes: as it is by default, for labels that turn out to be clean."""
+    """``given`` lets every W_l have full rank. ``selected``, for noisy labels, chooses ranks by the error on a held-out
+    quarter of the points (``ranks.py``); the network of full rank competes, trained with ``loss``, whose default suits
+    labels that turn out to be clean."""
     truncate: Positive | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
 
@@ -149,7 +150,7 @@ class QuadraticLearner(BatchLearner):
 
     @property
     def depth(self) -> int:
-        """How often the network squares; its degree is 2^depth. L where the first squares are given."""
+        """Number of squarings, so that the degree is 2^depth; L if the first squares are given."""
         return len(self.widths) + (self.first == "squares")
 
     def net(self, d: int) -> QuadraticNet:
@@ -177,7 +178,7 @@ class QuadraticLearner(BatchLearner):
         return self.init_scale if isinstance(self.init_scale, tuple) else (self.init_scale,) * len(self.widths)
 
     def recipe(self, apply: Any, setup: Setup) -> Recipe:
-        """What is compiled, for a network ``apply`` that is trained as ``setup`` says."""
+        """The part of training that is compiled, for a network ``apply`` and one of the setups."""
         from bfc_bench.toolkit.ensemble import (
             Recipe,
             WarmupCosine,
@@ -198,7 +199,15 @@ class QuadraticLearner(BatchLearner):
         )
 
     def member(self, setup: Setup, params: Params, multipliers: Params, inputs: Any, stream: int = 0) -> Member:
-        """One model to train, from ``params``, on ``inputs``."""
+        """One model to train.
+
+        Args:
+            setup: the fit's data and settings.
+            params: initial parameters.
+            multipliers: factors of the learning rate, in the structure of ``params``.
+            inputs: inputs of the n points, as the compiled model reads them.
+            stream: number of the random stream of minibatches.
+        """
         from bfc_bench.toolkit.ensemble import Member
 
         if setup.low_rank:
@@ -210,13 +219,13 @@ class QuadraticLearner(BatchLearner):
         )
 
     def rate_factors(self) -> Params:
-        """Factors of the learning rate by parameter of the network: ``lr_layers``, and 0 for what is not trained."""
+        """Factors of the learning rate by parameter: ``lr_layers``, and 0 for parameters that are not trained."""
         factors = self.lr_layers or (1.0,) * len(self.widths)
         weights = {f"W{layer}": factor for layer, factor in enumerate(factors, start=2)}
         return {**weights, "constant": 1.0, "log_alpha": float(self.alphas == "learned"), "square_mean": 0.0}
 
     def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
-        """What ``Predictor.info`` says of every fit."""
+        """Entries of ``Predictor.info`` for every fit."""
         d = setup.net.d
         return {
             "alphas": [float(alpha) for alpha in predictor.alphas.values()],
@@ -228,7 +237,7 @@ class QuadraticLearner(BatchLearner):
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Train all jobs as one ensemble; each comes out as ``fit`` alone would make it."""
+        """Train all jobs as one ensemble; each result equals that of ``fit``."""
         learners, device = [job.learner for job in jobs], jobs[0].ctx.device
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
         if learners[0].ranks == "given":
@@ -254,25 +263,30 @@ class QuadraticLearner(BatchLearner):
     def train(
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
-        """Train each setup as its learner says, all as one ensemble; each comes out as it would alone."""
+        """Train all setups as one ensemble; each result is the same as if it were trained alone.
+
+        Args:
+            learners: learner of each setup; their options share a batch key.
+            setups: data and initial parameters of each fit.
+            device: "cpu" or "cuda".
+        """
 
     def setup(self, train: Data, ctx: Context) -> Setup:
         """Scaled data and initial parameters.
 
-        Raises ``UsageError`` when the target lacks an oracle fact asked for, when weights cannot be shared, and when
-        ranks cannot be chosen.
+        Raises ``UsageError`` if the target does not provide alphas, or if weights cannot be shared or ranks selected.
         """
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
-        inside = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
-        input_scale = self.input_scale or 1.0 / math.sqrt(float(np.mean(inside)) or 1.0)
+        read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
+        input_scale = self.input_scale or 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
         y_scale = float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
         net = self.net(train.d)
         if reason := self._refusal(train.kind, train.n, train.d):
             raise UsageError(f"{self.name}: {reason}")
         params = net.init(stream(ctx.seed, "quadratic-net"), self.scales(), input_scale**2 * square_mean)
         if self.alphas != "learned":
-            params["log_alpha"] = np.log(self._told(ctx) if self.alphas == "oracle" else np.array(self.alphas))
+            params["log_alpha"] = np.log(self._oracle_alphas(ctx) if self.alphas == "oracle" else np.array(self.alphas))
         rates = self.rate_factors()
         if train.kind == "binary":
             params, rates = with_linear_term(net, params, rates, ctx.margin_column, input_scale)
@@ -280,7 +294,7 @@ class QuadraticLearner(BatchLearner):
         return Setup(net, params, input_scale * x, y / y_scale, y_scale, input_scale, ctx.seed, train.kind, rates)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Ranks are chosen for real labels; weights cannot be shared between layers of different widths."""
+        """Skip tasks for which ranks cannot be selected, or weights not shared because widths differ."""
         return self._refusal(task.kind, n, task.d)
 
     def _refusal(self, kind: LabelKind, n: int, d: int) -> str | None:
@@ -293,8 +307,8 @@ class QuadraticLearner(BatchLearner):
             return str(error)
         return None
 
-    def _told(self, ctx: Context) -> np.ndarray:
-        """alpha_2..alpha_L as the target tells them."""
+    def _oracle_alphas(self, ctx: Context) -> np.ndarray:
+        """alpha_2..alpha_L of the target."""
         alphas = np.array(ctx.oracle.get("alphas", ()), np.float64)
         if len(alphas) != len(self.widths):
             raise UsageError(
@@ -304,7 +318,7 @@ class QuadraticLearner(BatchLearner):
         return alphas
 
     def oracle(self) -> frozenset[str]:
-        """``alphas`` when the options ask for them."""
+        """``alphas`` if the options ask for the target's own."""
         return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
 
     def supposes(self) -> dict[str, Any]:
@@ -313,17 +327,17 @@ class QuadraticLearner(BatchLearner):
         return supposed_form(self.connections, default_depth, self.first == "squares")
 
     def trainings(self) -> tuple[float, int]:
-        """The steps of a fit over those of one training, and how many networks are trained in one ensemble, at most."""
+        """Number of trainings that a fit amounts to, and largest number of networks in one ensemble."""
         return trainings(self.widths) if self.ranks == "selected" else (1.0, 1)
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """Everything that determines compiled shapes. Seed, rates, scales, n and teacher may differ in a batch."""
+        """Everything that a compiled program depends on; seed, rates, scales, n and teacher may differ."""
         batch = self.minibatch(train.d)
         shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)
         return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind, self.ranks)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Forward and backward pass are about three forward passes; memory is samples, activations and the runtime."""
+        """A step costs about three forward passes; memory holds samples, activations and the runtime."""
         net, batch = self.net(d), self.minibatch(d) or n
         units = sum(self.widths) + sum(sum(net.fan_ins(layer)) for layer in net.layers())
         padded = max(1024, 2 * n)
@@ -339,7 +353,15 @@ class QuadraticLearner(BatchLearner):
 def trained(
     recipe: Recipe, members: Sequence[Member], steps: int, device: str, checkpoints: Sequence[int] = ()
 ) -> list[Trained]:
-    """The members trained, every W_l one matrix again."""
+    """Train members and multiply factored matrices, so that every W_l is one matrix again.
+
+    Args:
+        recipe: the part of training that is compiled.
+        members: models to train.
+        steps: number of steps.
+        device: "cpu" or "cuda".
+        checkpoints: numbers of steps after which the parameters are kept.
+    """
     from bfc_bench.toolkit.ensemble import train
 
     results = train(recipe, members, steps, device=device, checkpoints=checkpoints)
@@ -347,7 +369,13 @@ def trained(
 
 
 def diverged(learner: QuadraticLearner, d: int, loss: float) -> Failure:
-    """The result of a fit that left the finite numbers."""
+    """The failure of a fit whose loss or gradient was not finite.
+
+    Args:
+        learner: the learner.
+        d: input dimension.
+        loss: final loss.
+    """
     return Failure(
         "diverged",
         f"{learner.name}: a gradient or the loss was not finite in training (final loss {loss:.3g}, "

@@ -1,4 +1,4 @@
-"""Growing: layer-wise pre-training of a quadratic DenseNet, no layer ever frozen."""
+"""Growing: layers of a quadratic DenseNet join one after another, and none is ever frozen."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Grow(StagewiseLearner):
     """Train layer 2, then layers 2 and 3 from there, and so on to all of them.
 
-    The order of forward feature learning that BFC Figure 5 describes, made explicit, with backward feature correction
-    left on: whenever a layer joins, the ones below are trained on, and their features improve. What separates it from
-    layer-wise training is the correction alone.
+    This makes the order of forward feature learning in BFC Figure 5 explicit and keeps backward feature correction:
+    when a layer joins, the layers below are still trained, so their features improve. Only this correction
+    distinguishes it from layer-wise training.
     """
 
     name: ClassVar[str] = "grow"
@@ -35,7 +35,7 @@ class Grow(StagewiseLearner):
         return _Growing(self, setup)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Every stage trains the network as far as it has grown."""
+        """Every stage trains the layers that have joined."""
         net, cost = self.net(d), super().cost(n, d)
         grown = sum(net.below(layer).flops() for layer in net.layers())
         return replace(cost, flops=cost.flops * grown / net.flops())
@@ -48,13 +48,13 @@ class _Growing(Growth):
         return self.setup.net.below(layer)
 
     def member(self, layer: int) -> Member:
-        """All layers up to ``layer``, from where they are."""
+        """All layers up to ``layer``, with their current parameters."""
         start = self.setup.net.below(layer).own(self.params)
         rates = {key: self.setup.rates[key] for key in start}
         return self.learner.member(self.setup, start, rates, self.setup.x, stream=layer)
 
     def take(self, layer: int, trained: Params) -> None:
-        """All of them."""
+        """Copy all layers that have joined."""
         kept = self.params["log_alpha"]
         new = {key: np.asarray(value, np.float64) for key, value in trained.items()}
         new["log_alpha"] = np.concatenate([new["log_alpha"], kept[len(new["log_alpha"]) :]])

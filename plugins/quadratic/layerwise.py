@@ -1,4 +1,4 @@
-"""Layer-wise training: each layer of a quadratic DenseNet on its own, the ones below it frozen."""
+"""Layer-wise training: each layer of a quadratic DenseNet is trained alone, with the layers below it frozen."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Layerwise(StagewiseLearner):
     """Train layer 2 with the others at zero, freeze it, train layer 3, and so on (BFC footnote 6, lines 140-160).
 
-    Every stage gets ``steps`` steps, its own warm-up and cosine: as many as the joint learner gets for all layers, so
-    that what is missing at the end is not training time but the correction of the frozen features. The stages are
+    Every stage has ``steps`` steps with its own warm-up and cosine, as many as the joint learner has for all layers. So
+    a worse result is not due to less training, but to the missing correction of frozen features. The stages are
     ``layer2``, ``layer3``, ...; a frozen layer's ``hidden`` features keep the scale they were trained with.
     """
 
@@ -32,19 +32,19 @@ class Layerwise(StagewiseLearner):
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
     readout: Literal["sum", "signed"] = "sum"
-    """How a stage reads the layers below: ``sum`` = their frozen terms alpha_j Sum(G_j), as in the paper; ``signed`` =
-    a trainable weight of either sign for each of their units, the stronger baseline."""
+    """How a stage adds up the layers below: ``sum`` = their frozen terms alpha_j Sum(G_j), as in the paper; ``signed``
+    = a trainable weight of either sign for each of their units, a stronger baseline."""
 
     def rate(self, d: int) -> float:
-        """``lr``, by default a fifth of the joint learner's.
+        """``lr``, by default a fifth of the joint learner's rate.
 
-        Larger rates do worse here (d = 10, 20, n = 400 to 4000, factor 2 in NMSE at the joint learner's): they squeeze
-        out the spare directions of a layer, of which the next one, once it is frozen, could have made use.
+        The joint learner's rate doubles the NMSE here (d = 10, 20, n = 400 to 4000): large rates remove the spare
+        directions of a layer, which the next layer could have used.
         """
         return super().rate(d) * (0.2 if self.lr is None and self.optimizer == "adam" else 1.0)
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """Shapes, which depend on the read-out."""
+        """That of every quadratic learner, and the read-out, which changes the compiled shapes."""
         return (super().batch_key(train), self.readout)
 
     def begin(self, setup: Setup) -> Growth:
@@ -52,16 +52,16 @@ class Layerwise(StagewiseLearner):
         return _Freezing(self, setup)
 
     def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
-        """What ``Predictor.info`` says of every fit, with the read-out."""
+        """Entries of ``Predictor.info`` for every fit, with the read-out."""
         return {**super().facts(setup, predictor), "readout": self.readout}
 
 
 def top_layer(params: Params, inputs: Params) -> Array:
     """F(x), (B,), when only layer l is trained.
 
-    ``inputs``: what feeds the layer, ``layer`` (B, q_l); what is read of the layers below, as it is, ``fixed`` (B,), or
-    with trained weights, ``units`` {j: (B, m_j)}; and ``x`` (B, d). ``params``: ``W`` (m_l, q_l), ``log_alpha`` (),
-    ``readouts`` {j: (m_j,)}, ``constant`` (), and ``linear`` (d,) where there is a linear term.
+    ``params``: ``W`` (m_l, q_l), ``log_alpha`` (), ``readouts`` {j: (m_j,)}, ``constant`` (), and ``linear`` (d,) if
+    there is a linear term. ``inputs``: the inputs of the layer, ``layer`` (B, q_l); the frozen terms of the layers
+    below, ``fixed`` (B,); their units with trained weights, ``units`` {j: (B, m_j)}; and ``x`` (B, d).
     """
     import jax.numpy as jnp
 
@@ -75,14 +75,14 @@ def top_layer(params: Params, inputs: Params) -> Array:
 class _Freezing(Growth):
     learner: Layerwise
     weights: dict[int, np.ndarray] = field(default_factory=dict)
-    """Signed read-outs of the layers that are trained."""
+    """Signed read-outs of the layers trained so far."""
 
     def model(self, layer: int) -> Callable[[Params, Any], Array]:
-        """The layer alone: the ones below it are inputs."""
+        """The layer alone; the outputs of the layers below are inputs."""
         return top_layer
 
     def member(self, layer: int) -> Member:
-        """The layer, and how the ones below are read."""
+        """The layer, and the read-outs of the layers below."""
         net, rates, signed = self.setup.net, self.setup.rates, self.learner.readout == "signed"
         pre, outputs = net.below(layer - 1).forward(self.params, self.setup.x.T)
         terms = [np.exp(self.params["log_alpha"][net.index(j)]) * (s * s).sum(0) for j, s in pre.items()]
@@ -109,12 +109,12 @@ class _Freezing(Growth):
         return self.learner.member(self.setup, trained, factors, inputs, stream=layer)
 
     def take(self, layer: int, trained: Params) -> None:
-        """The layer, and how the ones below it are read now."""
+        """Copy the layer, and the read-outs of the layers below."""
         index = self.setup.net.index(layer)
         self.params["log_alpha"][index] = trained["log_alpha"]
         shared: Params = {key: trained[key] for key in ("constant", "linear") if key in trained}
-        taken: Params = {f"W{layer}": trained["W"], **shared}
-        for key, value in taken.items():
+        new: Params = {f"W{layer}": trained["W"], **shared}
+        for key, value in new.items():
             self.params[key] = np.asarray(value, np.float64)
         if self.learner.readout == "signed":
             alpha = np.exp(self.params["log_alpha"][index])
@@ -122,5 +122,5 @@ class _Freezing(Growth):
             self.weights = {**below, layer: np.full(self.setup.net.widths[index], alpha)}
 
     def readouts(self) -> Mapping[int, np.ndarray]:
-        """Those of the layers below the top one are trained."""
+        """Signed read-outs of the layers trained so far."""
         return self.weights

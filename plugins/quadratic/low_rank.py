@@ -1,4 +1,4 @@
-"""Training of low rank: each W_l as a product of two factors, or under a penalty that lowers the rank.
+"""Low-rank training: each W_l as a product of two factors, or with a penalty that lowers its rank.
 
 Letters in shapes: m width, q inputs of a layer, r = min(m, q), k its rank.
 """
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 RANK_TOLERANCE = 1e-9
-"""Singular values below this share of the largest are rounding."""
+"""Singular values below this fraction of the largest are rounding errors."""
 
 
 @dataclass(frozen=True)
 class Factored:
-    """A model some of whose matrices are given as pairs of factors. Equal ones hash equal."""
+    """A model whose matrices may be given as pairs of factors. Equal models hash equal."""
 
     model: Callable[[Params, Any], Array]
 
     def __call__(self, params: Params, inputs: Any) -> Array:
-        """What the model predicts."""
+        """The model's prediction."""
         whole = {key: value[0] @ value[1] if isinstance(value, tuple) else value for key, value in params.items()}
         return self.model(whole, inputs)
 
@@ -35,7 +35,7 @@ class Factored:
 def factored(params: Params, rates: Params) -> tuple[Params, Params]:
     """Parameters and factors of their learning rates with each W (m, q) as U S^1/2 (m, r) times S^1/2 V^T (r, q).
 
-    Of W = U S V^T the k directions are trained that are not zero; the others are and stay zero, so that networks of all
+    Only the k directions of W = U S V^T that are not zero are trained. The others stay zero, so that networks of all
     ranks have equal shapes.
     """
     params, rates = dict(params), dict(rates)
@@ -49,21 +49,21 @@ def factored(params: Params, rates: Params) -> tuple[Params, Params]:
 
 
 def multiplied(params: Params) -> Params:
-    """Trained parameters, each pair of factors one matrix again: in float64, since float32 would round to full rank."""
+    """Multiply each pair of factors to one matrix, in float64, because rounding to float32 would give full rank."""
     return {
         key: np.matmul(*value, dtype=np.float64) if isinstance(value, tuple) else value for key, value in params.items()
     }
 
 
 def less_constant(params: Params, strength: Any) -> Any:
-    """What ``strength`` times the mean of F - constant adds to a square loss, of labels that are ``shifted``."""
+    """The term that a penalty of ``strength`` times the mean of F - constant adds to the loss of ``shifted`` labels."""
     return -strength * params["constant"]
 
 
 def shifted(y: np.ndarray, strength: float) -> np.ndarray:
-    """y - strength / 2, (n,): (F - y)^2 + strength (F - c) is (F - y + strength / 2)^2 - strength c, up to a number.
+    """y - strength / 2, (n,): up to a constant, (F - y)^2 + strength (F - c) is (F - y + strength / 2)^2 - strength c.
 
-    The mean of F - c = sum_l alpha_l |W_l M_l^{1/2}|^2, M_l the second moment of the layer's inputs, is the nuclear
-    norm of alpha_l W_l^T W_l in the norm of the data.
+    The mean of F - c is sum_l alpha_l |W_l M_l^{1/2}|^2, M_l the second moment of the layer's inputs: the nuclear norms
+    of the alpha_l W_l^T W_l in the norm of the data.
     """
     return y - strength / 2

@@ -1,4 +1,4 @@
-"""From a quadratic DenseNet to a margin for binary labels: F(x) plus a linear term.
+"""Adds a linear term to a quadratic DenseNet, which makes its output a margin for binary labels.
 
 Y(x_0, x) = sgn(x_0 + G*(x)) (BFC section 3.2, lines 395-445) is fitted by sgn(x_0 + F(x)).
 """
@@ -12,10 +12,17 @@ from bfc_plugins.quadratic.net import Params, QuadraticNet
 def with_linear_term(
     net: QuadraticNet, params: Params, rates: Params, column: int | None, input_scale: float
 ) -> tuple[Params, Params]:
-    """Parameters and factors of their learning rates with a linear term ``linear`` (d,) on ``input_scale * x``.
+    """Parameters and factors of their learning rates with a linear term ``linear`` (d,).
 
-    With ``column`` c the margin is x_c + F(the other columns): the linear term is and stays x_c, and the weights that
-    read x_c are and stay zero. Without, F reads all columns, and the linear term is trained from zero.
+    With a column c the margin is x_c + F(the other columns): the linear term stays x_c, and weights that read x_c stay
+    zero. Without it, F reads all columns, and the linear term is trained from zero.
+
+    Args:
+        net: the network.
+        params: its parameters.
+        rates: factors of their learning rates.
+        column: c, or None.
+        input_scale: factor of the inputs, which the linear term reads.
     """
     if column is None:
         return {**params, "linear": np.zeros(net.d)}, {**rates, "linear": 1.0}

@@ -6,7 +6,7 @@ M_{l,j} called W_{l,j} here, of degree 2^L. Where J_2 = {0} and no layer reads G
 G_2 = (W_{2,0} x)^2 of Li's talk on the paper, and the degree is 2^(L-1).
 
 Letters in shapes: m points, d input dimension, m_l width of layer l, q_l = sum_{j in J_l} dim(G_j).
-Inside the network points are columns: the products are small, and about a third faster that way round on a CPU.
+Inside the network points are columns, because the products, which are small, are then about a third faster on a CPU.
 """
 
 from __future__ import annotations
@@ -31,18 +31,23 @@ Params: TypeAlias = dict[str, Any]
 
 
 def default_skips(depth: int, squares: bool = True) -> tuple[tuple[int, ...], ...]:
-    """J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, up to l = ``depth`` (L); one layer later without ``squares``.
+    """J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, up to l = ``depth`` (L).
 
-    Then layer 2 is the first of the hierarchy: J_2 = {0}, J_3 = {2}, J_4 = {0, 3}, J_l = {0, l-1}.
+    Without ``squares`` layer 2 is the first of the hierarchy: J_2 = {0}, J_3 = {2}, J_4 = {0, 3}, J_l = {0, l-1}.
     """
     start = ((1,),) if squares else ((0,), (2,))
     return (*start, *((0, layer - 1) for layer in range(len(start) + 2, depth + 1)))[: depth - 1]
 
 
 def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = True) -> dict[str, Any]:
-    """What J_2..J_L take for granted: L where it is not ``depth``, a learner's default, and J unless it has all links.
+    """What J_2..J_L assume about the target: L unless it is the default, and J unless it has every allowed link.
 
-    With every link that the index rule allows (BFC line 170; without ``squares`` any layer below) J says nothing.
+    The index rule of BFC line 170 says which links are allowed; without ``squares`` every layer below is.
+
+    Args:
+        skips: J_2..J_L.
+        depth: the learner's default L.
+        squares: whether the first squares are given.
     """
     layers = range(2, len(skips) + 2)
     widest = [[*range(layer - 2), layer - 1] if squares else [0, *range(2, layer)] for layer in layers]
@@ -52,9 +57,15 @@ def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = Tr
 
 
 def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: bool = True) -> None:
-    """Raise ``ValueError`` unless J_l, for l = 2..L, are distinct layers below l, the one right below among them.
+    """Check that each J_l holds distinct layers below l, including the one directly below.
 
-    Layer 1, the squares of x, is there or not: without ``squares`` the layers below l are 0, 2..l-1.
+    Args:
+        skips: J_2..J_L.
+        widths: m_2..m_L.
+        squares: whether layer 1, the squares of x, exists.
+
+    Raises:
+        ValueError: if they do not.
     """
     if len(skips) != len(widths):
         raise ValueError(
@@ -69,20 +80,26 @@ def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: 
 
 
 def outside_theory(skips: Sequence[Sequence[int]]) -> list[str]:
-    """What of valid skip sets the theory does not cover (BFC footnote 4): layer l-2 in J_l, or no skip link at all."""
-    findings = []
+    """Why the theory does not cover valid skip sets (BFC footnote 4): layer l-2 in J_l, or no skip link at all."""
+    reasons = []
     for layer, sources in enumerate(skips, start=2):
         if layer - 2 in sources:
-            findings.append(f"J_{layer} = {list(sources)} contains layer {layer - 2}")
+            reasons.append(f"J_{layer} = {list(sources)} contains layer {layer - 2}")
         if layer >= 3 and len(sources) == 1:
-            findings.append(f"J_{layer} = {list(sources)} has no skip link")
-    return findings
+            reasons.append(f"J_{layer} = {list(sources)} has no skip link")
+    return reasons
 
 
 def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> None:
-    """Raise ``ValueError`` unless W_{l,l-1} and W_{l,l-3} can be one matrix, for l = 3..L.
+    """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree.
 
-    Each J_l must contain l-1 and l-3, of equal widths. Without ``d`` those of x and x^2 - E[x^2] count as right.
+    Args:
+        skips: J_2..J_L.
+        widths: m_2..m_L.
+        d: input dimension, or None to skip comparisons with the widths of x and x^2 - E[x^2].
+
+    Raises:
+        ValueError: if they cannot be one matrix.
     """
     given = [("the input dimension", d)] * 2
     sizes = [*given, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
@@ -104,8 +121,8 @@ def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d:
 def truncated_square(z: NumpyOrJax, bound: float) -> NumpyOrJax:
     """The truncated quadratic activation (BFC section 2.1, Figure 8), any shape.
 
-    z^2 for |z| <= B', the constant 13/6 B'^2 for |z| >= 2 B', and between them the monotone polynomial that makes it
-    twice continuously differentiable.
+    It is z^2 for |z| <= B', the constant 13/6 B'^2 for |z| >= 2 B', and between them the monotone polynomial that makes
+    it twice continuously differentiable.
     """
     xp = z.__array_namespace__()
     size = xp.abs(z)
@@ -117,10 +134,10 @@ def truncated_square(z: NumpyOrJax, bound: float) -> NumpyOrJax:
 
 @dataclass(frozen=True)
 class QuadraticNet:
-    """Shapes of a network; calling it with parameters and inputs predicts. Equal networks hash equal.
+    """Architecture of a network; call it with parameters and inputs to predict. Equal networks hash equal.
 
     Parameters: ``W2`` .. ``WL`` (m_l, q_l), the W_{l,j} side by side in the order of J_l; ``log_alpha`` (L-1,);
-    ``constant`` (); ``square_mean`` (d,), E[x^2], which has no gradient; ``linear`` (d,) where F has a linear term.
+    ``constant`` (); ``square_mean`` (d,), E[x^2], which has no gradient; ``linear`` (d,) if F has a linear term.
     """
 
     d: int
@@ -131,11 +148,11 @@ class QuadraticNet:
     truncate: float | None = None
     """B' of the truncated square between layers, or None. The outermost square of a layer's term is always exact."""
     share_skips: bool = False
-    """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (BFC footnote 4): one matrix, for G_{l-1} + G_{l-3}, in
-    the place of the first of them in J_l."""
+    """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (BFC footnote 4): one matrix for G_{l-1} + G_{l-3}, at
+    the position of the first of the two in J_l."""
     backward: Backward = "all"
-    """``identity``: a layer has its gradient from its own term alpha_l Sum(G_l) alone, and none through the layers that
-    read it. No value changes."""
+    """``identity``: the gradient of a layer comes from its own term alpha_l Sum(G_l) alone, not through the layers that
+    read it. The output is the same."""
 
     def below(self, layer: int) -> QuadraticNet:
         """The network that ends with ``layer``."""
@@ -143,7 +160,7 @@ class QuadraticNet:
         return replace(self, widths=self.widths[:kept], skips=self.skips[:kept])
 
     def own(self, params: Params) -> Params:
-        """The parameters of this network, of those of one that it is ``below``."""
+        """The parameters of this network, taken from those of the larger network that it is ``below`` of."""
         weights = {f"W{layer}": params[f"W{layer}"] for layer in self.layers()}
         rest = {key: value for key, value in params.items() if not key.startswith("W")}
         return {**weights, **rest, "log_alpha": params["log_alpha"][: len(self.widths)]}
@@ -153,11 +170,11 @@ class QuadraticNet:
         return range(2, len(self.widths) + 2)
 
     def index(self, layer: int) -> int:
-        """The place of a layer in ``widths``, ``skips`` and ``log_alpha``."""
+        """Index of a layer in ``widths``, ``skips`` and ``log_alpha``."""
         return layer - 2
 
     def blocks(self, layer: int) -> list[tuple[int, ...]]:
-        """J_l in groups, those that share a matrix W_{l,j} together."""
+        """J_l in groups of layers that share a matrix W_{l,j}."""
         sources = self.skips[self.index(layer)]
         shared = tuple(j for j in sources if self.share_skips and layer >= 3 and j in (layer - 1, layer - 3))
         return [shared if j in shared else (j,) for j in sources if j not in shared[1:]]
@@ -168,12 +185,18 @@ class QuadraticNet:
         return [self.d if j < 2 else self.widths[self.index(j)] for j in sources]
 
     def reads(self, layer: int, coordinate: int) -> np.ndarray:
-        """Which columns of W_l are weights of x_i or of x_i^2 - E[x_i^2], i = ``coordinate``: booleans (q_l,)."""
+        """Which columns of W_l are weights of x_i or x_i^2 - E[x_i^2], i = ``coordinate``, as booleans (q_l,)."""
         blocks = zip(self.blocks(layer), self.fan_ins(layer), strict=True)
         return np.concatenate([(np.arange(dim) == coordinate) & (min(block) < 2) for block, dim in blocks])
 
     def init(self, rng: np.random.Generator, scales: Sequence[float], square_mean: np.ndarray) -> Params:
-        """Random parameters: W_{l,j} ~ N(0, 1) * scale_l / sqrt(m_l dim(G_j)), all alpha_l = 1, constant 0."""
+        """Random parameters: W_{l,j} ~ N(0, 1) * scale_l / sqrt(m_l dim(G_j)), all alpha_l = 1, constant 0.
+
+        Args:
+            rng: generator of the weights.
+            scales: scale_2..scale_L.
+            square_mean: E[x^2], (d,).
+        """
         params: Params = {"log_alpha": np.zeros(len(self.widths)), "constant": np.zeros(()), "square_mean": square_mean}
         for layer, width, scale in zip(self.layers(), self.widths, scales, strict=True):
             blocks = [rng.standard_normal((width, dim)) / math.sqrt(dim) for dim in self.fan_ins(layer)]
@@ -194,9 +217,15 @@ class QuadraticNet:
     def forward(
         self, params: Params, columns: NumpyOrJax, upwards: Callable[[Any], Any] | None = None
     ) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
-        """S_l for l = 2..L and G_j for j = 0..L, each (width, m), at points x^T (d, m); all NumPy or all JAX arrays.
+        """Compute all layers; arrays are all NumPy or all JAX.
 
-        What a layer hands to those above goes through ``upwards``, if there is one.
+        Args:
+            params: parameters of the network.
+            columns: points x^T (d, m).
+            upwards: function applied to the outputs of a layer before other layers read them, if any.
+
+        Returns:
+            S_l for l = 2..L and G_j for j = 0..L, each (width, m).
         """
         pre: dict[int, NumpyOrJax] = {}
         outputs = {0: columns, 1: columns * columns - params["square_mean"][:, None]}
@@ -207,7 +236,7 @@ class QuadraticNet:
         return pre, outputs
 
     def joined(self, outputs: Mapping[int, NumpyOrJax], layer: int) -> NumpyOrJax:
-        """The inputs of a layer, (q_l, m): G_j for j in J_l, one below the other, those that share a matrix added."""
+        """The inputs of a layer, (q_l, m): the G_j for j in J_l stacked, with those that share a matrix added up."""
         parts = [reduce(add, (outputs[j] for j in block)) for block in self.blocks(layer)]
         return parts[0] if len(parts) == 1 else parts[0].__array_namespace__().concat(parts, axis=0)
 

@@ -1,4 +1,4 @@
-"""A trained quadratic DenseNet as a predictor, evaluated in float64 on the host."""
+"""The predictor of a trained quadratic DenseNet, evaluated in float64 on the CPU, and measures of weight changes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bfc_plugins.quadratic.net import Params, QuadraticNet
 from bfc_bench.learner import Predictor
 
 CHUNK = 4096
-"""Points evaluated together, so that the layers stay in cache."""
+"""Number of points evaluated at once, so that the layers stay in cache."""
 
 
 class QuadraticPredictor(Predictor):
-    """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with a weight per unit in the place of alpha_l.
+    """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with one weight per unit instead of alpha_l.
 
     For binary labels the prediction is a margin, F(x) plus a linear term.
 
-    The truncated activation is for training: the learned network is truly quadratic (BFC Remark 2.1).
+    The truncated activation is for training only: the learned network is truly quadratic (BFC Remark 2.1).
     Letters: m points, m_l width of layer l.
     """
 
@@ -37,13 +37,21 @@ class QuadraticPredictor(Predictor):
         info: Mapping[str, Any] | None = None,
         stages: Mapping[str, QuadraticPredictor] | None = None,
     ) -> None:
-        """``params`` were trained on ``input_scale * x``, with training inputs x (n, d), and labels over ``y_scale``.
+        """Wrap trained parameters.
 
-        ``readouts`` {l: (m_l,)} are signed weights that replace alpha_l in the prediction (not in ``hidden``).
+        Args:
+            net: the network.
+            params: its parameters, trained on ``input_scale * x`` and labels divided by ``y_scale``.
+            x: training inputs (n, d), for the principal directions.
+            y_scale: divisor of the labels.
+            input_scale: factor of the inputs.
+            readouts: signed weights {l: (m_l,)} that replace alpha_l in the prediction (not in ``hidden``).
+            info: facts about the fit.
+            stages: earlier states of the network, in the order of training.
         """
         self._net = replace(net, truncate=None)
         self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
-        """Parameters in the scaled units of training, float64."""
+        """Parameters in the units of training, float64."""
         self._input_scale = input_scale
         self.alphas = dict(zip(net.layers(), y_scale * np.exp(self.params["log_alpha"]), strict=True))
         """Output scale of each layer in the units of the labels."""
@@ -89,7 +97,7 @@ class QuadraticPredictor(Predictor):
         return {f"S{layer}": values for layer, values in features.items()}
 
     def _chunks(self, x: np.ndarray) -> Iterator[tuple[slice, dict[int, np.ndarray]]]:
-        """``pre_activations`` of some rows of x at a time."""
+        """``pre_activations`` of ``CHUNK`` rows of x at a time."""
         for first in range(0, len(x), CHUNK):
             rows = slice(first, first + CHUNK)
             yield rows, self.pre_activations(x[rows])
@@ -103,7 +111,7 @@ class QuadraticPredictor(Predictor):
 def weight_correlation(before: np.ndarray, after: np.ndarray) -> float:
     """Mean over a layer's neurons, the rows w of W and w' of W' (m_l, q_l), of <w/|w|, w'/|w'|> (BFC Figure 9).
 
-    Neurons that are zero have no direction and are left out; 0 where none has one.
+    Neurons that are zero are left out; the result is 0 if none is left.
     """
     sizes = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
     cosines = np.sum(before * after, axis=1)[sizes > 0] / sizes[sizes > 0]
@@ -111,10 +119,10 @@ def weight_correlation(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def weight_alignment(before: np.ndarray, after: np.ndarray) -> float:
-    """max_U <U W, W'> / (|W| |W'|) over orthogonal U, of W and W' (m_l, q_l); 0 where one of them is zero.
+    """max_U <U W, W'> / (|W| |W'|) over orthogonal U, of W and W' (m_l, q_l); 0 if one of them is zero.
 
-    Sum(S_l^2) does not change when W_l is rotated, and large learning rates rotate it: this is what the correlation of
-    neurons misses then.
+    Rotating W_l does not change Sum(S_l^2), and large learning rates rotate it. This measure ignores such rotations,
+    unlike ``weight_correlation``.
     """
     size = np.linalg.norm(before) * np.linalg.norm(after)
     return float(np.linalg.norm(after @ before.T, "nuc") / size) if size > 0 else 0.0
@@ -123,8 +131,8 @@ def weight_alignment(before: np.ndarray, after: np.ndarray) -> float:
 def principal_directions(s: np.ndarray) -> np.ndarray:
     """Orthogonal U (m_l, m_l): principal directions of pre-activations S (m_l, n), largest first.
 
-    With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G. The
-    square of a singular value is what its direction adds to the layer's term on average, so that weights on inputs that
+    With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G. A
+    squared singular value is the average contribution of its direction to the layer's term, so weights on inputs that
     vanish (an over-parameterised lower layer has some) do not count.
     """
     return np.asarray(np.linalg.eigh(s @ s.T)[1][:, ::-1])

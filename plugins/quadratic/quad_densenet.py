@@ -1,4 +1,4 @@
-"""The quadratic DenseNet, all layers trained together from the start: hierarchical learning."""
+"""Joint training: all layers of a quadratic DenseNet are trained together from the start (hierarchical learning)."""
 
 from __future__ import annotations
 
@@ -22,51 +22,52 @@ if TYPE_CHECKING:
 class QuadDenseNet(QuadraticLearner):
     """Train every layer of a quadratic DenseNet at once, by Adam or SGD (BFC sections 1.2 and 2.1).
 
-    The paper's Algorithm 1 without its distillation: the over-parameterised weights W alone, on the objective
+    This is the paper's Algorithm 1 without distillation: the over-parameterised weights W alone, on the objective
     E (F(x) - y)^2. Lower layers are corrected while higher ones learn, which is backward feature correction.
 
-    One trained layer with ``batch_size = "full"`` costs nothing per sample (``plugins/quadratic/statistics.py``).
+    With one trained layer and ``batch_size = "full"``, the cost of a step does not depend on the number of samples
+    (``plugins/quadratic/statistics.py``).
     """
 
     name: ClassVar[str] = "quad-densenet"
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Step counts after which the network is kept as a stage ``step<count>``, to follow features along training."""
+    """Step counts after which the network is kept as a stage ``step<count>``, to follow features during training."""
 
     @model_validator(mode="after")
-    def _no_steps_of_a_choice(self) -> QuadDenseNet:
+    def _no_checkpoints_of_selected_ranks(self) -> QuadDenseNet:
         if self.checkpoints and self.ranks == "selected":
             raise ValueError(f"checkpoints must be () for ranks = 'selected', many trainings. Got {self.checkpoints}.")
         return self
 
     def statistics(self, train: DataSpec) -> QuadraticStatistics | None:
-        """What stands for the points, where one layer is trained on all of them in every step and that costs less."""
+        """The compression of the points, if one layer is trained on all points in every step and it saves time."""
         if self.minibatch(train.d) is not None or len(self.widths) > 1 or train.kind == "binary":
             return None
-        if self.ranks == "selected":  # which trains parts of the points in more than one way
+        if self.ranks == "selected":  # trains on subsets of the points, with more than one loss
             return None
         statistics = QuadraticStatistics(self.net(train.d))
         return statistics if statistics.pays(train.n) else None
 
     def weights(self, y: np.ndarray) -> np.ndarray:
-        """Weights (n,) of the square losses of scaled labels (n,)."""
+        """Weights (n,) of the points in the loss, for scaled labels y (n,)."""
         return 1.0 / (1.0 + y * y) if self.loss == "weighted" else np.ones_like(y)
 
     def cost(self, n: int, d: int) -> Cost:
-        """As for any network, less where statistics stand for the points."""
+        """That of every quadratic learner, or less if the points are compressed."""
         cost, statistics = super().cost(n, d), self.statistics(DataSpec("", n, d))
         return cost if statistics is None else replace(cost, flops=statistics.flops(n, self.length(d)))
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """Shapes, and the steps at which training pauses."""
+        """That of every quadratic learner, and the checkpoints, at which training pauses."""
         return (super().batch_key(train), self.checkpoints)
 
     @classmethod
     def train(
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
-        """Train each setup as its learner says, all as one ensemble."""
+        """Train all setups as one ensemble."""
         from bfc_bench.toolkit.ensemble import square_loss
 
         first, net, kind = learners[0], setups[0].net, setups[0].kind

@@ -1,17 +1,17 @@
-"""Ranks of a quadratic DenseNet, chosen by the error on points that are held out: for noisy labels.
+"""Selects ranks of a quadratic DenseNet by the error on held-out points, for noisy labels.
 
-An over-parameterised network can fit the noise of its labels. Here each W_l is given a rank k_l <= m_l. Whoever asks
-brings the functions that train a network: jointly, grown or layer by layer.
+An over-parameterised network can fit the noise of its labels. Here each W_l gets a rank k_l <= m_l. The caller passes
+the functions that train a network: jointly, grown or layer by layer.
 
 1. Every fourth point is held out. On the others the network is trained with a square loss plus ``PENALTY`` times the
-   mean of F - constant, the nuclear norm of alpha_l W_l^T W_l in the norm of the data: it gathers a layer in few
-   directions. This is done as the learner trains, and layer by layer as well, since all layers at once fit much noise
-   before the lowest has found its directions; the better of the two is the start of what follows.
+   mean of F - constant, the nuclear norm of alpha_l W_l^T W_l in the norm of the data, which concentrates a layer in
+   few directions. This is done with the caller's training and also layer by layer, because all layers together fit much
+   noise before the lowest has found its directions. The better network is the start of step 2.
 2. At ranks (k_2..k_L) each W_l starts as its k_l strongest directions there, and is trained as a product of two factors
-   without the penalty (``low_rank.py``), in ``STEPS`` of the steps and at ``RATE`` of the rate of joint training.
-3. Ranks are chosen one layer after the other, the lowest first and those above at rank ``ABOVE``, and once more among
-   their neighbours. All ranks 0 are a constant. The network that is trained as without a choice competes.
-4. The best is trained on all points, from where it was; the network without a choice, from the start.
+   without the penalty (``low_rank.py``), with ``STEPS`` times the steps and ``RATE`` times the rate of joint training.
+3. Ranks are chosen layer by layer, the lowest first with those above at rank ``ABOVE``, and then once more among
+   neighbouring ranks. All ranks 0 are a constant. The network of full rank, trained as usual, competes.
+4. The best network is trained on all points: from its current weights, or from the start if it has full rank.
 """
 
 from __future__ import annotations
@@ -30,29 +30,34 @@ Outcome: TypeAlias = QuadraticPredictor | Failure
 Train: TypeAlias = Callable[[Sequence[Setup]], Sequence[Outcome]]
 """Trains each setup."""
 Ranks: TypeAlias = tuple[int, ...]
-"""k_2..k_L; () is the network without a choice."""
+"""k_2..k_L; () is the network of full rank."""
 
 HELD_OUT = 4
-"""One point of so many is held out."""
+"""One point in this many is held out."""
 PENALTY = 0.03
-"""For labels in units of their spread."""
+"""Strength of the penalty in step 1, for labels in units of their spread."""
 STEPS, RATE = 0.5, 0.3
+"""Steps and learning rate of low-rank training, relative to joint training."""
 ABOVE = 2
 """Rank of a layer before its turn."""
 GRID = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Ranks that are tried in a layer's turn, up to half its width, or to ``NARROW``."""
+"""Ranks that are tried in a layer's first turn, up to half its width or ``NARROW``, whichever is larger."""
 NARROW = 4
 NEIGHBOURS = (-2, -1, 1, 2)
-"""What is added to a rank when it has its second turn."""
+"""Changes of a rank that are tried in a layer's second turn."""
 ROBUST = 4.0
-"""An error at a held-out point counts as at most so many root mean squares of the best network's: a few points of a
-heavy tail would decide alone."""
+"""Bound on an error at a held-out point, in root mean squares of the best network's errors. Without it a few points of
+a heavy tail would decide."""
 
 
 def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_rank: Train) -> Outcome:
-    """The network of the ranks with the least error at points held out, trained on all.
+    """The network with the least error on held-out points, trained on all points.
 
-    ``given`` trains as without a choice, ``penalised`` and ``low_rank`` as in 1 and 2 above.
+    Args:
+        setup: the fit.
+        given: trains the network of full rank as usual.
+        penalised: trains as in step 1.
+        low_rank: trains as in step 2.
     """
     held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
     most, rest = setup.part(~held_out), setup.part(held_out)
@@ -70,7 +75,7 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
     trained = [start for start in starts if isinstance(start, QuadraticPredictor)]
     ranks: Ranks = (ABOVE,) * len(setup.net.widths)
     if trained:
-        start = min(trained, key=lambda each: rest.squared_errors(each).mean())
+        start = min(trained, key=lambda predictor: rest.squared_errors(predictor).mean())
         for index, again in turns(len(ranks)):
             new = [each for each in in_turn(ranks, index, setup.net.widths[index], again) if each not in tried]
             attempt(low_rank, {each: replace(most, params=start.cut(each), low_rank=True) for each in new})
@@ -88,7 +93,7 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
 
 
 def layer_by_layer(setup: Setup, train: Train) -> Outcome:
-    """The network whose layers are trained one after the other, in each training one alone, those above it zero."""
+    """Train one layer after another, each alone and with the layers above it zero."""
     weights = [f"W{layer}" for layer in setup.net.layers()]
     params = {**setup.params, **{key: np.zeros_like(setup.params[key]) for key in weights}}
     for key in weights:
@@ -102,12 +107,19 @@ def layer_by_layer(setup: Setup, train: Train) -> Outcome:
 
 
 def turns(layers: int) -> list[tuple[int, bool]]:
-    """Which layer, counted from 0, has its turn, and whether it is its second one."""
+    """The index of the layer in each turn, counted from 0, and whether it is that layer's second turn."""
     return [(index, again) for again in (False, True) for index in range(layers)]
 
 
 def in_turn(ranks: Ranks, index: int, width: int, again: bool) -> list[Ranks]:
-    """What is tried when layer ``index`` of the given width has its turn."""
+    """The ranks to try in a layer's turn.
+
+    Args:
+        ranks: current ranks of all layers.
+        index: index of the layer, counted from 0.
+        width: its width.
+        again: whether it is its second turn.
+    """
     if again:
         values = [rank for step in NEIGHBOURS if 0 <= (rank := ranks[index] + step) <= width]
     else:
@@ -116,7 +128,7 @@ def in_turn(ranks: Ranks, index: int, width: int, again: bool) -> list[Ranks]:
 
 
 def least(squares: Mapping[Ranks, np.ndarray], default: Ranks) -> Ranks:
-    """The ranks with the least of the squared errors (m,), see ``ROBUST``; ``default`` where there are none."""
+    """The ranks with the least mean of squared errors (m,), bounded as ``ROBUST`` says; ``default`` without errors."""
     if not squares:
         return default
     bound = ROBUST**2 * min(float(errors.mean()) for errors in squares.values())
@@ -124,6 +136,6 @@ def least(squares: Mapping[Ranks, np.ndarray], default: Ranks) -> Ranks:
 
 
 def trainings(widths: Sequence[int]) -> tuple[float, int]:
-    """The steps of a fit over those of one training, and how many networks are trained together, both at most."""
+    """Number of trainings that a fit amounts to, and number of networks trained together, both at most."""
     tried = [len(in_turn((ABOVE,), 0, width, again)) for width in widths for again in (False, True)]
     return 3.0 + len(widths) + STEPS * sum(tried), max(tried)

@@ -1,4 +1,4 @@
-"""A fit of a quadratic DenseNet about to start, and its way back to the units of the data."""
+"""Scaled data and initial parameters of one fit of a quadratic DenseNet, and predictors in the data's units."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Setup:
     seed: int
     kind: LabelKind
     rates: Params
-    """Factors of the learning rate, like ``params``; 0 for what is not trained."""
+    """Factors of the learning rate, in the structure of ``params``; 0 if not trained."""
     low_rank: bool = False
-    """Whether each W_l is trained as a product of two factors, so that its rank stays at most that of ``params``."""
+    """Whether each W_l is trained as a product of two factors, so that its rank never exceeds that of ``params``."""
     penalty: float = 0.0
     """Factor of the mean of F - constant in the objective."""
 
     def part(self, rows: np.ndarray) -> Setup:
-        """The same fit on some of the points: booleans (n,)."""
+        """The same fit on the points selected by booleans (n,)."""
         return replace(self, x=self.x[rows], y=self.y[rows])
 
     def squared_errors(self, predictor: QuadraticPredictor) -> np.ndarray:
-        """(F - y)^2 at its points, (n,), for scaled labels."""
+        """(F - y)^2, (n,), at the points of this fit, for scaled labels."""
         return np.asarray((predictor.predict(self.x / self.input_scale) / self.y_scale - self.y) ** 2)
 
     def predictor(self, net: QuadraticNet, params: Params, **extras: Any) -> QuadraticPredictor:
-        """The trained network in the units of the data."""
+        """The predictor of a trained network, in the units of the data."""
         return QuadraticPredictor(
             net, params, self.x / self.input_scale, y_scale=self.y_scale, input_scale=self.input_scale, **extras
         )
 
     def corrections(self, final: QuadraticPredictor) -> dict[str, dict[str, dict[str, float]]]:
-        """How close weights at the start and in each stage are to the final ones: {measure: {stage: {"W2": ...}}}."""
+        """Similarity of the initial and each stage's weights to the final ones: {measure: {stage: {"W2": ...}}}."""
         states = {"start": self.params, **{name: stage.params for name, stage in final.stages.items()}}
         return {
             measure.__name__: {

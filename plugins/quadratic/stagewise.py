@@ -1,4 +1,4 @@
-"""Training a quadratic DenseNet in stages, one more layer in each: what the learners that do so share."""
+"""Base class of the learners that train a quadratic DenseNet in stages, with one more layer in each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StagewiseLearner(QuadraticLearner):
         """A fit before its first stage."""
 
     def cost(self, n: int, d: int) -> Cost:
-        """A training's steps in every stage."""
+        """All steps in every stage."""
         cost = super().cost(n, d)
         return replace(cost, seconds=cost.seconds * len(self.widths))
 
@@ -40,15 +40,15 @@ class StagewiseLearner(QuadraticLearner):
     def train(
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
-        """Train each setup as its learner says, all as one ensemble per stage."""
+        """Train all setups as one ensemble per stage."""
         fits = [learner.begin(setup) for learner, setup in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net
         for layer in net.layers():
             recipe = first.recipe(fits[0].model(layer), setups[0])
-            alive = [fit for fit in fits if fit.failure is None]
-            members = [fit.member(layer) for fit in alive]
+            running = [fit for fit in fits if fit.failure is None]
+            members = [fit.member(layer) for fit in running]
             results = trained(recipe, members, first.length(net.d, setups[0].kind), device)
-            for fit, result in zip(alive, results, strict=True):
+            for fit, result in zip(running, results, strict=True):
                 if result.finite:
                     fit.finish(layer, result.params, result.loss)
                 else:
@@ -63,7 +63,7 @@ class Growth(ABC):
     learner: StagewiseLearner
     setup: Setup
     params: Params = field(init=False)
-    """Parameters of the whole network as they are now; layers to come have their initial ones."""
+    """Current parameters of the whole network; layers that have not joined have their initial ones."""
     losses: list[float] = field(default_factory=list)
     stages: dict[str, QuadraticPredictor] = field(default_factory=dict)
     failure: Failure | None = None
@@ -73,28 +73,34 @@ class Growth(ABC):
 
     @abstractmethod
     def model(self, layer: int) -> Callable[[Params, Any], Array]:
-        """What is compiled for the stage in which ``layer`` joins."""
+        """The model to compile for the stage in which ``layer`` joins."""
 
     @abstractmethod
     def member(self, layer: int) -> Member:
-        """What is trained in that stage."""
+        """The parameters and data to train in that stage."""
 
     @abstractmethod
     def take(self, layer: int, trained: Params) -> None:
-        """Put what was trained into ``params``."""
+        """Copy the trained parameters of that stage into ``params``."""
 
     def readouts(self) -> Mapping[int, np.ndarray]:
-        """Signed weights {l: (m_l,)} in the place of alpha_l, where the learner has some."""
+        """Signed weights {l: (m_l,)} that replace alpha_l, if the learner trains such weights."""
         return {}
 
     def finish(self, layer: int, trained: Params, loss: float) -> None:
-        """End the stage in which ``layer`` joined."""
+        """End a stage and keep its predictor.
+
+        Args:
+            layer: the layer that joined.
+            trained: trained parameters.
+            loss: final loss.
+        """
         self.take(layer, trained)
         self.losses.append(loss)
         self.stages[f"layer{layer}"] = self._predictor(layer)
 
     def predictor(self) -> QuadraticPredictor:
-        """The whole network, which knows the stages it went through."""
+        """The predictor of the whole network, with its stages."""
         net, losses = self.setup.net, {"final_loss": self.losses[-1], "stage_losses": self.losses}
         final = self._predictor(net.layers()[-1], stages=self.stages)
         final.info = {**self.learner.facts(self.setup, final), **losses, **self.setup.corrections(final)}

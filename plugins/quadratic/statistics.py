@@ -1,10 +1,10 @@
-"""A quadratic network of one trained layer, trained on all points at a cost that does not depend on their number.
+"""Compresses the points for a quadratic network of one trained layer, so that a step's cost does not depend on n.
 
-F = constant + alpha Sum (W z)^2, with z what the layer reads, is linear in q(z) = (1, z z^T): its coefficients are the
-constant and M = alpha W^T W. So the mean over n points of a weighted square loss, omega_i (F(z_i) - y_i)^2, is a square
-norm, and the triangle R of a QR decomposition of the n rows sqrt(omega_i / n) (q(z_i), y_i) has the same one for every
-W: at most P + 1 rows stand for all points, with equal loss and gradient, without the loss of digits of a matrix of
-fourth moments.
+F = constant + alpha Sum (W z)^2, with z the inputs of the layer, is linear in q(z) = (1, z z^T), with coefficients
+constant and M = alpha W^T W. So the mean over n points of a weighted square loss, omega_i (F(z_i) - y_i)^2, is a
+squared norm. The triangle of a QR decomposition of the n rows sqrt(omega_i / n) (q(z_i), y_i) has the same norm for
+every W: at most P + 1 rows replace all points, with equal loss and gradient, and without the rounding errors of a
+matrix of fourth moments.
 
 Letters in shapes: n points, D = dim z, m units, P = 1 + D (D + 1) / 2 coefficients, R = min(n, P + 1) rows.
 """
@@ -20,9 +20,9 @@ from bfc_plugins.quadratic.net import Params, QuadraticNet
 from bfc_bench.toolkit.arrays import NumpyOrJax
 
 CHUNK = 4096
-"""Points decomposed at a time, which bounds the memory."""
+"""Number of points decomposed at once, which bounds the memory."""
 VECTOR_COST = 5.0
-"""Time per operation of a product of a matrix with a vector, over that of one with a matrix: 3 to 6 on one core."""
+"""Time per operation of matrix-vector products relative to matrix-matrix products: 3 to 6 on one core."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class QuadraticStatistics:
         return min(n, self.coefficients + 1)
 
     def pays(self, n: int) -> bool:
-        """Whether a step on the rows that stand for n points costs less than one on the points."""
+        """Whether a step on the compressed rows of n points costs less than one on the points."""
         return VECTOR_COST * self.size(n) * self.coefficients < n * self.dim * self.net.widths[0]
 
     def flops(self, n: int, steps: int) -> float:
@@ -54,7 +54,7 @@ class QuadraticStatistics:
         return 4.0 * self.size(n) * self.coefficients * steps + 2.0 * n * self.coefficients**2
 
     def features(self, params: Params, x: np.ndarray) -> np.ndarray:
-        """q(z) at x (n, d), (n, P): 1 and z_i z_j for i <= j."""
+        """q(z), (n, P), at x (n, d): 1 and z_i z_j for i <= j."""
         columns = np.asarray(x, np.float64).T
         outputs = {0: columns, 1: columns**2 - np.asarray(params["square_mean"])[:, None]}
         z = self.net.joined(outputs, 2)
@@ -71,7 +71,17 @@ class QuadraticStatistics:
         return values
 
     def rows(self, params: Params, x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """q (R, P) and y (R,) whose mean of (F - y)^2 is that of ``weights`` (F(x) - y)^2 over x (n, d) for every W."""
+        """Rows whose mean of (F - y)^2 equals the points' mean of ``weights`` (F(x) - y)^2, for every W.
+
+        Args:
+            params: parameters, of which only ``square_mean`` is used.
+            x: inputs (n, d).
+            y: labels (n,).
+            weights: weights of the points (n,).
+
+        Returns:
+            q (R, P) and y (R,).
+        """
         triangle: np.ndarray = np.empty((0, self.coefficients + 1))
         for first in range(0, len(x), CHUNK):
             part = slice(first, first + CHUNK)

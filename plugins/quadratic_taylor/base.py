@@ -1,4 +1,4 @@
-"""What the quadratic Taylor models share; they differ in the representation h alone.
+"""Base class of the quadratic Taylor models, which differ only in the representation h.
 
 "Benefits of Neural Representations" (NR), model Quad-h.
 """
@@ -17,14 +17,14 @@ class QuadraticTaylorLearner(QuadraticTaylorOptions):
     """Minimises ``mean_i loss(f_W(h(x_i)), y_i) + lambda ||W||_{2,4}^4`` (NR eq. (2)).
 
     Inputs are scaled to a typical norm of 1, as on the paper's sphere, and features to |h|^2 of about D, so that one
-    lambda serves every d. Real labels are brought to mean 0 and variance 1, and predictions back.
+    lambda serves every d. Real labels are standardised for training; predictions are in their original units.
     """
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that may differ in lambda, seed and sample; each comes out as ``fit`` alone would make it.
+        """Fit jobs that may differ in lambda, seed and sample; each result equals that of ``fit``.
 
-        Jobs fail where the loss does not go with the labels or the representation cannot be made.
+        A job fails if its loss does not fit the labels or its representation cannot be computed.
         """
         from bfc_plugins.quadratic_taylor.fit import fit_jobs
 

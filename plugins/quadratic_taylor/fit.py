@@ -1,4 +1,4 @@
-"""A fit of a quadratic Taylor model about to start, its training, and its way back to the units of the data.
+"""Fits quadratic Taylor models: prepares features and labels, trains, and returns predictors in the data's units.
 
 Shapes: n points, d input dimension, D features, m units.
 """
@@ -28,7 +28,7 @@ from bfc_bench.toolkit.precision import torch_device
 TaylorJob: TypeAlias = Job[QuadraticTaylorOptions]
 
 CHUNK = 2048
-"""Points predicted together."""
+"""Number of points predicted at once."""
 LEARNING_RATES = {"adam": 1e-2, "noisy-sgd": 0.3}
 
 
@@ -53,7 +53,7 @@ class QuadraticTaylorPredictor(Predictor):
 
 @dataclass(frozen=True)
 class PreparedFit:
-    """Representation, model and risk; the weights in it are those on which the regulariser is ||W||_{2,4}^4."""
+    """Representation, model and risk of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
 
     representation: Representation
     model: QuadraticTaylor
@@ -67,7 +67,7 @@ class PreparedFit:
 
     @classmethod
     def of(cls, job: TaylorJob, representation: Representation) -> PreparedFit:
-        """Make features and scaled labels, draw the model."""
+        """Compute the features, scale the labels and draw the model."""
         learner, train, ctx = job.learner, job.train, job.ctx
         x, y = _points(job, train.x), _points(job, train.y)
         h = representation.features(x)
@@ -83,7 +83,7 @@ class PreparedFit:
         return cls(representation, model, risk, start, unit, offset, job, info)
 
     def outcome(self, weights: Tensor, strength: float) -> Predictor | Failure:
-        """The predictor of trained weights (m, D), where the regularised risk is finite."""
+        """The predictor with trained weights (m, D), or a failure if the regularised risk is not finite."""
         value = float(self.risk(weights, strength)[0])
         if not np.isfinite(value):
             return Failure(
@@ -96,26 +96,26 @@ class PreparedFit:
 
 
 def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
-    """Fit jobs whose learners differ in ``regularization`` alone; what they have in common is made once."""
+    """Fit jobs whose learners differ only in ``regularization``; shared representations are computed once."""
     origins = [_Origin.of(job) for job in jobs]
     representations = {origin: _represent(origin) for origin in dict.fromkeys(origins)}
     groups: dict[Hashable, list[int]] = {}
     for i, (job, origin) in enumerate(zip(jobs, origins, strict=True)):
         groups.setdefault((origin, job.train.sample, job.train.n), []).append(i)
 
-    # L-BFGS holds the features of one sample and size at a time, an ensemble those of all.
-    alone = jobs[0].learner.optimizer == "lbfgs"
+    # L-BFGS needs the features of one sample and size in memory at a time, an ensemble those of all.
+    one_by_one = jobs[0].learner.optimizer == "lbfgs"
     results: dict[int, Predictor | Failure] = {}
-    for part in [[group] for group in groups.values()] if alone else [list(groups.values())]:
+    for part in [[group] for group in groups.values()] if one_by_one else [list(groups.values())]:
         setups: dict[int, PreparedFit] = {}
         for members in part:
-            made = representations[origins[members[0]]]
-            if isinstance(made, Failure):
-                results.update(dict.fromkeys(members, made))
+            representation = representations[origins[members[0]]]
+            if isinstance(representation, Failure):
+                results.update(dict.fromkeys(members, representation))
             else:
-                setups.update(dict.fromkeys(members, PreparedFit.of(jobs[members[0]], made)))
+                setups.update(dict.fromkeys(members, PreparedFit.of(jobs[members[0]], representation)))
         learners = [jobs[i].learner for i in setups]
-        weights = (by_lbfgs if alone else by_steps)(list(setups.values()), learners)
+        weights = (by_lbfgs if one_by_one else by_steps)(list(setups.values()), learners)
         for (i, setup), learner, w in zip(setups.items(), learners, weights, strict=True):
             results[i] = setup.outcome(w, learner.regularization)
     return [results[i] for i in range(len(jobs))]
@@ -123,11 +123,11 @@ def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a representation is made from."""
+    """Everything that determines a representation, as a key."""
 
     key: Hashable
     job: TaylorJob = field(compare=False)
-    """One that has this key."""
+    """A job with this key."""
 
     @classmethod
     def of(cls, job: TaylorJob) -> _Origin:
@@ -142,7 +142,7 @@ class _Origin:
 
 @lru_cache(maxsize=1)
 def _represent(origin: _Origin) -> Representation | Failure:
-    """Kept until another is made, since tuning, the final fit and the other sizes of a curve share theirs."""
+    """Compute a representation. The last one is cached: tuning, the final fit and other sizes of a curve share it."""
     job, learner = origin.job, origin.job.learner
     if reason := learner.mismatch(job.train.kind):
         return Failure("failed", f"{learner.name}: {reason}.")
@@ -158,10 +158,10 @@ def _points(job: TaylorJob, values: Tensor) -> Tensor:
 
 
 def by_lbfgs(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOptions]) -> list[Tensor]:
-    """Weights (m, D) after the learner's schedule of lambdas, each started from the minimiser at the one before.
+    """Weights (m, D) after the learner's schedule of lambdas, each warm-started from the minimiser of the last.
 
-    From a random start at a small lambda L-BFGS would interpolate long before the norm matters. What schedules of one
-    setup have in common is done once.
+    From a random start at a small lambda, L-BFGS would interpolate long before the norm matters. Schedules of one setup
+    share the minimisers of their common beginning.
     """
     reached: dict[tuple[int, tuple[float, ...]], Tensor] = {}
     results = []
@@ -175,7 +175,7 @@ def by_lbfgs(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOp
                     weights,
                     iterations=learner.iterations,
                     tolerance=learner.tolerance,
-                    unit=strength or 1.0,  # over lambda, the minimum has one size at every lambda
+                    unit=strength or 1.0,  # divided by lambda, the minimum is of similar size at every lambda
                 )
             weights = reached[stage]
         results.append(weights)

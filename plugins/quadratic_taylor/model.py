@@ -19,13 +19,14 @@ from torch.nn.functional import softplus
 from bfc_bench.seeds import stream
 
 Gate: TypeAlias = Literal["indicator", "relu", "constant"]
-"""sigma'': 1{t >= 0} for sigma = relu^2/2 (the paper's), relu for relu^3/6, 1/2 for t^2/4, the mean of the first."""
+"""sigma'': ``indicator`` 1{t >= 0} for the paper's sigma = relu^2/2, ``relu`` for relu^3/6, ``constant`` 1/2, the mean
+of the first, for t^2/4."""
 LossName: TypeAlias = Literal["square", "logistic", "soft-hinge"]
 Loss: TypeAlias = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Values and derivatives in F, both (n,), of a loss at predictions F and labels y, both (n,)."""
+"""Maps predictions F and labels y, both (n,), to the values of a loss and its derivatives in F, both (n,)."""
 
 BLOCK = 2**17
-"""Products of points and units that are worked on together on a CPU, so that they stay in cache."""
+"""Number of products of points and units handled at once on a CPU, so that they stay in cache."""
 
 
 def square_loss(prediction: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,12 +50,12 @@ LOSSES: Mapping[LossName, Loss] = {"square": square_loss, "logistic": logistic_l
 
 @dataclass(frozen=True)
 class Representation:
-    """h, and what else of it the regularised risk needs."""
+    """h, with the matrix that the regulariser may need."""
 
     features: Callable[[Tensor], Tensor]
-    """h(x), (n, D), at x (n, d), of mean square norm about D."""
+    """Maps x (n, d) to h(x), (n, D), of mean square norm about D."""
     root_inverse: Tensor | None = None
-    """Sigma^(-1/2), (D, D), where the regulariser is sum_r |Sigma^(1/2) w_r|^4; None where it is ||W||_{2,4}^4."""
+    """Sigma^(-1/2), (D, D), if the regulariser is sum_r |Sigma^(1/2) w_r|^4; None if it is ||W||_{2,4}^4."""
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -62,8 +63,8 @@ class Representation:
 class QuadraticTaylor:
     """f_W(h) = 1/(2 sqrt m) sum_r a_r sigma''(w_{0,r}.h) (w_r.h)^2 with W (m, D) to be trained (NR, Quad-h).
 
-    The signs a_r alternate, as many of one as of the other. w_{0,r} ~ N(0, I/D), so that its products with features of
-    norm sqrt(D) are of unit size: to indicator gates the scale is immaterial.
+    The signs a_r alternate. w_{0,r} ~ N(0, I/D), so that its products with features of norm sqrt(D) have unit variance;
+    indicator gates do not depend on this scale.
     """
 
     initial: Tensor
@@ -72,7 +73,15 @@ class QuadraticTaylor:
 
     @classmethod
     def draw(cls, width: int, features: int, gate: Gate, seed: int, like: Tensor) -> QuadraticTaylor:
-        """A model of m = ``width`` units on D = ``features``, of the dtype and on the device of ``like``."""
+        """Draw a model.
+
+        Args:
+            width: number of units m.
+            features: dimension D of the representation.
+            gate: sigma''.
+            seed: seed of the cell.
+            like: tensor with the dtype and device of the weights.
+        """
         initial = stream(seed, "quadratic-taylor", "initial").standard_normal((width, features)) / math.sqrt(features)
         return cls(torch.as_tensor(initial).to(like), gate)
 
@@ -98,14 +107,14 @@ class RegularisedRisk:
     features: Tensor
     """h_i, (n, D)."""
     coefficients: Tensor
-    """Of the model at the points, (n, m)."""
+    """Coefficients of the model at the points, (n, m)."""
     y: Tensor
     """(n,)."""
     loss: Loss
 
     def __call__(self, weights: Tensor, strength: float) -> tuple[Tensor, Tensor]:
         """Value and gradient (m, D) at W (m, D) for lambda = ``strength``."""
-        # D is the short side of long matrices: products with W^T (D, m) in memory take half as long as with W.
+        # D is small: products with a contiguous W^T (D, m) take half as long as with W.
         columns = weights.T.contiguous()
         squares = (weights * weights).sum(1)
         value, gradient = strength * (squares @ squares), columns * (4 * strength * squares)
@@ -124,7 +133,7 @@ class RegularisedRisk:
 def operator_norm(h: Tensor) -> float:
     """M_{h,op} of NR Theorem 1 on n points: sqrt(|1/n sum_i h_i h_i^T|_op) / max_i |h_i|, for features h (n, D).
 
-    Between D^-1/2, for isotropic features of equal norm, and 1.
+    It lies between D^-1/2, for isotropic features of equal norm, and 1.
     """
     small = h.T @ h if len(h) > h.shape[1] else h @ h.T
     largest = float(torch.linalg.eigvalsh(small)[-1]) / len(h)

@@ -1,4 +1,4 @@
-"""The options that all quadratic Taylor models have, and what follows from them before anything is trained.
+"""Options of all quadratic Taylor models, with costs and checks that need no training.
 
 "Benefits of Neural Representations" (NR), model Quad-h.
 
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 RUNTIME_BYTES = 2**28
-"""Libraries and their compilers, the floor of a fit's memory."""
+"""Memory of the libraries and their compilers, in bytes; every fit takes at least this."""
 LBFGS_FLOPS = 1e7
-"""What an iteration takes besides its products, in their flops: half a millisecond of calls, for a direction from 20
-earlier steps and its line search."""
+"""Overhead of an L-BFGS iteration, about half a millisecond of calls, expressed in floating-point operations."""
 
 
 class QuadraticTaylorOptions(BatchLearner):
-    """A quadratic Taylor model of some representation h as it is described; ``base.py`` says how it is trained."""
+    """Options of a quadratic Taylor model of a representation h; ``base.py`` trains it."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         labels=frozenset({"real", "binary"}),
@@ -48,29 +47,30 @@ class QuadraticTaylorOptions(BatchLearner):
     width: Annotated[int, Field(ge=1)]
     """Number of units, m."""
     gate: Literal["indicator", "relu", "constant"]
-    """sigma'': 1{t >= 0} is the paper's; constant = 1/2, its mean, makes f_W a quadratic form in h."""
+    """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     loss: Literal["square", "logistic", "soft-hinge"] | None = None
-    """None is square for real labels and logistic for binary ones; the last two need binary labels."""
+    """Loss; None is square for real labels and logistic for binary ones; the last two need binary labels."""
     regularization: Annotated[float, Field(ge=0)] = 1e-5
-    """lambda."""
+    """Strength lambda of the regulariser."""
     regularization_path: tuple[Annotated[float, Field(gt=0)], ...] = (1e-2, 1e-3, 1e-4)
-    """Values of lambda through which L-BFGS comes down to ``regularization``; smaller ones than that are left out."""
+    """Larger values of lambda that L-BFGS minimises at first, as warm starts; values below ``regularization`` are
+    ignored."""
     optimizer: Literal["lbfgs", "adam", "noisy-sgd"] = "lbfgs"
-    """L-BFGS on all points in float64, the others on minibatches in float32; all predict in float64."""
+    """L-BFGS on all points in float64, or Adam or noisy SGD on minibatches in float32; all predict in float64."""
     iterations: Annotated[int, Field(ge=1)] = 60
-    """Of L-BFGS at each lambda, at most."""
+    """Largest number of L-BFGS iterations at each lambda."""
     tolerance: Annotated[float, Field(ge=0)] = 1e-2
-    """L-BFGS leaves a lambda when ten iterations lower the regularised risk by less than this share."""
+    """L-BFGS stops at a lambda when ten iterations lower the regularised risk by less than this fraction."""
     steps: Annotated[int, Field(ge=1)] = 3000
-    """Of Adam and noisy SGD, with linear warm-up, then a cosine to 0."""
+    """Number of steps of Adam and noisy SGD, with a linear warm-up and then a cosine to 0."""
     batch_size: Annotated[int, Field(ge=1)] = 256
-    """Points of a minibatch, of Adam and noisy SGD."""
+    """Size of a minibatch of Adam and noisy SGD."""
     lr: Annotated[float, Field(gt=0)] | None = None
     """Peak learning rate; None is .01 for Adam and .3 for noisy SGD."""
     noise: Annotated[float, Field(ge=0)] = 1e-4
-    """Standard deviation of what noisy SGD adds to every entry of the gradient."""
+    """Standard deviation of the noise that noisy SGD adds to every entry of the gradient."""
     init_scale: Annotated[float, Field(gt=0)] = 0.6
-    """Entries of W start as N(0, init_scale^2 / D), since W = 0 is a stationary point."""
+    """Initial entries of W are N(0, init_scale^2 / D), not 0, because W = 0 is a stationary point."""
 
     @abstractmethod
     def dimension(self, d: int) -> int:
@@ -78,25 +78,34 @@ class QuadraticTaylorOptions(BatchLearner):
 
     @abstractmethod
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
-        """h, for training inputs x (n, d) of typical norm 1 / ``scale``. Raises ``BenchError`` where it cannot be."""
+        """Compute the representation h.
+
+        Args:
+            x: training inputs (n, d).
+            scale: factor that gives inputs a typical norm of 1.
+            ctx: context of the fit, with its seed and unlabeled inputs.
+
+        Raises:
+            BenchError: if h cannot be computed.
+        """
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """All lambdas and sizes of one sample share a representation; an ensemble may have any samples."""
+        """L-BFGS batches all lambdas and sizes of one sample; an ensemble may mix samples."""
         shared = (self.name, *self.model_dump(exclude={"regularization"}).items(), train.d, train.kind)
         return (*shared, train.sample) if self.optimizer == "lbfgs" else shared
 
     def libraries(self) -> frozenset[str]:
-        """Steps on minibatches are compiled by JAX."""
+        """Training on minibatches needs JAX."""
         return super().libraries() | (frozenset() if self.optimizer == "lbfgs" else {"jax"})
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Logistic and soft hinge losses need binary labels."""
+        """Skip real labels with a logistic or soft hinge loss."""
         return self.mismatch(task.kind)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Two products with the features per evaluation, and whitening on some 10 D points; memory is features,
-        coefficients and search directions. The jobs of a sample share the representation and, of L-BFGS, each lambda
-        that their schedules have come to in the same way.
+        """Two products with the features per evaluation, and whitening on about 10 D points; memory holds features,
+        coefficients and search directions. Jobs of one sample share the representation and, with L-BFGS, the common
+        beginning of their schedules.
         """
         size = self.dimension(d)
         shared: dict[Hashable, float] = {"representation": 20.0 * size**3}
@@ -111,16 +120,16 @@ class QuadraticTaylorOptions(BatchLearner):
         return Cost(flops + sum(shared.values()), bytes=8.0 * numbers + RUNTIME_BYTES, shared=shared, work="steps")
 
     def schedule(self) -> tuple[float, ...]:
-        """The lambdas that L-BFGS goes through, the last of them ``regularization``."""
+        """The lambdas that L-BFGS minimises at, ending with ``regularization``."""
         before = sorted({value for value in self.regularization_path if value > self.regularization}, reverse=True)
         return *before, self.regularization
 
     def loss_for(self, kind: LabelKind) -> LossName:
-        """The loss for labels of a kind."""
+        """The loss for labels of this kind."""
         return self.loss or ("logistic" if kind == "binary" else "square")
 
     def mismatch(self, kind: LabelKind) -> str | None:
-        """Why the loss does not go with labels of a kind, or None."""
+        """Why the loss cannot be used with labels of this kind, or None."""
         loss = self.loss_for(kind)
         if kind == "binary" or loss == "square":
             return None

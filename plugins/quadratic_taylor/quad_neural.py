@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 class QuadNeural(QuadraticTaylorLearner):
     """Quad-h with h the whitened features g(x) = phi(V x + b) of a random layer (NR section 4, Algorithm 1).
 
-    Sigma, the second moment of g, is estimated on the task's inputs without labels, or on the training inputs where it
-    offers none. ``inner = "indicator", gate = "indicator", whitening = "exact"`` and a ``width`` of some hundreds are
-    Algorithm 1 to the letter. The defaults were chosen by validation error on pure degrees 3 and 4 at d = 8, 12, 16.
+    Sigma, the second moment of g, is estimated on the task's unlabeled inputs, or on the training inputs if it has
+    none. Algorithm 1 exactly as printed is ``inner = "indicator", gate = "indicator", whitening = "exact"`` with a
+    ``width`` of some hundreds. The defaults minimised validation error on pure degrees 3 and 4 at d = 8, 12, 16.
     """
 
     name: ClassVar[str] = "quad-neural"
     smoke: ClassVar[Mapping[str, Any]] = {"features": 20, "width": 12, "iterations": 20}
 
     width: Annotated[int, Field(ge=1)] = 24
-    """Number of units, m; gates that are not constant need some hundreds."""
+    """Number of units m; gates that are not constant need some hundreds."""
     gate: Literal["indicator", "relu", "constant"] = "constant"
-    """sigma'': 1{t >= 0} is the paper's; constant = 1/2, its mean, makes f_W a quadratic form in h."""
+    """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     features: Annotated[int, Field(ge=1)] | None = None
-    """D; None is 8 (for indicators 16) times the number (d-1)(d+2)/2 of harmonics of degree 2, most of which they then
-    span: enough for targets of degree 3 and 4."""
+    """Number of features D; None is 8 (16 for indicators) times the number (d-1)(d+2)/2 of harmonics of degree 2, which
+    suffices for targets of degree 3 and 4."""
     inner: Literal["indicator", "relu", "relu2"] = "relu2"
-    """phi: 1{t >= 0} is the paper's; relu; relu2 = relu(t)^2/2."""
+    """Activation phi: ``indicator`` is the paper's 1{t >= 0}; ``relu2`` is relu(t)^2/2."""
     bias: bool = True
-    """Whether b is standard normal or 0."""
+    """Whether b is standard normal instead of 0."""
     whitening: Literal["exact", "ridge", "none", "regularizer"] = "ridge"
-    """h = Sigma^(-1/2) g (exact); (Sigma + ``whitening_ridge`` tr(Sigma)/D I)^(-1/2) g (ridge); a multiple of g (none);
-    a multiple of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
+    """h is Sigma^(-1/2) g (exact), (Sigma + ``whitening_ridge`` tr(Sigma)/D I)^(-1/2) g (ridge), a multiple of g
+    (none), or a multiple of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
     whitening_ridge: Annotated[float, Field(gt=0)] = 0.3
-    """Added to the covariance of the features before its inverse root is taken, over its mean eigenvalue."""
+    """Ridge added to Sigma by ``ridge`` whitening, in units of Sigma's mean eigenvalue."""
 
     def dimension(self, d: int) -> int:
         """D at input dimension d."""
         return self.features or (16 if self.inner == "indicator" else 8) * max((d - 1) * (d + 2) // 2, 1)
 
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
-        """The whitened features. Raises ``BenchError`` where Sigma is singular and must not be."""
+        """The whitened features. Raises ``BenchError`` if exact whitening has too few points."""
         import torch
         from bfc_plugins.quadratic_taylor.representation import RandomLayer, represent
 
@@ -64,11 +64,11 @@ class QuadNeural(QuadraticTaylorLearner):
         return replace(made, info={"n_0": len(points), "whitened_on": whitened_on})
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Exact whitening needs at least as many points as features."""
+        """Skip exact whitening with fewer points than features, where Sigma is singular."""
         return super().skip(task, n) or self._too_few(task.unlabeled or n, task.d)
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Degrees p of the target whose half, from which Theorem 2 builds them, the features lack."""
+        """Name degrees p of the target for which the features lack degree p/2, from which Theorem 2 builds p."""
         lacking = [p for p in task.degrees if not self.has_degree(-(-p // 2))]
         if not lacking:
             return None

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 class QuadRaw(QuadraticTaylorLearner):
     """Quad-h with h(x) = x: ``f_W(x) = 1/(2 sqrt m) sum_r a_r sigma''(w_{0,r}.x) (w_r.x)^2`` (NR section 3).
 
-    With ``bias`` the input is (sqrt(d) x, 1), x of norm 1. Without, no function of the model has a part of even degree
-    above 2 (indicator gates) or of odd degree above 3 (relu gates) on the sphere; constant gates have degree 2 at most.
-    NR scales |h| to 1, here |h|^2 = D, which multiplies lambda by D^2.
+    With ``bias`` the input is (sqrt(d) x, 1), x of norm 1. Without it, the model lacks even degrees above 2 (indicator
+    gates) or odd degrees above 3 (relu gates) on the sphere. Constant gates have degree 2 at most. NR scales |h| to 1;
+    here |h|^2 = D, which multiplies lambda by D^2.
     """
 
     name: ClassVar[str] = "quad-raw"
     smoke: ClassVar[Mapping[str, Any]] = {"width": 12, "iterations": 20}
 
     width: Annotated[int, Field(ge=1)] = 768
-    """Number of units, m."""
+    """Number of units m."""
     gate: Literal["indicator", "relu", "constant"] = "relu"
-    """sigma'': 1{t >= 0} is the paper's, relu a smoother one."""
+    """sigma'': ``indicator`` is the paper's 1{t >= 0}, ``relu`` is smoother, ``constant`` is 1/2."""
     bias: bool = True
-    """Whether a constant is added to the input."""
+    """Whether a constant coordinate is added to the input."""
 
     def dimension(self, d: int) -> int:
-        """d, or d + 1 with bias."""
+        """The number of inputs: d, or d + 1 with bias."""
         return d + self.bias
 
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
@@ -54,7 +54,7 @@ class QuadRaw(QuadraticTaylorLearner):
         return self.bias or not trapped
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Degrees of the target that the gates exclude."""
+        """Name degrees of the target that the gates exclude."""
         who = f"quad-raw with {self.gate} gates{'' if self.bias else ' and no bias'}"
         remedy = "take gate = 'relu' and bias = true" if self.gate == "constant" else "take bias = true"
         return parity_caution(who, self.has_degree, task, remedy)
@@ -62,14 +62,14 @@ class QuadRaw(QuadraticTaylorLearner):
 
 @dataclass(frozen=True)
 class ScaledInputs:
-    """sqrt(d) s x, or with ``bias`` (sqrt(d) s x, 1): of second moment I where x is isotropic."""
+    """sqrt(d) s x, or (sqrt(d) s x, 1) with ``bias``; the second moment is I for isotropic x."""
 
     scale: float
     """s, which gives inputs a typical norm of 1."""
     bias: bool
 
     def __call__(self, x: Tensor) -> Tensor:
-        """(n, D) at x (n, d)."""
+        """Features (n, D) at x (n, d)."""
         import torch
 
         x = self.scale * math.sqrt(x.shape[1]) * x

@@ -1,8 +1,8 @@
-"""A fixed random network as representation, whitened by inputs without labels.
+"""Features of a fixed random layer, whitened on unlabeled inputs.
 
 "Benefits of Neural Representations" (NR), section 4.1 and Algorithm 1, step 1.
 
-Shapes: m points, d input dimension, D features, n_0 points without labels.
+Shapes: m points, d input dimension, D features, n_0 unlabeled points.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bfc_bench.seeds import stream
 Inner: TypeAlias = Literal["indicator", "relu", "relu2"]
 Whitening: TypeAlias = Literal["exact", "ridge", "none", "regularizer"]
 CHUNK = 2048
-"""Points whose features are made together."""
+"""Number of points whose features are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,23 @@ class RandomLayer:
     """g(x) = phi(V x + b), phi(t) = 1{t >= 0}, relu(t) or relu(t)^2/2 (NR eq. (3))."""
 
     weights: Tensor
-    """V, (D, d), of standard normal entries."""
+    """V, (D, d), standard normal."""
     biases: Tensor
-    """b, (D,), standard normal, or zero."""
+    """b, (D,), standard normal or zero."""
     inner: Inner
 
     @classmethod
     def draw(cls, features: int, d: int, inner: Inner, bias: bool, seed: int, like: Tensor) -> RandomLayer:
-        """D = ``features`` of them, of the dtype and on the device of ``like``; fewer are the first of more."""
+        """Draw D = ``features`` units; with fewer features they are the first of those with more.
+
+        Args:
+            features: number of features D.
+            d: input dimension.
+            inner: activation phi.
+            bias: whether b is standard normal instead of 0.
+            seed: seed of the cell.
+            like: tensor with the dtype and device of the weights.
+        """
         weights = stream(seed, "neural-representation", "V").standard_normal((features, d))
         biases = stream(seed, "neural-representation", "b").standard_normal(features) * bias
         return cls(torch.as_tensor(weights).to(like), torch.as_tensor(biases).to(like), inner)
@@ -61,7 +70,8 @@ def second_moment(layer: RandomLayer, x: Tensor) -> Tensor:
 def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
     """(Sigma + ridge tr(Sigma)/D I)^(-1/2), symmetric, (D, D).
 
-    Directions of no variance up to rounding are mapped to zero: some indicators are equal, or constant, on every point.
+    Directions without variance, up to rounding, are mapped to zero: some indicators agree, or are constant, on all
+    points.
     """
     eigenvalues, vectors = torch.linalg.eigh(sigma)
     eigenvalues = eigenvalues + ridge * sigma.trace() / len(sigma)
@@ -76,7 +86,7 @@ class NeuralRepresentation:
 
     layer: RandomLayer
     transform: Tensor
-    """T, (D, D), symmetric; a whitening matrix, or a multiple of the identity."""
+    """T, (D, D), symmetric: a whitening matrix or a multiple of the identity."""
     scale: float
     """s, which gives inputs a typical norm of 1."""
 
@@ -86,11 +96,18 @@ class NeuralRepresentation:
 
 
 def represent(layer: RandomLayer, scale: float, points: Tensor, whitening: Whitening, ridge: float) -> Representation:
-    """h(x) = T g(``scale`` x), with Sigma estimated on ``points`` (n_0, d).
+    """The representation h(x) = T g(``scale`` x).
 
     T is Sigma^(-1/2) (``exact``), (Sigma + ``ridge`` tr(Sigma)/D I)^(-1/2) (``ridge``), or the multiple of the identity
-    that gives h a mean square norm of D (``none``, and ``regularizer``, whose regulariser is whitened in its place: NR
+    that gives h a mean square norm of D (``none`` and ``regularizer``; the latter whitens the regulariser instead, NR
     section 4.2).
+
+    Args:
+        layer: the random layer g.
+        scale: factor that gives inputs a typical norm of 1.
+        points: points (n_0, d) on which Sigma is estimated.
+        whitening: how T is computed, see above.
+        ridge: ridge of ``ridge`` whitening, in units of Sigma's mean eigenvalue.
     """
     sigma = second_moment(layer, scale * points)
     if whitening in ("exact", "ridge"):

@@ -1,4 +1,4 @@
-"""Adam and noisy SGD for the regularised risk of quadratic Taylor models, as one compiled ensemble.
+"""Adam and noisy SGD on the regularised risk of quadratic Taylor models, for a compiled ensemble.
 
 Shapes: B minibatch, D features, m units.
 """
@@ -32,7 +32,13 @@ def soft_hinge_loss(prediction: Array, y: Array) -> Array:
 
 
 def recipe(loss: LossName, batch_size: int, *, noisy: bool) -> Recipe:
-    """Noisy SGD, whose noise leads off saddles (NR after Theorem 1), or Adam."""
+    """The training recipe.
+
+    Args:
+        loss: the loss.
+        batch_size: size of a minibatch.
+        noisy: whether to use noisy SGD, whose noise escapes saddles (NR after Theorem 1), instead of Adam.
+    """
     losses = {"square": square_loss, "logistic": cross_entropy_loss, "soft-hinge": soft_hinge_loss}
     optimizer: Literal["adam", "sgd"] = "sgd" if noisy else "adam"
     return Recipe(quadratic_taylor, batch_size, losses[loss], optimizer, penalty=quartic_norm, noisy=noisy)

@@ -1,4 +1,4 @@
-"""Ridge regression with a neural tangent kernel on the sphere: what ``ntk-raw`` and ``ntk-neural`` share."""
+"""Base class of ``ntk-raw`` and ``ntk-neural``: ridge regression with a neural tangent kernel on the sphere."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class TangentLearner(RidgeLearner):
-    """The linear Taylor model of a wide network around its random start, trained by ridge regression (NR, NTK-h).
+    """The linear Taylor model of a wide network around its random initial weights, trained by ridge regression.
 
-    Infinitely wide by default, in closed form; a finite ``width`` draws the random tangent features themselves. Inputs
-    must have norm 1.
+    Model NTK-h of NR. By default the width is infinite and the kernel has a closed form; a finite ``width`` draws the
+    random tangent features themselves. Inputs must have norm 1.
     """
 
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-8, 1)]}
 
     activation: Activation = "relu2"
-    """Of the linearised network: ``relu2`` is relu^2/2, ``relu3`` relu^3/6."""
+    """Activation of the linearised network; ``relu2`` is relu^2/2, ``relu3`` is relu^3/6."""
     bias: bool = True
-    """Whether inputs have the coordinate 1 beside them."""
+    """Whether the constant coordinate 1 is added to the inputs."""
     depth: Annotated[int, Field(ge=1)] = 1
-    """Hidden layers of the linearised network, all of them trained."""
+    """Number of hidden layers of the linearised network, all of them trained."""
     width: Annotated[int, Field(ge=1)] | None = None
-    """m, its units; None stands for infinitely many."""
+    """Number of units m; None is the infinitely wide limit."""
 
     @model_validator(mode="after")
     def _shallow_where_finite(self) -> TangentLearner:
@@ -45,22 +45,22 @@ class TangentLearner(RidgeLearner):
 
     @abstractmethod
     def kernel(self) -> SphereTangent:
-        """The infinitely wide limit."""
+        """The kernel of the infinitely wide limit."""
 
     @abstractmethod
     def tangents(self, seed: int, like: Tensor) -> RandomTangents:
-        """Random features, ``width`` units, for inputs like x (n, d)."""
+        """Random tangent features of ``width`` units, for inputs with the d, dtype and device of ``like`` (n, d)."""
 
     @abstractmethod
     def representation_size(self, d: int) -> int:
-        """D, the dimension that a unit of the linearised network sees where ``width`` is finite."""
+        """D, the input dimension of a unit of the linearised network when ``width`` is finite."""
 
     def shares(self, train: Data, ctx: Context) -> Hashable:
-        """Random features belong to a seed; samples larger than their number are fitted in the primal."""
+        """Random features depend on the seed; samples larger than their number are fitted in the primal."""
         return None if self.width is None else (ctx.seed, self._primal(train.n, train.d))
 
     def space(self, x: Tensor, ctx: Context) -> Space:
-        """The kernel's Hilbert space over x (n, d), or the span of m D random features where these are fewer than n."""
+        """The kernel's Hilbert space over x (n, d), or the span of m D random features if these are fewer than n."""
         from bfc_plugins.tangents.sphere_tangents import TangentProducts
 
         from bfc_bench.toolkit.function_space import FeatureSpace, KernelSpace
@@ -71,13 +71,13 @@ class TangentLearner(RidgeLearner):
         return FeatureSpace(tangents) if self._primal(*x.shape) else KernelSpace.on(x, TangentProducts(tangents))
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """The closed forms are those of the unit sphere."""
+        """Skip tasks with inputs off the unit sphere, where the closed forms do not hold."""
         if task.inputs == "sphere":
             return None
         return f"{self.name} is defined on the unit sphere; the task has {task.inputs} inputs"
 
     def theory(self, task: TaskFacts) -> Theory | None:
-        """That of the infinitely wide limit; random features of finite width are not rotation-invariant."""
+        """Only for infinite width; random features of finite width are not rotation-invariant."""
         if self.width is not None or not task.shares:
             return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
@@ -85,7 +85,7 @@ class TangentLearner(RidgeLearner):
         return sphere_theory(self.kernel(), self.ridge, task)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Kernel matrix, factor and factors of its entries; or features, their products and an eigendecomposition."""
+        """Kernel matrix and Cholesky factorisation; or features, their products and an eigendecomposition."""
         if self.width is None:
             matrix = n**2 * (2.0 * d + entry_flops(self.depth))
             return self.dual_cost(n, matrix, bytes=16.0 * n**2 + 16.0 * n * d + 2**24)

@@ -24,9 +24,9 @@ class NtkNeural(TangentLearner):
     name: ClassVar[str] = "ntk-neural"
 
     inner: Gate = "indicator"
-    """g."""
+    """Activation g of the random representation."""
     features: Annotated[int, Field(ge=1)] | None = None
-    """D, inner units; finite together with ``width``."""
+    """Number of inner units D; set it together with ``width``."""
 
     @model_validator(mode="after")
     def _both_finite(self) -> NtkNeural:

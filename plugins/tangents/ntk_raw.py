@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class NtkRaw(TangentLearner):
     """``f(x) = m^-1/2 sum_r a_r s'(w_r . z) <u_r, z>`` with trained u_r, on z = x, or (x, 1)/sqrt(2) with a bias.
 
-    NR section 2 with h(x) = x. As m grows its kernel tends to c E[s'(u) s'(u')] at c = <z, z'>; it needs about d^p
-    samples for a polynomial of degree p (NR section 5, after Ghorbani et al. 2019), and no kernel of its kind fewer.
+    NR section 2 with h(x) = x. As m grows its kernel tends to c E[s'(u) s'(u')] at c = <z, z'>. It needs about d^p
+    samples for a polynomial of degree p, and no rotation-invariant kernel needs fewer (NR section 5, Ghorbani et al.
+    2019).
     """
 
     name: ClassVar[str] = "ntk-raw"
@@ -43,9 +44,9 @@ class NtkRaw(TangentLearner):
         return d + self.bias
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Without bias, degrees k > q of the parity of q are missing for an activation of order q.
+        """Without bias, an activation of order q lacks degrees k > q of the parity of q.
 
-        relu(t)^q = (t^q + sign(t) t^q) / 2: the first half gives the kernel a polynomial of degree q, the second one
+        relu(t)^q = (t^q + sign(t) t^q) / 2: the first half gives the kernel a polynomial of degree q, the second half
         terms of the other parity. Deeper networks mix the two.
         """
         order = ORDER[self.activation]

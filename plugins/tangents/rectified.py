@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 Activation: TypeAlias = Literal["relu", "relu2", "relu3"]
 """``relu2`` is relu^2/2, ``relu3`` relu^3/6."""
 Gate: TypeAlias = Literal["indicator", "relu", "relu2", "relu3"]
-"""Derivatives of activations too: ``indicator`` is 1{t >= 0}, which has no tangent itself."""
+"""An activation or ``indicator``, 1{t >= 0}, the derivative of relu, which cannot be linearised itself."""
 
 ORDER: Mapping[str, int] = {"indicator": 0, "relu": 1, "relu2": 2, "relu3": 3}
-"""q. The derivative of an activation is that of the order below."""
+"""Order q by name. The derivative of the activation of order q is the one of order q - 1."""

@@ -1,12 +1,12 @@
-"""Neural tangent kernels on the unit sphere in closed form, and the random tangent features that tend to them.
+"""Neural tangent kernels on the unit sphere in closed form, and random tangent features that tend to them.
 
-A two-layer network m^-1/2 sum_r a_r s(w_r . h) on a fixed representation h, trained in its first layer only, has at its
-start the tangent features m^-1/2 s'(w_r . h) h, whatever the signs a_r. Their products tend to
+Take a two-layer network m^-1/2 sum_r a_r s(w_r . h) on a fixed representation h and train its first layer only. Its
+tangent features at initialisation are m^-1/2 s'(w_r . h) h, for any signs a_r. Their products tend to
 E[s'(w.h) s'(w.h')] <h, h'> as m grows, w ~ N(0, I) (NR section 2, NTK-h; Jacot et al. 2018).
 
-h is x itself, or (x, 1)/sqrt(2) with a bias (``ntk-raw``), or D^-1/2 g(v_i . x + b_i) with v_i ~ N(0, I) and, with a
-bias, b_i ~ N(0, 1) (``ntk-neural``; NR section 5). Activations s and g are those of ``toolkit.rectified``. Kernels and
-features are scaled to 1 on the diagonal, which the sphere makes a constant.
+For ``ntk-raw`` h is x itself, or (x, 1)/sqrt(2) with a bias; for ``ntk-neural`` it is D^-1/2 g(v_i . x + b_i) with
+v_i ~ N(0, I) and, with a bias, b_i ~ N(0, 1) (NR section 5). ``rectified.py`` has the activations s and g. Kernels and
+features are scaled to 1 on the diagonal, which is constant on the sphere.
 
 Shapes: n points, d inputs, D dimension of the representation, m width.
 """
@@ -28,13 +28,13 @@ from bfc_bench.toolkit.kernels.arccos import k0, k1, k2, k3
 from bfc_bench.toolkit.kernels.base import Kernel, PreparedPoints, ProductKernel
 
 DUALS = (k0, k1, k2, k3)
-"""E[s(u) s(u')] of the activation of each order, at the correlation of standard normal u and u'."""
+"""E[s(u) s(u')] of the activation of each order, as a function of the correlation of standard normal u and u'."""
 NORM_TOLERANCE = 1e-6
-"""Largest distance of |x| from 1."""
+"""Largest accepted distance of |x| from 1."""
 
 
 def dual(order: int, rho: Tensor) -> Tensor:
-    """The dual of the activation of an order, at correlations of any shape, scaled to 1 at rho = 1."""
+    """The dual of the activation of order ``order`` at correlations of any shape, scaled to 1 at rho = 1."""
     return DUALS[order](rho) / _at_one(order)
 
 
@@ -50,17 +50,17 @@ def check_unit_norm(who: str, x: Tensor) -> None:
 
 @dataclass(frozen=True)
 class SphereTangent(ProductKernel):
-    """The infinitely wide limit, as a function of rho = <x, x'> for unit vectors.
+    """The kernel of the infinitely wide limit, a function of rho = <x, x'> for unit vectors.
 
-    rho becomes the cosine c of representations: (1 + rho)/2 with a bias, then the dual of ``inner``. With ``depth`` = 1
-    the kernel is c E[s'(u) s'(u')]: rho k0, rho k1, rho k2 for raw inputs, H_inf = k1(2 s) s / 2 with s = k0((1+rho)/2)
-    for the indicator and relu^2/2 of NR, up to the scale. Deeper networks with all hidden layers trained and the
-    variance of pre-activations kept follow T_1 = c k'(c), T_l = (T_{l-1} + c_{l-1}) k'(c_{l-1}), c_l = k(c_{l-1}), with
-    k and k' the duals of s and of s', both over k(1).
+    rho determines the cosine c of representations: (1 + rho)/2 with a bias, then the dual of ``inner``. With ``depth``
+    = 1 the kernel is c E[s'(u) s'(u')], up to scale: rho k0, rho k1, rho k2 for raw inputs, and H_inf = k1(2 s) s / 2
+    with s = k0((1+rho)/2) for NR's indicator and relu^2/2. Deeper networks, with all hidden layers trained and the
+    variance of pre-activations preserved, follow T_1 = c k'(c), T_l = (T_{l-1} + c_{l-1}) k'(c_{l-1}),
+    c_l = k(c_{l-1}), with k and k' the duals of s and of s', both divided by k(1).
     """
 
     who: str
-    """Named in errors."""
+    """Name of the learner in error messages."""
     activation: Activation = "relu2"
     bias: bool = True
     inner: Gate | None = None
@@ -69,11 +69,11 @@ class SphereTangent(ProductKernel):
     def points(self, x: Tensor) -> PreparedPoints:
         """Unit vectors x (n, d). Raises ``UsageError`` for others."""
         check_unit_norm(self.who, x)
-        # A few units of rounding longer, so that products of equal points are exactly 1 once they are clipped.
+        # Slightly longer than 1, so that products of equal points are exactly 1 after clipping.
         return PreparedPoints(x * (1 + 4 * torch.finfo(x.dtype).eps), x.new_ones(len(x)))
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """See ``ProductKernel.finish``; scales are not used."""
+        """See ``ProductKernel.finish``; ``left`` and ``right`` are not used."""
         out.copy_(self.at(products))
 
     def diagonal(self, points: PreparedPoints) -> Tensor:
@@ -100,7 +100,7 @@ class SphereTangent(ProductKernel):
 
 @dataclass(frozen=True)
 class RandomTangents(FeatureMap):
-    """The tangent features of m units on a representation of dimension D, (m D) of them; of mean square norm 1."""
+    """The m D tangent features of m units on a representation of dimension D; their mean square norm is 1."""
 
     who: str
     activation: Activation
@@ -109,7 +109,7 @@ class RandomTangents(FeatureMap):
     """w, (m, D)."""
     inner: Gate | None = None
     representation: Tensor | None = None
-    """(v, b), (D, d) or (D, d + 1), where there is an inner layer."""
+    """(v, b), (D, d), or (D, d + 1) with a bias; None without an inner layer."""
 
     @classmethod
     def draw(
@@ -124,7 +124,18 @@ class RandomTangents(FeatureMap):
         inner: Gate | None = None,
         features: int = 0,
     ) -> RandomTangents:
-        """Draw ``width`` units, on ``features`` inner units, for inputs like x (n, d)."""
+        """Draw the random weights.
+
+        Args:
+            who: name of the learner in error messages.
+            seed: seed of the cell.
+            like: tensor (n, d) with the dimension, dtype and device of the inputs.
+            activation: activation of the units.
+            bias: whether the inputs get a constant coordinate.
+            width: number of units m.
+            inner: activation of the inner units, or None for raw inputs.
+            features: number of inner units D.
+        """
         dimension = like.shape[1] + bias
         drawn = None
         if inner is not None:
@@ -135,7 +146,7 @@ class RandomTangents(FeatureMap):
     def factors(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Gates s'(w_r . h), (n, m), and h, (n, D), at unit vectors x (n, d); both of mean square norm 1."""
         check_unit_norm(self.who, x)
-        # (x, 1)/sqrt(2) and not (x, 1): every pre-activation then has variance 1, and the scale is that of the duals.
+        # (x, 1)/sqrt(2) and not (x, 1), so that every pre-activation has variance 1, as the duals assume.
         h = torch.cat([x, torch.ones_like(x[:, :1])], dim=1) / sqrt(2) if self.bias else x
         if self.inner is not None and self.representation is not None:
             order = ORDER[self.inner]
@@ -151,7 +162,7 @@ class RandomTangents(FeatureMap):
 
 @dataclass(frozen=True)
 class TangentProducts(Kernel):
-    """Products of random tangent features, as products of the gates' and the representations' products."""
+    """Kernel of random tangent features, computed as products of gates times products of representations."""
 
     tangents: RandomTangents
 
@@ -177,7 +188,7 @@ class TangentProducts(Kernel):
 
 
 def _at_one(order: int) -> float:
-    """E[s(u)^2] of the activation of an order: E[u^(2q)] / 2 / q!^2."""
+    """E[s(u)^2] of the activation of order q: E[u^(2q)] / 2 / q!^2."""
     return (1, 1, 3, 15)[order] / 2 / factorial(order) ** 2
 
 
@@ -187,5 +198,5 @@ def _power(t: Tensor, order: int) -> Tensor:
 
 
 def _normal(seed: int, purpose: str, rows: int, columns: int, like: Tensor) -> Tensor:
-    """Standard normal, (rows, columns); fewer rows are the first of more."""
+    """Standard normal numbers, (rows, columns); with fewer rows they are the first of those with more."""
     return torch.as_tensor(stream(seed, "tangents", purpose).standard_normal((rows, columns))).to(like)

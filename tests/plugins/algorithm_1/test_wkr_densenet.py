@@ -143,7 +143,7 @@ def test_growth_leaves_the_function_and_the_features_above_as_they_are():
     before, k, rows = run._predictor(), run.ranks[2], run.training.fixed["R2"].any(axis=1).sum()
     assert k < 4
     features = run._feeds()[3][: p.d]
-    assert run._grow()
+    assert run._add_feature()
     after = run._predictor()
     assert run.ranks == {**run.ranks, 2: k + 1}
     assert run.training.fixed["R2"].any(axis=1).sum() == rows + 3 * (k + 1)
@@ -158,9 +158,9 @@ def test_growth_leaves_the_function_and_the_features_above_as_they_are():
 def test_a_layer_grows_no_further_than_what_its_weights_are_worth():
     run, _ = middle(rank_threshold=0.9)
     run.training.loss = 1e9
-    assert not run._grow()
+    assert not run._add_feature()
     run.training.loss = 1e-9
-    while run._grow():
+    while run._add_feature():
         pass
     assert run.ranks[2] == 4
     assert [layer for _, layer in run.grown] == [2] * len(run.grown)
