@@ -289,7 +289,7 @@ class Learner(Settings, ABC):
         """
         return self.capabilities.required
 
-    def supposes(self) -> Mapping[str, Any]:
+    def assumes(self) -> Mapping[str, Any]:
         """What these options assume about the target without being told, by the name of the target's fact (``depth``).
 
         Where the target's own fact is equal, the row lists it beside the oracle's facts.

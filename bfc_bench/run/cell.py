@@ -106,7 +106,7 @@ def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) 
 def _place(groups: dict[Hashable, list[CellWork]], batch: Batch, cell: Cell, extra: UninstalledPlugins) -> None:
     """Prepare a cell and put it to those it is fitted with; cells that cannot be fitted together are timed apart."""
     item = CellWork.prepare(batch, cell, extra)
-    key = item.learner.batch_key(item.problem.outline(cell.n))
+    key = item.learner.batch_key(item.problem.spec(cell.n))
     groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
 
 
@@ -253,7 +253,7 @@ def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
         options = choice.learner.options()
         chosen["tuned"] = {name: options[name] for name in tuned}
         chosen["validation_error"] = choice.validation_error
-    if oracle := choice.learner.oracle() | item.problem.known(choice.learner.supposes()):
+    if oracle := choice.learner.oracle() | item.problem.known(choice.learner.assumes()):
         chosen["oracle"] = sorted(oracle)
     if pool := item.problem.task.test_pool:
         chosen["data"] = {"test_points": item.problem.test_size, "test_pool": pool}

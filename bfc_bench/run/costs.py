@@ -160,8 +160,8 @@ class Costs:
         shared: dict[Hashable, float] = {}
         if cost.shared:
             suite, task = self._grid.suite, self._grid.tasks[cell.task]
-            outline = task.problem(suite.seed, cell.d, 0, suite.test_size).outline(cell.n)
-            outline = replace(outline, sample=outline.sample + part, n=n)
-            key = batch_key(learner, outline)
-            shared = {(outline.sample, key, name): flops / rate for name, flops in cost.shared.items()}
+            spec = task.problem(suite.seed, cell.d, 0, suite.test_size).spec(cell.n)
+            spec = replace(spec, sample=spec.sample + part, n=n)
+            key = batch_key(learner, spec)
+            shared = {(spec.sample, key, name): flops / rate for name, flops in cost.shared.items()}
         return DeclaredCost(cost.own / rate + cost.seconds, shared)

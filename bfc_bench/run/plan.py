@@ -141,7 +141,7 @@ class Plan:
         if where not in problems:
             task = self.grid.tasks[cell.task]
             problems[where] = task.problem(self.common.seed, cell.d, cell.replicate, self.common.test_size)
-        key = batch_key(learner, problems[where].outline(cell.n))
+        key = batch_key(learner, problems[where].spec(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
     def _parts(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:

@@ -218,30 +218,30 @@ class Labels(Settings, ABC):
         """
         return {}
 
-    def show(self, rng: np.random.Generator, x: Float, rule: Labelling) -> Float:
+    def add_columns(self, rng: np.random.Generator, x: Float, labelling: Labelling) -> Float:
         """The inputs as the learner sees them, (m, d + columns).
 
         Args:
             rng: The random stream of these points' additional columns.
             x: The target's inputs, (m, d).
-            rule: This labelling with its random parts.
+            labelling: This labelling with its random parts.
         """
         return x
 
     @abstractmethod
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """Labels, (m,).
 
         Args:
             rng: The random stream of these labels.
             seen: The inputs as the learner sees them, (m, d + columns).
             values: The target's values, (m,).
-            rule: This labelling with its random parts.
+            labelling: This labelling with its random parts.
         """
 
-    def square_mean(self, rule: Labelling) -> Float | None:
+    def square_mean(self, labelling: Labelling) -> Float | None:
         """E[x_i^2] of the inputs that the learner sees, (d + columns,); None if they have no law."""
-        return None if rule.law is None else rule.law.square_mean
+        return None if labelling.law is None else labelling.law.square_mean
 
 
 @dataclass(frozen=True)
@@ -260,9 +260,9 @@ class Labelling:
     classes: int = 0
     """C if values are numbers of classes, else 0."""
 
-    def show(self, rng: np.random.Generator, x: Float) -> Float:
-        """See ``Labels.show``."""
-        return self.labels.show(rng, x, self)
+    def add_columns(self, rng: np.random.Generator, x: Float) -> Float:
+        """See ``Labels.add_columns``."""
+        return self.labels.add_columns(rng, x, self)
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float) -> Float:
         """See ``Labels.label``.

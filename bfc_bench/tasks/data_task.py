@@ -196,12 +196,12 @@ class DataProblem(Problem):
         return None
 
     @cached_property
-    def rule(self) -> Labelling:
+    def labelling(self) -> Labelling:
         """How points are labelled."""
         pool = self._values(self.task.contents.points.y)
         return Labelling(self.task.labels, None, float(np.mean(pool)), float(np.std(pool)), {}, self.task.classes)
 
-    def outline(self, n: int) -> DataSpec:
+    def spec(self, n: int) -> DataSpec:
         """What is known of the first n training points before they are drawn."""
         task, data = self.task, self.task.data
         own_scale = data.standardize is True or data.whiten != "none"
@@ -271,7 +271,7 @@ class DataProblem(Problem):
         """Labels of a block of points, so that a label does not depend on how many points are taken."""
         rows = order[block * BLOCK : (block + 1) * BLOCK]
         seen, values = self._raw(part, rows), self._values(part.y[rows])
-        return (self.rule.label(self._stream(purpose, block), seen, values),)
+        return (self.labelling.label(self._stream(purpose, block), seen, values),)
 
     def _values(self, y: Float) -> Float:
         values = np.asarray(y, float)

@@ -119,7 +119,7 @@ class Problem(ABC):
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',); None if inputs have no law."""
 
-    def outline(self, n: int) -> DataSpec:
+    def spec(self, n: int) -> DataSpec:
         """What is known of the first n training points before they are drawn."""
         task = self.task
         return DataSpec(self.sample, n, self.d + task.labels.columns, task.kind, task.classes)
@@ -127,7 +127,7 @@ class Problem(ABC):
     def train(self, n: int) -> Data:
         """The first n training points: x (n, d'), y (n,)."""
         x, y = self.training_points(n)
-        return Data(**vars(self.outline(n)), x=x, y=y)
+        return Data(**vars(self.spec(n)), x=x, y=y)
 
     @abstractmethod
     def training_points(self, n: int) -> tuple[Float, Float]:

@@ -135,7 +135,7 @@ class TeacherProblem(Problem):
         return ScaledTeacher(teacher, 1 / deviation)
 
     @cached_property
-    def rule(self) -> Labelling:
+    def labelling(self) -> Labelling:
         """How points are labelled."""
         labels = self.task.labels
         drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
@@ -144,12 +144,12 @@ class TeacherProblem(Problem):
     @property
     def scale(self) -> float:
         """The teacher's standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
-        return self.rule.deviation
+        return self.labelling.deviation
 
     @property
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',)."""
-        return self.rule.square_mean
+        return self.labelling.square_mean
 
     def training_points(self, n: int) -> tuple[Float, Float]:
         """The first n training points, (n, d') and (n,)."""
@@ -215,7 +215,7 @@ class TeacherProblem(Problem):
         return self.law.sample(self._stream(purpose, block), BLOCK)
 
     def _shown(self, purpose: str, block: int, x: Float) -> Float:
-        return self.rule.show(self._stream(f"{purpose}-columns", block), x)
+        return self.labelling.add_columns(self._stream(f"{purpose}-columns", block), x)
 
     def _moments(self, teacher: Teacher) -> tuple[float, float]:
         """Mean and standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
@@ -225,12 +225,12 @@ class TeacherProblem(Problem):
     def _train_block(self, block: int) -> tuple[Float, Float]:
         x = self._inputs("train-inputs", block)
         seen = self._shown("train", block, x)
-        return seen, self.rule.label(self._stream("train-labels", block), seen, self.teacher(x))
+        return seen, self.labelling.label(self._stream("train-labels", block), seen, self.teacher(x))
 
     def _test_block(self, block: int) -> tuple[Float, Float, Float]:
         x = self._inputs("test-inputs", block)
         seen, values = self._shown("test", block, x), self.teacher(x)
-        return seen, values, self.rule.label(self._stream("test-labels", block), seen, values)
+        return seen, values, self.labelling.label(self._stream("test-labels", block), seen, values)
 
 
 def _plain(part: Inputs | Target | Labels) -> dict[str, Any]:

@@ -48,24 +48,24 @@ class LabelsTrial:
         return np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values).astype(np.float64)
 
     @cached_property
-    def rule(self) -> Labelling:
+    def labelling(self) -> Labelling:
         """The labelling after everything random in it is drawn."""
         drawn = self.labels.draw(rng("draw"), self.law, TARGET)
         return Labelling(self.labels, self.law, 0.0, 1.0, drawn, 0 if self.real else CLASSES)
 
     def label(self, stream: np.random.Generator) -> np.ndarray:
         """Labels (M,) drawn from a stream."""
-        return self.rule.label(stream, self.seen().copy(), self.values.copy())
+        return self.labelling.label(stream, self.seen().copy(), self.values.copy())
 
     def seen(self) -> np.ndarray:
         """The inputs (M, D + columns) as the learner sees them."""
-        return self.rule.show(rng("show"), self.x.copy())
+        return self.labelling.add_columns(rng("show"), self.x.copy())
 
 
 @requirement()
 def inputs_are_shown_in_their_shape(trial: LabelsTrial) -> None:
-    """``show`` gives (m, d + columns), finite float64."""
-    require_numbers(trial.seen(), (M, D + trial.labels.columns), "what show gives")
+    """``add_columns`` gives (m, d + columns), finite float64."""
+    require_numbers(trial.seen(), (M, D + trial.labels.columns), "what add_columns returns")
 
 
 @requirement(inputs_are_shown_in_their_shape)
@@ -89,6 +89,6 @@ def inputs_and_values_are_not_changed(trial: LabelsTrial) -> None:
     """``label`` does not write into its arguments."""
     seen, values = trial.seen(), trial.values.copy()
     before = seen.copy()
-    trial.rule.label(rng("label"), seen, values)
+    trial.labelling.label(rng("label"), seen, values)
     require(np.array_equal(seen, before), "label writes into the inputs that it is given")
     require(np.array_equal(values, trial.values), "label writes into the values that it is given")

@@ -57,7 +57,7 @@ class RidgeLearner(BatchLearner):
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The space of functions for fits to prefixes of x (n, d), float64 on the context's device."""
 
-    def shares(self, train: Data, ctx: Context) -> Hashable:
+    def space_key(self, train: Data, ctx: Context) -> Hashable:
         """Jobs of one batch and device with equal values share a space; by default all of them do."""
         return None
 
@@ -134,7 +134,7 @@ class RidgePredictor(Predictor):
 
 def fit_ridges(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
     """One result per job, in order, for jobs of one batch key; jobs that share a space are fitted together."""
-    shared = [(job.ctx.device, job.learner.shares(job.train, job.ctx)) for job in jobs]
+    shared = [(job.ctx.device, job.learner.space_key(job.train, job.ctx)) for job in jobs]
     results: dict[int, RidgePredictor | Failure] = {}
     for indices in group(range(len(jobs)), lambda i: shared[i]):
         results.update(zip(indices, _fit_prefixes([jobs[i] for i in indices]), strict=True))

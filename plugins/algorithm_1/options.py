@@ -188,7 +188,7 @@ class Algorithm1Options(BatchLearner):
             return PrintedSchedule(self.depth, alphas, d, self.gap)
         return ThresholdSchedule(self.depth, thresholds, alphas)
 
-    def supposes(self) -> dict[str, Any]:
+    def assumes(self) -> dict[str, Any]:
         """L and J_2..J_L, see ``supposed_form``."""
         return supposed_form(self.connections, type(self).model_fields["depth"].default)
 

@@ -53,7 +53,7 @@ class KernelRidge(RidgeLearner):
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) instead of x."""
 
-    def shares(self, train: Data, ctx: Context) -> Hashable:
+    def space_key(self, train: Data, ctx: Context) -> Hashable:
         """The kernel's scale: if the input law is unknown it depends on the sample, so only jobs of one size agree."""
         from bfc_bench.toolkit.features import square_mean
 

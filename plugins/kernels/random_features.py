@@ -50,7 +50,7 @@ class RandomFeatures(RidgeLearner):
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) instead of x."""
 
-    def shares(self, train: Data, ctx: Context) -> Hashable:
+    def space_key(self, train: Data, ctx: Context) -> Hashable:
         """Seed and scale; if the input law is unknown the scale depends on the sample: only jobs of one size agree."""
         from bfc_bench.toolkit.features import square_mean
 

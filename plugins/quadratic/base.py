@@ -321,7 +321,7 @@ class QuadraticLearner(BatchLearner):
         """``alphas`` if the options ask for the target's own."""
         return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
 
-    def supposes(self) -> dict[str, Any]:
+    def assumes(self) -> dict[str, Any]:
         """L and J_2..J_L, see ``supposed_form``."""
         default_depth = len(type(self).model_fields["widths"].default) + 1
         return supposed_form(self.connections, default_depth, self.first == "squares")

@@ -55,7 +55,7 @@ class TangentLearner(RidgeLearner):
     def representation_size(self, d: int) -> int:
         """D, the input dimension of a unit of the linearised network when ``width`` is finite."""
 
-    def shares(self, train: Data, ctx: Context) -> Hashable:
+    def space_key(self, train: Data, ctx: Context) -> Hashable:
         """Random features depend on the seed; samples larger than their number are fitted in the primal."""
         return None if self.width is None else (ctx.seed, self._primal(train.n, train.d))
 

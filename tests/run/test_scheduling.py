@@ -45,7 +45,7 @@ def planned(steps=20_000, device="cpu", **values) -> Plan:
 def key(plan: Plan, cell) -> object:
     learner = plan.grid.entries[cell.label].learner
     problem = plan.grid.tasks[cell.task].problem(plan.common.seed, cell.d, cell.replicate, plan.common.test_size)
-    return learner.batch_key(problem.outline(cell.n))
+    return learner.batch_key(problem.spec(cell.n))
 
 
 def wall(seconds: Sequence[float], jobs: int) -> float:

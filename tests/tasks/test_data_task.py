@@ -141,7 +141,7 @@ def test_scaled_by_the_pool_samples_are_prefixes_and_the_whole_pool_has_deviatio
 
 def test_scaled_by_the_sample_samples_of_two_sizes_are_no_prefixes_and_have_two_names():
     made = problem(task(standardize=True))
-    assert made.outline(50).sample != made.outline(60).sample
+    assert made.spec(50).sample != made.spec(60).sample
 
 
 def test_images_are_scaled_by_channel():
@@ -232,7 +232,7 @@ def test_points_beyond_n_change_nothing_where_the_sample_is_whitened():
     second = problem(task(whiten="zca"))
     np.testing.assert_array_equal(first[0], second.train(60).x)
     np.testing.assert_array_equal(first[1], second.test_inputs(60))
-    assert made.outline(50).sample != made.outline(60).sample
+    assert made.spec(50).sample != made.spec(60).sample
 
 
 def test_whitening_tells_cells_apart_and_none_is_as_before():

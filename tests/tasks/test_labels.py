@@ -20,9 +20,9 @@ ADVERSARIAL = Agnostic(opt=0.04, noise="adversarial")
 
 def label(labels, x=X, values=VALUES, deviation=3.0, seed=1):
     drawn = labels.draw(np.random.default_rng(7), LAW, QuadraticDensenet(widths=(2,), alphas=(1.0,)))
-    rule = Labelling(labels, LAW, 0.0, deviation, drawn)
+    labelling = Labelling(labels, LAW, 0.0, deviation, drawn)
     rng = np.random.default_rng(seed)
-    return rule.label(rng, rule.show(rng, x), values)
+    return labelling.label(rng, labelling.add_columns(rng, x), values)
 
 
 def problem(labels, inputs=None, replicate=0, test_size=SCALE_POINTS):
@@ -77,7 +77,7 @@ def test_an_adversary_takes_both_signs_equally_often():
 
 def test_an_adversary_follows_another_teacher_of_its_replicate():
     p = problem(ADVERSARIAL)
-    adversary = p.rule.drawn["adversary"](p.test_x)
+    adversary = p.labelling.drawn["adversary"](p.test_x)
     above = p.test_labels > p.test_y
     assert above.mean() == pytest.approx(0.5, abs=0.05)
     assert adversary[above].min() >= adversary[~above].max()

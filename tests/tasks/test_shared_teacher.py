@@ -63,7 +63,7 @@ def test_labellings_of_other_kinds_have_the_same_points_and_target():
     assert np.array_equal(gaussian.train(50).y, problem(ROOT).train(50).y)
     signs = problem(paired(labels=Sign()))
     assert np.array_equal(signs.train(50).x, clean.train(50).x)
-    assert np.array_equal(signs.train(50).y, np.where(clean.train(50).y >= clean.rule.mean, 1, -1))
+    assert np.array_equal(signs.train(50).y, np.where(clean.train(50).y >= clean.labelling.mean, 1, -1))
 
 
 def test_a_deeper_teacher_has_the_same_layers_below():

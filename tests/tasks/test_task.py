@@ -137,7 +137,7 @@ def test_the_scale_is_the_teachers_deviation():
 
 def test_binary_tasks_are_tested_on_labels():
     p = problem(replace(TASK, labels=Median()))
-    assert p.outline(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"
+    assert p.spec(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"
     assert set(np.unique(p.test_y)) == {-1.0, 1.0}
     assert np.array_equal(p.test_y, np.where(p.teacher(p.test_x) > 1, 1.0, -1.0))
 
@@ -153,11 +153,11 @@ def test_arrays_cannot_be_written():
 def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):
     p = problem()
     monkeypatch.setattr(TeacherProblem, "_stream", lambda *_: pytest.fail("a stream was opened"))
-    outline = p.outline(123)
-    assert (outline.sample, outline.n, outline.d, outline.kind) == (p.sample, 123, D, "real")
+    spec = p.spec(123)
+    assert (spec.sample, spec.n, spec.d, spec.kind) == (p.sample, 123, D, "real")
     monkeypatch.undo()
     train = p.train(123)
-    assert (train.sample, train.n, train.d, train.kind) == (outline.sample, 123, D, "real")
+    assert (train.sample, train.n, train.d, train.kind) == (spec.sample, 123, D, "real")
 
 
 def test_the_identity_of_a_sample_follows_its_definition():

@@ -33,20 +33,20 @@ def inner(p):
     """x_0 and the target's inputs x behind the test points."""
     if p.task.labels.form == "coordinate":
         return p.test_x[:, 0], p.test_x[:, 1:]
-    behind = p.test_x @ p.rule.drawn["basis"].T
-    return behind[:, 0] - p.rule.mean, behind[:, 1:]
+    behind = p.test_x @ p.labelling.drawn["basis"].T
+    return behind[:, 0] - p.labelling.mean, behind[:, 1:]
 
 
 @BOTH
 def test_all_that_a_learner_sees_has_one_column_more(task):
     p = problem(task, 300)
-    assert task.facts(D).d == p.outline(10).d == p.train(10).d == D + 1
+    assert task.facts(D).d == p.spec(10).d == p.train(10).d == D + 1
     assert p.train(10).x.shape == (10, D + 1)
     assert p.test_x.shape == (300, D + 1)
     assert p.unlabeled.shape == (40, D + 1)
     assert p.square_mean.shape == (D + 1,)
     assert p.d == D
-    assert p.outline(10).kind == p.train(10).kind == "binary"
+    assert p.spec(10).kind == p.train(10).kind == "binary"
 
 
 @BOTH
@@ -67,7 +67,7 @@ def test_the_target_has_unit_variance_and_the_offset_takes_off_its_mean(task):
     values = p.teacher(x)
     assert values.std() == pytest.approx(1, rel=1e-9)
     assert p.scale == pytest.approx(1, rel=1e-9)
-    assert p.rule.mean == pytest.approx(values.mean(), rel=1e-9)
+    assert p.labelling.mean == pytest.approx(values.mean(), rel=1e-9)
     assert abs(offset.mean() + values.mean()) < 5 / np.sqrt(SCALE_POINTS)
     assert offset.std() == pytest.approx(1, rel=5 / np.sqrt(2 * SCALE_POINTS))
     assert abs(np.corrcoef(offset, values)[0, 1]) < 5 / np.sqrt(SCALE_POINTS)
@@ -79,7 +79,7 @@ def test_square_mean_is_that_of_the_columns_seen(task):
     squares = p.test_x**2
     assert np.all(np.abs(squares.mean(axis=0) - p.square_mean) < 5 * squares.std(axis=0) / np.sqrt(M))
     if task is COORDINATE:
-        assert p.square_mean[0] == pytest.approx(1 + p.rule.mean**2)
+        assert p.square_mean[0] == pytest.approx(1 + p.labelling.mean**2)
 
 
 @BOTH
@@ -89,7 +89,7 @@ def test_how_often_labels_are_positive(task):
 
     p = problem(task)
     _, x = inner(p)
-    chance = norm.cdf(p.teacher(x) - p.rule.mean)
+    chance = norm.cdf(p.teacher(x) - p.labelling.mean)
     assert abs(np.mean(p.test_y > 0) - chance.mean()) < 5 * 0.5 / np.sqrt(M)
     for low, high in ((0, 0.3), (0.3, 0.6), (0.6, 1)):
         within = (chance >= low) & (chance < high)
@@ -112,12 +112,12 @@ def test_a_coordinate_is_told_and_a_direction_is_not():
 
 def test_inputs_seen_around_a_direction_are_spherical():
     p = problem(DIRECTION)
-    basis = p.rule.drawn["basis"]
+    basis = p.labelling.drawn["basis"]
     np.testing.assert_allclose(basis @ basis.T, np.eye(D + 1), atol=1e-12)
     assert np.all(np.abs(p.test_x.mean(axis=0)) < 5 / np.sqrt(M))
     np.testing.assert_allclose(p.test_x.T @ p.test_x / M, np.eye(D + 1), atol=8 / np.sqrt(M))
     assert np.max(np.abs(basis[0])) < 0.99
-    assert not np.allclose(basis, DIRECTION.problem(0, D, 1, 10).rule.drawn["basis"])
+    assert not np.allclose(basis, DIRECTION.problem(0, D, 1, 10).labelling.drawn["basis"])
 
 
 @BOTH

@@ -54,10 +54,10 @@ class Agnostic(Labels):
         adversary = target.draw(rng, law)
         return {"adversary": adversary, "median": float(np.median(adversary(law.sample(rng, PROBES))))}
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """The target values with their perturbation, (m,)."""
-        size = sqrt(self.opt) * rule.deviation
+        size = sqrt(self.opt) * labelling.deviation
         if self.noise == "gaussian":
             return values + size * rng.standard_normal(len(values))
-        above = rule.drawn["adversary"](seen) > rule.drawn["median"]
+        above = labelling.drawn["adversary"](seen) > labelling.drawn["median"]
         return values + size * np.where(above, 1.0, -1.0)

@@ -21,6 +21,6 @@ class Clean(Labels):
         """0."""
         return 0.0
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """The target values, (m,)."""
         return values

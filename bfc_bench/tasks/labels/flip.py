@@ -22,10 +22,10 @@ class Flip(Labels):
     rate: Annotated[float, Field(ge=0, lt=1)]
     """Probability that a training label is another class."""
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """-1.0 or +1.0, or numbers of classes, (m,)."""
         wrong, step = rng.random(len(values)) < self.rate, rng.random(len(values))
-        if not rule.classes:
+        if not labelling.classes:
             return np.where(wrong, -values, values)
-        others = (values + 1 + np.floor(step * (rule.classes - 1))) % rule.classes
+        others = (values + 1 + np.floor(step * (labelling.classes - 1))) % labelling.classes
         return np.where(wrong, others, values)

@@ -28,6 +28,6 @@ class Noise(Labels):
         """sd^2."""
         return self.sd**2
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """The noisy target values, (m,)."""
-        return values + self.sd * rule.deviation * rng.standard_normal(len(values))
+        return values + self.sd * labelling.deviation * rng.standard_normal(len(values))

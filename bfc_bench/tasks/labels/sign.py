@@ -20,6 +20,6 @@ class Sign(Labels):
     kind: ClassVar[str] = "sign"
     label_kind: ClassVar[LabelKind] = "binary"
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """-1.0 or +1.0, (m,)."""
-        return np.where(values >= rule.mean, 1.0, -1.0)
+        return np.where(values >= labelling.mean, 1.0, -1.0)

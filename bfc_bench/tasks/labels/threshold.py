@@ -48,20 +48,20 @@ class BeyondThreshold(Labels):
         """A random ``basis``, (d + 1, d + 1), whose first row is w; nothing for ``coordinate``."""
         return {"basis": orthonormal_rows(rng, law.d + 1, law.d + 1)} if self.form == "direction" else {}
 
-    def show(self, rng: np.random.Generator, x: Float, rule: Labelling) -> Float:
+    def add_columns(self, rng: np.random.Generator, x: Float, labelling: Labelling) -> Float:
         """(x_0, x), or z, (m, d + 1)."""
         extra = rng.standard_normal((len(x), 1))
         if self.form == "coordinate":
-            return np.hstack([extra - rule.mean, x])
-        seen: Float = np.hstack([extra, x]) @ rule.drawn["basis"]
+            return np.hstack([extra - labelling.mean, x])
+        seen: Float = np.hstack([extra, x]) @ labelling.drawn["basis"]
         return seen
 
-    def label(self, rng: np.random.Generator, seen: Float, values: Float, rule: Labelling) -> Float:
+    def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """-1.0 or +1.0, (m,)."""
-        offset = seen[:, 0] if self.form == "coordinate" else seen @ rule.drawn["basis"][0] - rule.mean
+        offset = seen[:, 0] if self.form == "coordinate" else seen @ labelling.drawn["basis"][0] - labelling.mean
         return np.where(offset + values >= 0, 1.0, -1.0)
 
-    def square_mean(self, rule: Labelling) -> Float | None:
+    def square_mean(self, labelling: Labelling) -> Float | None:
         """E[x_i^2] of the columns seen, (d + 1,)."""
-        first = 1 + rule.mean**2 if self.form == "coordinate" else 1.0
-        return None if rule.law is None else np.concatenate([[first], rule.law.square_mean])
+        first = 1 + labelling.mean**2 if self.form == "coordinate" else 1.0
+        return None if labelling.law is None else np.concatenate([[first], labelling.law.square_mean])

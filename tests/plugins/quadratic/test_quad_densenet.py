@@ -127,11 +127,11 @@ def test_a_batch_on_statistics_equals_single_fits_bitwise():
 
 def test_binary_labels_and_deeper_networks_have_no_statistics():
     p = problem()
-    outline = replace(p.outline(100_000), kind="real")
-    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(outline) is not None
-    assert QuadDenseNet(widths=(8,)).statistics(outline) is None
-    assert QuadDenseNet(widths=(8, 4), batch_size="full").statistics(outline) is None
-    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(replace(outline, kind="binary")) is None
+    spec = replace(p.spec(100_000), kind="real")
+    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(spec) is not None
+    assert QuadDenseNet(widths=(8,)).statistics(spec) is None
+    assert QuadDenseNet(widths=(8, 4), batch_size="full").statistics(spec) is None
+    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(replace(spec, kind="binary")) is None
 
 
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])

@@ -96,8 +96,8 @@ class Shifted(Labels):
     kind: ClassVar[str] = "outside-shifted"
     by: float = 0.01
 
-    def label(self, rng: np.random.Generator, seen: np.ndarray, values: np.ndarray, rule: Labelling) -> np.ndarray:
-        return values + self.by * rule.deviation
+    def label(self, rng: np.random.Generator, seen: np.ndarray, values: np.ndarray, labelling: Labelling) -> np.ndarray:
+        return values + self.by * labelling.deviation
 
 
 class Parabola(DataSet):
