@@ -48,7 +48,7 @@ def test_what_a_learner_changes_in_its_process_is_its_own_fault_only(
     rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "b")}
     assert {key: (rows[key].status, rows[key].nmse) for key in expected} == expected
     for what in touched:
-        said = f"meddler has changed what it shares with others: {TOUCHED[what]}. Leave it as it is."
+        said = f"meddler has changed state that it shares with others: {TOUCHED[what]}. Leave it as it is."
         assert (rows[what, at].status, rows[what, at].reason) == ("failed", said)
         assert (rows[what, 30 - at].status, rows[what, 30 - at].nmse) == expected["mean", 30 - at]
 
