@@ -79,7 +79,7 @@ def plan_for(
     redo: Collection[Redo] = (),
     executor: Executor | None = None,
 ) -> Plan:
-    """The plan for the cells of a grid that a store does not have.
+    """Plan the cells of a grid, given what the store has already.
 
     Args:
         grid: The cells.
@@ -236,9 +236,7 @@ def _run(
             elif len(batch.cells) > 1:  # so that only the cell that failed is marked
                 for cell in batch.cells:
                     submit(plan.single(cell))
-            elif (
-                report.kind == "lost" and (cell := batch.cells[0]).id not in lost
-            ):  # something else may have ended the worker
+            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:  # perhaps not because of the cell
                 lost.add(cell.id)
                 submit(batch)
             else:
