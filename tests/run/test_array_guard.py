@@ -99,10 +99,10 @@ def test_a_loan_shows_its_own_points_only_and_is_shared_by_equals(kind):
     mine = aligned(1024, 3)
     loans = ArrayGuard(kind, "cpu")
     with jax.enable_x64(True):  # of float32 JAX makes a copy anyway
-        lent = loans.lend("inputs", "s", mine[:10])
-    assert lent is loans.lend("inputs", "s", mine[:10])
-    assert lent is not loans.lend("inputs", "s", mine[:11])
-    assert lent is not loans.lend("inputs", "t", mine[:10])
+        lent = loans.guarded_copy("inputs", "s", mine[:10])
+    assert lent is loans.guarded_copy("inputs", "s", mine[:10])
+    assert lent is not loans.guarded_copy("inputs", "s", mine[:11])
+    assert lent is not loans.guarded_copy("inputs", "t", mine[:10])
     np.testing.assert_array_equal(np.asarray(lent), mine[:10])
     assert not np.shares_memory(np.asarray(lent), mine)
     assert reach(lent) == mine[:10].size
@@ -116,8 +116,8 @@ def test_a_loan_shows_its_own_points_only_and_is_shared_by_equals(kind):
 def test_every_bit_of_a_loan_is_compared(kind, value):
     mine = np.zeros((4, 2))
     loans = ArrayGuard(kind, "cpu")
-    loans.lend("labels", "s", np.array([np.nan, 0.1]))  # no number of float32, which JAX takes here
-    memory = np.asarray(loans.lend("inputs", "s", mine))
+    loans.guarded_copy("labels", "s", np.array([np.nan, 0.1]))  # no number of float32, which JAX takes here
+    memory = np.asarray(loans.guarded_copy("inputs", "s", mine))
     assert loans.changed() == []
     changed = memory.copy()
     changed[2, 1] = value
