@@ -303,7 +303,7 @@ def test_a_suite_that_is_another_one_there_is_refused(suite_file, store, submit,
     assert start(job, 0).wait() == 2
     (state,) = states(jobs(store))
     assert state.where == "failed"
-    assert "mean on t is not on" in state.heartbeat.why
+    assert "mean on t differs on" in state.heartbeat.why
     assert run(["status", "--store", str(store)]) == 0
     assert "failed" in capsys.readouterr().out
     assert submit(path).job is not None  # its cells are planned again
