@@ -21,12 +21,12 @@ def started(monkeypatch):
     """The workers that are started, in their order."""
     workers = []
 
-    class Noted(pool.Worker):
+    class Noted(pool.WorkerHandle):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             workers.append(self.process.pid)
 
-    monkeypatch.setattr(pool, "Worker", Noted)
+    monkeypatch.setattr(pool, "WorkerHandle", Noted)
     return workers
 
 
