@@ -1,4 +1,4 @@
-"""Where units of work run."""
+"""Executors, which run units of work: in this process, in worker processes, or on a Ray cluster."""
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.executors.processes import ProcessExecutor

@@ -1,4 +1,4 @@
-"""What an executor is: it runs units of work somewhere and says how each ended."""
+"""Base classes of executors, which run units of work, and of their pools."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device, resolve_device
 
 Place = Literal["session", "machine", "machines"]
-"""Where units run: in the session's own process, in other processes of its machine, on machines that may be others."""
+"""Where units run: in the session's process, in other processes of its machine, or on other machines too."""
 Promise = Literal["time", "memory", "death"]
-"""What becomes of one unit and of no other: ``time``, it is stopped when it exceeds its time; ``memory``, it is ended
-when it holds more than it said that it may take (``worker_context.may_take``); ``death``, it ends its own process."""
+"""Faults that affect only the unit that causes them: it exceeds its time and is stopped (``time``), exceeds the limit
+of ``worker_context.may_take`` and is ended (``memory``), or ends its own process (``death``)."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a unit takes while it runs, as far as that is known before."""
+    """What a unit needs while it runs, as far as that is known in advance."""
 
     seconds: float
-    """Wall time after which it is stopped, counted from when it calls ``worker_context.clock_starts``."""
+    """Wall time after which the unit is stopped, counted from its call of ``worker_context.clock_starts``."""
     memory_bytes: int = 0
-    """Memory that is expected of it, for its placement; 0 where nothing is known. What it may take it says itself."""
+    """Expected memory, for placement; 0 if unknown. The unit sets its limit itself (``worker_context.may_take``)."""
     cores: int = 1
     device: Device = "cpu"
 
 
 @dataclass(frozen=True)
 class UnitFailure:
-    """A unit that gave no result."""
+    """Why a unit gave no result."""
 
     kind: Literal["raised", "timeout", "memory", "killed", "lost"]
-    """``lost``: its worker was ended from outside, through no doing of the unit as far as can be told."""
+    """``lost``: the worker was ended from outside, probably not because of the unit."""
     reason: str
     traceback: str = ""
 
 
 def pickled(payload: Any) -> bytes | UnitFailure:
-    """A unit's payload as it is sent to another process, or what becomes of a unit whose payload cannot be."""
+    """The pickled payload of a unit, or the failure of a unit whose payload cannot be pickled."""
     try:
         return pickle.dumps(payload)
     except Exception as error:
@@ -55,71 +55,82 @@ def pickled(payload: Any) -> bytes | UnitFailure:
 
 
 class Pool(Protocol):
-    """An open executor."""
+    """An open executor: a queue of units and the workers that run them."""
 
     def slots(self, device: Device) -> int:
-        """How many units that compute on ``device`` can run at once, as far as is known now."""
+        """How many units on ``device`` can run at once, as far as is known now."""
 
     def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue one unit under a key of its own. Raises ``BenchError`` for one that can run nowhere."""
+        """Queue a unit.
+
+        Args:
+            key: Identifies the unit; unique in the pool.
+            payload: The argument of the pool's function.
+            needs: What the unit needs.
+
+        Raises:
+            BenchError: No worker can run the unit.
+        """
 
     def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
-        """(key, result or Fault) as units end, in any order, until none is left; more may be submitted meanwhile."""
+        """(key, result or UnitFailure) of units as they end, until none is left. More may be submitted meanwhile."""
 
     def close(self, now: bool = False) -> None:
-        """Release the workers; with ``now`` stop what runs, also in the middle of ``outcomes``."""
+        """Release the workers. With ``now``, stop running units, even in the middle of ``outcomes``."""
 
 
 class Executor(Settings):
-    """Opens pools. Its annotated fields are its options; a fault of one unit never touches another.
+    """Opens pools. Annotated fields are options. A fault of one unit must not affect another.
 
-    ``bfc_bench.testing.check_executor`` tries whether one is and promises what it must.
+    ``bfc_bench.testing.check_executor`` tests an executor and its promises.
     """
 
     name: ClassVar[str]
-    """What ``--executor`` and suites call it."""
+    """Name for ``--executor`` and in suites."""
     place: ClassVar[Place] = "machine"
-    """For ``session``, objects that cannot be sent to another process are good enough."""
+    """With ``session``, payloads need not be picklable."""
     promises: ClassVar[frozenset[Promise]] = frozenset()
     threads: ClassVar[int | None] = None
-    """Threads of numerical libraries in each worker; None: as many as these take."""
+    """Threads of numerical libraries in each worker; None for their default."""
 
     def ready(self) -> None:
-        """Raises ``UsageError`` that says what to do where this executor cannot be used at all."""
+        """Raises ``UsageError``, which says what to do, if this executor cannot be used here."""
 
     def resolve_device(self, request: str) -> Device:
-        """The device of a run that asks for ``auto``, ``cpu`` or ``cuda``. Raises ``UsageError`` for another one."""
+        """The device for the request ``auto``, ``cpu`` or ``cuda``. Raises ``UsageError`` for others."""
         return resolve_device(request)
 
     def gpu_bytes(self) -> int:
-        """What a unit may take of the memory of a GPU, as far as can be told from here; 0 where it cannot."""
+        """GPU memory of a unit in bytes; 0 if unknown here."""
         return cell_memory()
 
     def remarks(self) -> list[str]:
-        """What the user should know before units run, a line each."""
+        """Notes for the user before units run, a line each."""
         return []
 
     @abstractmethod
     def open(
         self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
-        """A pool whose workers apply ``call``, a picklable function that gives bytes, to each payload.
+        """Open a pool.
 
-        ``prepare`` runs in each worker before its first unit, on nobody's time. ``jobs`` is the number of workers on
-        the CPU, where it is None as many as there are cores.
+        Args:
+            call: Picklable function from payload to bytes, which workers apply.
+            prepare: Picklable function that each worker calls before its first unit, outside the unit's time.
+            jobs: Number of workers on the CPU; None means one per core.
         """
 
     def begin(
         self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool | None:
-        """A pool as of ``open``, with a first worker that is prepared from now on, before there are units for it.
+        """Open a pool that starts its first worker at once, before there are units.
 
-        For executors whose workers take long to start; others give None, and are asked to ``open`` when there are
-        units. The pool may be closed without having been given any, and a second time.
+        For executors whose workers start slowly. Others return None, and ``open`` is called when there are units. The
+        pool may be closed without any unit, and twice. Arguments as of ``open``.
         """
         return None
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The environment that workers are started in, and a session's own, which is put back."""
+"""Environment variables of workers, and of the session, which are restored."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ ONE_THREAD = {
     "NPROC": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
-"""Every numerical library reads its thread count from here when it is loaded."""
+"""Numerical libraries read their number of threads from these when they are loaded."""
 ENVIRONMENT = {**ONE_THREAD, "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
-"""Environment of a worker. GNU's C library keeps that much freed memory for the next arrays: fresh pages for every
-array cost as much as what is computed in it."""
+"""Environment of a worker. GNU's C library keeps this much freed memory for the next arrays, since new pages for every
+array cost as much as the computation."""
 
 
 def worker_variables() -> dict[str, str]:
-    """Environment of a worker, with what this process's own has of flags of XLA."""
+    """Environment of a worker, including the XLA flags of this process."""
     flags = with_instructions(os.environ.get(VARIABLE, ""))
     return {**ENVIRONMENT, VARIABLE: f"{flags} {ONE_THREAD[VARIABLE]}".strip()}
 
 
 class ChangedVariables:
-    """Variables of this process that have other values until they are put back."""
+    """Sets variables of this process and restores them later."""
 
     def __init__(self) -> None:
         self._before: dict[str, str | None] = {}
 
     def set(self, values: Mapping[str, str]) -> None:
-        """Give them these values."""
+        """Set variables."""
         for name, value in values.items():
             self._before.setdefault(name, os.environ.get(name))
             os.environ[name] = value
 
     def restore(self) -> None:
-        """Have all of them as they were."""
+        """Restore all variables that were set."""
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -52,10 +52,10 @@ class ChangedVariables:
 
 @contextmanager
 def inherited(values: Mapping[str, str]) -> Iterator[None]:
-    """Inside, what is started gets ``values`` and no credentials; ``os.environ`` stays what it is, for MLflow."""
-    kept = [(name, value) for name, value in variables().items() if is_credential(name, value)]
+    """Inside, new processes get ``values`` and no credentials. ``os.environ`` is unchanged, for MLflow."""
+    hidden = [(name, value) for name, value in variables().items() if is_credential(name, value)]
     try:
-        for name, _ in kept:
+        for name, _ in hidden:
             os.unsetenv(name)
         for name, value in values.items():
             os.putenv(name, value)
@@ -63,6 +63,6 @@ def inherited(values: Mapping[str, str]) -> Iterator[None]:
     finally:
         for name in values:
             os.unsetenv(name)
-        kept += [(name, os.environ[name]) for name in values if name in os.environ]
-        for name, value in kept:
+        hidden += [(name, os.environ[name]) for name in values if name in os.environ]
+        for name, value in hidden:
             os.putenv(name, value)

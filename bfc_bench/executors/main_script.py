@@ -1,7 +1,7 @@
-"""Scripts that run a suite at their top level, without asking for their name: workers must not run them again.
+"""Prevents workers from running the session's script again if it has no ``if __name__ == "__main__":``.
 
-A spawned process imports the script that started it, so that what is defined there can be sent to it. One that begins
-its work when it is imported would begin it in every worker.
+A spawned process imports the script that started it, to unpickle what is defined there. Without the guard, each worker
+would run the suite again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from types import FrameType
 
 @contextmanager
 def not_imported_again() -> Iterator[None]:
-    """Processes that are started meanwhile do not import a script that would begin its work again."""
+    """Inside, new processes do not import a script that would run its work again."""
     main = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
     if file is None or getattr(main, "__spec__", None) is not None or not _begins_when_imported(file):
         yield
         return
-    del main.__file__  # by which a new process would find it
+    del main.__file__  # a new process would import it
     try:
         yield
     finally:
@@ -47,7 +47,7 @@ def _begins_when_imported(file: str) -> bool:
 
 
 def _line_of_the_script(frame: FrameType | None, file: str) -> int | None:
-    """The line at which the top level of the script is; None where it is not at work."""
+    """The line that the top level of the script is executing, or None."""
     while frame is not None:
         is_top = frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__"
         if is_top and frame.f_code.co_filename == file:

@@ -1,8 +1,8 @@
-"""Memory of processes as Linux tells it in ``/proc``: what they hold, have asked for, and who their children are.
+"""Reads the memory and the children of processes from Linux's ``/proc``.
 
-Held is what would be free without the process: its own pages, resident or swapped, and shared memory, but no files that
-are mapped, whose pages the system drops when it needs them. Asked for is what it may write to and shares with nobody,
-touched or not, which is what ``RLIMIT_DATA`` counts.
+``held`` is what would be free without the process: its own pages, resident or swapped, and shared memory, but not
+mapped files, whose pages the system can drop. ``asked`` is private writable memory, touched or not, as ``RLIMIT_DATA``
+counts it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 READABLE = Path("/proc/self/status").exists()
-"""Whether this platform tells; where it does not, no limit holds."""
+"""Whether this platform has ``/proc``. Without it, memory is not limited."""
 
 _HELD = (b"\nRssAnon:", b"\nRssShmem:", b"\nVmSwap:")
 _EXACTLY = (b"\nPss_Anon:", b"\nPss_Shmem:", b"\nSwapPss:")
@@ -22,20 +22,20 @@ _EXACTLY = (b"\nPss_Anon:", b"\nPss_Shmem:", b"\nSwapPss:")
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a process, or of a process and those that it started."""
+    """Memory of a process in bytes."""
 
     held: int
     asked: int
 
 
 def memory(process: int | str = "self") -> Memory:
-    """Of one process. Raises ``OSError`` where it is not there, or the platform does not tell."""
+    """Memory of a process. Raises ``OSError`` if it does not exist or the platform has no ``/proc``."""
     status = _content(f"/proc/{process}/status")
     return Memory(_sum(status, _HELD), _sum(status, (b"\nVmData:",)))
 
 
 def family(process: int) -> list[int]:
-    """A process and its children, theirs included, as far as they are there."""
+    """A process and its descendants."""
     members = [process]
     for member in members:
         members += _children(member)
@@ -43,7 +43,7 @@ def family(process: int) -> list[int]:
 
 
 def held_together(processes: list[int]) -> int:
-    """Bytes that processes hold, what a fork shares with its parent counted in both."""
+    """Bytes that processes hold. Pages that they share count several times."""
     held = 0
     for process in processes:
         with suppress(OSError):
@@ -52,7 +52,7 @@ def held_together(processes: list[int]) -> int:
 
 
 def held_exactly(processes: list[int]) -> int:
-    """The same with what they share counted once, for which Linux looks at every page: 1 ms per GB."""
+    """Bytes that processes hold. Shared pages count once, for which Linux looks at each page (1 ms per GB)."""
     held = 0
     for process in processes:
         with suppress(OSError):
@@ -68,12 +68,12 @@ def _children(process: int) -> Iterator[int]:
 
 
 def _sum(table: bytes, names: tuple[bytes, ...]) -> int:
-    """Bytes in all under ``names``, whose lines are in kilobytes; a line that is missing, as in a zombie, has none."""
+    """Sum in bytes of the lines ``names``, which are in kilobytes. A missing line, as in a zombie, counts as 0."""
     return 1024 * sum(int(table.partition(name)[2][:24].split(None, 1)[0]) for name in names if name in table)
 
 
 def _content(path: str) -> bytes:
-    """Without Python's buffers, which take longer than the system does."""
+    """Content of a file, read without Python's slower buffers."""
     file = os.open(path, os.O_RDONLY)
     try:
         return os.read(file, 1 << 16)

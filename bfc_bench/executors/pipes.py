@@ -1,7 +1,7 @@
-"""Messages over a pipe, each with its length before it; the reading end never waits for one that is not all there.
+"""Sends and receives messages over a pipe, each preceded by its length. ``Inbox`` reads without blocking.
 
-A process may die, or be stopped, in the middle of a message, and a child of its own may keep its end of the pipe open.
-So whoever must not wait reads what there is, and asks elsewhere whether the sender is alive.
+A sender may die or be stopped in the middle of a message while a child of it keeps the pipe open. A session therefore
+reads only what has arrived, and checks separately whether the sender is alive.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from struct import Struct
 
 LENGTH = Struct(">Q")
 LARGEST = 2**30
-"""Bytes of a message; a length above it is none."""
+"""Size limit of a message in bytes. A larger length is invalid."""
 CHUNK = 2**20
 
 
 class Inbox:
-    """The reading end of a pipe."""
+    """The reading end of a pipe, which never blocks."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -30,7 +30,7 @@ class Inbox:
         return self._file
 
     def read(self) -> bool:
-        """Take in what has come; False when no more can come. Raises ``ValueError`` for what is no message."""
+        """Read what has arrived. Returns False if no more can come. Raises ``ValueError`` for an invalid message."""
         while True:
             try:
                 chunk = os.read(self._file, CHUNK)
@@ -43,7 +43,7 @@ class Inbox:
                 raise ValueError(f"messages have at most {LARGEST} bytes. Got a length of {self._length()}")
 
     def messages(self) -> Iterator[bytes]:
-        """The messages that are all there."""
+        """The messages that have arrived completely."""
         while len(self._held) >= LENGTH.size and len(self._held) >= (end := LENGTH.size + self._length()):
             message = bytes(self._held[LENGTH.size : end])
             del self._held[:end]
@@ -55,22 +55,27 @@ class Inbox:
 
 
 def send(file: int, *messages: bytes, patience: float | None = None) -> None:
-    """Write messages, at once where there is room, so that their reader wakes once.
+    """Write messages to a pipe, in one write if there is room.
 
-    Raises ``OSError`` when nobody is there to read them, or reads nothing for ``patience`` s. With ``patience`` the
-    pipe must be one whose writing end does not block.
+    Args:
+        file: File descriptor of the writing end.
+        *messages: The messages.
+        patience: Seconds to wait for a reader that reads nothing; None waits forever. Needs a non-blocking ``file``.
+
+    Raises:
+        OSError: The reading end is closed, or nothing was read for ``patience`` seconds.
     """
     left = memoryview(b"".join(part for message in messages for part in (LENGTH.pack(len(message)), message)))
     room = select.poll()
     room.register(file, select.POLLOUT)
     while left:
         if patience is not None and not room.poll(1000 * patience):
-            raise TimeoutError(f"nobody read for {patience:g} s")
+            raise TimeoutError(f"nothing was read for {patience:g} s")
         left = left[os.write(file, left) :]
 
 
 def receive(file: int) -> bytes:
-    """Wait for a message. Raises ``EOFError`` when none can come any more."""
+    """Wait for a message. Raises ``EOFError`` if the other end is closed."""
     (length,) = LENGTH.unpack(_exactly(file, LENGTH.size))
     return _exactly(file, length)
 

@@ -1,7 +1,7 @@
-"""Ends process groups when the process that writes to its input has ended, in whatever way.
+"""Kills the process groups of workers when their session has ended, even if it was killed.
 
-A script of its own: the kernel closes the pipe of a session that is killed, and nobody else is there then to end what
-its workers have started. Lines say ``+GROUP`` and ``-GROUP``; what is left when there are no more lines is killed.
+Runs as a script in a process of its own, which reads lines ``+GROUP`` and ``-GROUP``. The kernel closes the pipe when
+the session ends; the script then kills the groups that remain.
 """
 
 import os
@@ -13,7 +13,7 @@ from contextlib import suppress
 
 
 class Reaper:
-    """The session's side of the script."""
+    """Starts the script and tells it which process groups to kill."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         command = [sys.executable, "-I", "-S", __file__]
@@ -23,33 +23,30 @@ class Reaper:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
-            start_new_session=True,  # what is sent to the terminal's processes must not end it
+            start_new_session=True,  # so that signals to the terminal's processes do not end it
         )
 
     def watch(self, group: int) -> None:
-        """This group shall not outlive the session."""
-        self._say(f"+{group}")
+        """Kill this group when the session ends."""
+        self._send(f"+{group}")
 
     def forget(self, group: int) -> None:
-        """The group has ended; another one may get its number."""
-        self._say(f"-{group}")
+        """Do not kill this group any more: it has ended, and its number may be used again."""
+        self._send(f"-{group}")
 
     def close(self) -> None:
-        """There is nothing more to guard."""
+        """End the script."""
         self._process.communicate()
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # whoever has ended the guard has to end the rest
+        with suppress(OSError):  # the script was killed
             os.write(self._process.stdin.fileno(), f"{line}\n".encode())
 
 
 def main() -> None:
-    """Read until the session's end of the pipe is closed, as nobody's child: some programs end theirs before they end.
-
-    Ray's workers do.
-    """
-    if os.fork():
+    """Read lines until the session's end of the pipe is closed, then kill the groups that remain."""
+    if os.fork():  # not a child of the session: Ray's workers, for example, kill their children before they end
         os._exit(0)
     groups: set[int] = set()
     for line in sys.stdin:

@@ -1,6 +1,6 @@
-"""Runs units one after the other in this process: for debugging, with breakpoints and plain tracebacks.
+"""Runs units one after the other in this process, for debugging with breakpoints and plain tracebacks.
 
-It cannot stop a unit that never returns, nor survive one that ends the process.
+A unit that never returns is not stopped, and a unit that ends the process ends the session.
 """
 
 import traceback
@@ -22,25 +22,25 @@ class SerialExecutor(Executor):
     def open(
         self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> "SerialPool":
-        """A pool that applies ``call`` here, after ``prepare``; it is one worker whatever ``jobs`` is."""
+        """A pool of one worker, which is this process; ``jobs`` is ignored."""
         if prepare is not None:
             prepare()
         return SerialPool(call)
 
 
 class SerialPool:
-    """A queue of units, run when their outcome is asked for."""
+    """A queue of units, which ``outcomes`` runs."""
 
     def __init__(self, call: Callable[[Any], Any]) -> None:
         self._call = call
         self._queue: deque[tuple[int, Any]] = deque()
 
     def slots(self, device: Device) -> int:
-        """One, on any device."""
+        """1 on any device."""
         return 1
 
     def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue one unit; what it needs is not looked at."""
+        """Queue a unit; ``needs`` is ignored."""
         self._queue.append((key, payload))
 
     def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
@@ -54,5 +54,5 @@ class SerialPool:
             yield key, outcome
 
     def close(self, now: bool = False) -> None:
-        """Forget what is queued."""
+        """Drop the queue."""
         self._queue.clear()

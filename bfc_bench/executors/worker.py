@@ -1,4 +1,4 @@
-"""A worker process: it says that it is ready, takes a unit, says what became of it, and so on."""
+"""The loop of a worker process: reports that it is ready, runs a unit, sends the result, and repeats."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from bfc_bench.executors import pipes, worker_context
 from bfc_bench.executors.memory import READABLE, Memory, memory
 
 READY, CLOCK, RESULT, RAISED = b"+", b"c", b"=", b"!"
-"""How the messages of a worker begin: it waits for a unit; the unit's clock starts, with its reading and what it may
-take of memory; the unit's result; what the unit raised and its traceback. All but results are JSON."""
+"""First byte of a worker's messages: it waits for a unit; the unit's clock starts (time and memory limit); the unit's
+result; the unit's error and traceback. All but results are JSON."""
 GROWTH = 1 / 4
-"""Share of what a unit may take by which a worker may grow from unit to unit before another takes its place."""
+"""A worker that has grown by more than this fraction of a unit's memory limit is replaced."""
 REFUSED = 2
-"""Times what a unit may take that the system refuses it. The session ends the worker of a unit that holds too much,
-since compilers and kernels of XLA fail in any way when they are refused memory; this is for what asks for more than can
-be, or takes it before the session looks."""
+"""The system refuses memory beyond this multiple of a unit's limit. Below it, the session ends a worker that holds too
+much, since XLA fails unpredictably when it is refused memory. The multiple stops units that ask for far too much, or
+take it before the session looks."""
 DEATH_OF_PARENT = 1
-"""PR_SET_PDEATHSIG of Linux: a signal for this process when the one that started it ends."""
+"""Linux's PR_SET_PDEATHSIG: signals this process when its parent ends."""
 
 
 def work(
@@ -41,11 +41,19 @@ def work(
     call: Callable[[Any], bytes],
     prepare: Callable[[], object] | None,
 ) -> None:
-    """Apply ``call`` to what comes from ``units``, and send to ``messages``, until the session closes its end."""
-    _end_with(session)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to handle
-    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # a group in the background may print nevertheless
-    os.setpgid(0, 0)  # so that what a learner starts ends with its worker
+    """Run units until the session closes its end of the pipe.
+
+    Args:
+        units: Where units come from, as pickled payloads.
+        messages: Where messages go to.
+        session: Process id of the session.
+        call: Function from payload to result.
+        prepare: Function to call before the first unit.
+    """
+    _die_with(session)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session handles Ctrl-C
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # lets a background process group print
+    os.setpgid(0, 0)  # so that processes which a learner starts end with the worker
     if prepare is not None:
         with contextlib.suppress(Exception):  # the first unit meets the same error and reports it
             prepare()
@@ -54,11 +62,11 @@ def work(
         pipes.send(messages.fileno(), READY)
         while _serve(units.fileno(), messages.fileno(), call, allowance):
             pass
-    _leave()
+    _exit()
 
 
-def _leave() -> NoReturn:
-    """End after what was registered for it; taking large libraries apart would take most of a second."""
+def _exit() -> NoReturn:
+    """Run exit handlers, then end at once: a normal exit with large libraries takes most of a second."""
     with contextlib.suppress(BaseException):
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -68,26 +76,26 @@ def _leave() -> NoReturn:
 
 
 class Allowance:
-    """The memory that this process's units may take, each beyond what the process held when the unit said so."""
+    """Memory limit of the unit that runs, counted from what the process held when the limit was set."""
 
     def __init__(self) -> None:
         self._free = resource.getrlimit(resource.RLIMIT_DATA)
         self._modules = 0
-        self._usual = 0
-        """What the process held when it had last imported something: libraries stay, and are no unit's."""
+        self._baseline = 0
+        """Bytes held after the last import. Libraries stay loaded and are not counted as growth."""
         self._granted: tuple[int, Memory] | None = None
 
     def grant(self, memory_bytes: int, refuse: bool) -> None:
-        """Let the unit take so much from now on; where the process has grown, it is its last one.
+        """Set the unit's limit. If the process has grown too much, this becomes its last unit.
 
-        The memory that is refused is more than is allowed, see ``REFUSED``.
+        With ``refuse`` the system refuses memory beyond ``REFUSED`` times the limit.
         """
         if not READABLE:
             return
         now = memory()
         if len(sys.modules) != self._modules:
-            self._modules, self._usual = len(sys.modules), now.held
-        elif now.held - self._usual > GROWTH * memory_bytes:
+            self._modules, self._baseline = len(sys.modules), now.held
+        elif now.held - self._baseline > GROWTH * memory_bytes:
             worker_context.last_unit()
         if refuse:
             soft, hard = self._free
@@ -97,13 +105,13 @@ class Allowance:
         self._granted = memory_bytes, now
 
     def withdraw(self) -> None:
-        """The unit has ended; what it leaves to be said must not fail."""
+        """Remove the limit after the unit, so that sending its result cannot fail."""
         if self._granted is not None:
             resource.setrlimit(resource.RLIMIT_DATA, self._free)
             self._granted = None
 
     def said(self) -> list[int]:
-        """For the session: what the unit may take, and what the process held and had asked for before; or nothing."""
+        """The unit's limit, and the bytes that the process held and had asked for before; empty without a limit."""
         if self._granted is None:
             return []
         allowed, before = self._granted
@@ -111,10 +119,10 @@ class Allowance:
 
 
 def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: Allowance) -> bool:
-    """One unit; whether there may be another one."""
+    """Run one unit. Returns whether this worker may run another one."""
     stays = True
 
-    def leave() -> None:
+    def end_after_unit() -> None:
         nonlocal stays
         stays = False
 
@@ -122,7 +130,7 @@ def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: A
     worker_context.context.clock_starts = lambda: pipes.send(
         messages, CLOCK + json.dumps([time.monotonic(), *allowance.said()]).encode()
     )
-    worker_context.context.last_unit = leave
+    worker_context.context.last_unit = end_after_unit
     worker_context.context.may_take = allowance.grant
     try:
         answer = RESULT + call(pickle.loads(received))
@@ -141,12 +149,12 @@ def _traceback(error: BaseException) -> str:
         return ""
 
 
-def _end_with(session: int) -> None:
-    """End when the session has, even if it is killed without a word and a unit lets no other thread run.
+def _die_with(session: int) -> None:
+    """Have this process end with the session, even if the session is killed and a unit blocks all threads here.
 
-    Linux kills this process with the thread that started it; what units have started is the guard's to end.
+    Linux kills this process with the thread that started it. ``reaper`` ends what units have started.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DEATH_OF_PARENT, signal.SIGKILL)
-    if os.getppid() != session:  # it ended before that was said
+    if os.getppid() != session:  # the session ended before the call above
         os._exit(1)

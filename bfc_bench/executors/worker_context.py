@@ -1,4 +1,4 @@
-"""What a unit of work may tell the executor that runs it. Where that does not listen, nothing happens."""
+"""Functions with which a unit of work informs its executor. Without an executor that listens, they do nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_limit(memory_bytes: int, refuse: bool) -> None:
 
 @dataclass
 class WorkerContext:
-    """Who listens in this process."""
+    """What the functions of this module call; a worker process sets it."""
 
     clock_starts: Callable[[], None] = _nothing
     last_unit: Callable[[], None] = _nothing
@@ -27,18 +27,18 @@ context = WorkerContext()
 
 
 def clock_starts() -> None:
-    """The unit's time counts from now, not what it has imported and prepared; said twice, the first counts."""
+    """Start the unit's clock, after imports and preparation. Later calls are ignored."""
     context.clock_starts()
 
 
 def last_unit() -> None:
-    """This process shall get no unit after this one, another takes its place."""
+    """Make this unit the last one of its process. A new process replaces it."""
     context.last_unit()
 
 
 def may_take(memory_bytes: int, *, refuse: bool = True) -> None:
-    """Until it ends the unit may take so much memory beyond what the process holds now, libraries loaded before it.
+    """Limit the memory of this unit, counted from what the process holds now.
 
-    A unit that holds more is ended. With ``refuse`` the system also refuses what is far too much, so that it raises.
+    A unit that holds more is ended. With ``refuse``, the system also refuses requests far above the limit.
     """
     context.may_take(memory_bytes, refuse)

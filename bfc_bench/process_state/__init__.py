@@ -1,17 +1,17 @@
-"""What a learner could leave behind in its process so that the numbers of others were wrong, or they failed.
+"""Detects and restores changes of global state that a learner leaves in its process.
 
-Compared before and after a learner is settings (``settings.py``: of Python, NumPy, torch and JAX), functions
-(``functions.py``: of the same, and those that measure) and what runs (``running.py``: threads, processes, timers). What
-differs is put back where it can be, and named. ``run`` looks at all of it around what is fitted together, the
-conformance kit around a fit, so that the kit finds before a run what the run would find.
+Compared before and after a fit are settings (``settings.py``: Python, NumPy, torch, JAX), functions (``functions.py``:
+of these libraries and of this package's metrics), and threads, child processes and timers
+(``threads_and_children.py``). ``run`` compares them around cells that are fitted together, the conformance kit around
+a fit.
 
-Watched is what can alter other learners' numbers, or end or hang what comes after. Left out is what cannot: states of
-global random generators, since streams are keyed and nothing reads those; ``atexit``, since a worker that does not end
-is killed; umask, locale, decimal context, print options; and what importing a library changes by itself, such as
-``sys.meta_path``, new names in modules, filters that silence a warning, and most variables of the environment.
+Only state is compared that can change the numbers of other learners, or end or hang later cells. Ignored are: global
+random generators, which nothing reads; ``atexit``, since a worker that does not end is killed; umask, locale, decimal
+context and print options; and what importing a library changes, such as ``sys.meta_path``, new names in modules,
+filters that silence a warning, and most environment variables.
 
-Libraries are looked at once they are loaded, and never imported. One that comes between two looks is compared with the
-settings that it has when it is imported; its functions are taken as they are.
+Libraries are compared once they are loaded, and never imported here. A library that was loaded since the snapshot is
+compared with its settings at import; its functions are taken as they are.
 """
 
 from functools import cache
@@ -24,27 +24,27 @@ __all__ = ["GlobalFunctions", "GlobalSetting", "GlobalSettings", "ProcessState",
 
 
 class ProcessState:
-    """How a process was when this was made, or when ``snapshot`` was last called."""
+    """The state of this process at the last ``snapshot``."""
 
     def __init__(self) -> None:
         self._parts = (GlobalSettings(), GlobalFunctions(), ThreadsAndChildren())
 
     def snapshot(self) -> None:
-        """Take what is now for what shall be."""
+        """Record the present state."""
         for part in self._parts:
             part.snapshot()
 
     def track_new(self) -> None:
-        """Look at libraries that have been loaded since, too, and take them as they are."""
+        """Also record libraries that were loaded since the snapshot."""
         for part in self._parts:
             part.track_new()
 
     def restore(self) -> list[str]:
-        """What is no longer as it was, each named; it is as it was after that, where it can be."""
-        return [what for part in self._parts for what in part.restore()]
+        """Restore what has changed, where possible. Returns a description of each change."""
+        return [change for part in self._parts for change in part.restore()]
 
 
 @cache
 def process_state() -> ProcessState:
-    """Those of this process."""
+    """The one instance of this process."""
     return ProcessState()

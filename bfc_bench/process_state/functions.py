@@ -1,4 +1,4 @@
-"""Functions that anybody in a process may call, and anybody may replace."""
+"""Detects and restores functions of libraries and metrics that a learner has replaced."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ OWN: Mapping[str, Any] = {
     "bfc_bench.tasks.task.Problem": task.Problem,
 }
 WRAPPED = {("torch", "manual_seed")}
-"""torch does that itself when its compiler, or an optimizer, is first used."""
+"""Replaced by torch itself when its compiler, or an optimizer, is first used."""
 
 _code = attrgetter("__code__")
 
 
 class GlobalFunctions:
-    """The functions of the modules that are loaded, and of the metrics."""
+    """The functions of loaded modules, and of the metrics."""
 
     def __init__(self) -> None:
         self._held = {who: ModuleFunctions(who, holder) for who, holder in OWN.items()}
         self.snapshot()
 
     def snapshot(self) -> None:
-        """Take what is now for what shall be."""
+        """Record the present functions."""
         for who, held in self._held.items():
             if held.replaced():
                 self._held[who] = ModuleFunctions(who, held.holder)
         self.track_new()
 
     def restore(self) -> list[str]:
-        """Functions that have been replaced, each named; they are back after that."""
-        found = [f"{who}.{name}" for who, held in self._held.items() for name in held.restore()]
+        """Restore replaced functions. Returns their names."""
+        replaced = [f"{who}.{name}" for who, held in self._held.items() for name in held.restore()]
         self.track_new()
-        return found
+        return replaced
 
     def track_new(self) -> None:
-        """Look at modules that have been loaded since, too."""
+        """Also record modules that were loaded since the snapshot."""
         for who in MODULES:
             if who not in self._held and (module := sys.modules.get(who)) is not None:
                 self._held[who] = ModuleFunctions(who, module)
 
 
 class ModuleFunctions:
-    """The functions of one module or class. Names that come later, as submodules do, are nobody's fault."""
+    """The functions of one module or class. Names that are added later, such as submodules, are ignored."""
 
     def __init__(self, who: str, holder: Any) -> None:
         self.holder = holder
         self._values = {name: value for name, value in vars(holder).items() if _watched(who, name, value)}
         functions = [value for value in self._values.values() if isinstance(value, FunctionType)]
         self._codes = {value: value.__code__ for value in functions} if who in OWN or who.startswith("numpy") else {}
-        # Fetched and compared in one call each, 30 ns for a function: equal things of these kinds are the same ones.
+        # For speed, fetched in one call and compared in one (30 ns per function). For functions, equal means identical.
         self._fetch = itemgetter(*self._values)
         self._fetched = tuple(self._values.values())
         self._functions, self._their_codes = tuple(self._codes), tuple(self._codes.values())
 
     def replaced(self) -> bool:
-        """Whether any is another one, or has other code."""
+        """Whether a function was replaced or has other code."""
         try:
             same: bool = self._fetch(vars(self.holder)) == self._fetched
-        except Exception:  # one is gone, or another's answer to the question is no answer
+        except Exception:  # a name is gone, or a replacement cannot be compared
             return True
         return not same or tuple(map(_code, self._functions)) != self._their_codes
 
     def restore(self) -> list[str]:
-        """Names of those that have been replaced, which are back after that."""
+        """Restore replaced functions. Returns their names."""
         if not self.replaced():
             return []
         names = []
@@ -91,7 +91,7 @@ class ModuleFunctions:
 
 
 def _watched(who: str, name: str, value: object) -> bool:
-    """Functions, of our own also what is private; classes are not called to compute."""
+    """Whether a name is recorded: public functions, and in this package every callable."""
     if who in OWN:
         return callable(value)
     return callable(value) and not isinstance(value, type) and not name.startswith("_") and (who, name) not in WRAPPED

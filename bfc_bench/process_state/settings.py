@@ -1,4 +1,4 @@
-"""Settings that hold for everybody in a process."""
+"""Detects and restores global settings of Python, NumPy, torch and JAX that a learner has changed."""
 
 from __future__ import annotations
 
@@ -22,83 +22,83 @@ VARIABLES = (
     *("JAX_PLATFORMS", "JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_DISABLE_JIT", "CUDA_VISIBLE_DEVICES"),
     *("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "PATH", "HOME"),
 )
-"""Variables of the environment that decide what a library does which somebody loads later."""
+"""Environment variables that change what libraries do when they are loaded later."""
 _NAMES = tuple(map(os.fsencode, VARIABLES))
 LIMITS = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC", "RLIMIT_STACK")
-"""Limits of a process."""
+"""Limits of a process that are compared."""
 UNKNOWN = object()
-"""The value of a setting at import where it depends on the machine."""
+"""Marks a setting whose value at import depends on the machine."""
 
 
 @dataclass(frozen=True)
 class GlobalSetting:
-    """One setting: what ``read`` gives is what ``write`` takes."""
+    """A setting. ``write`` takes what ``read`` returns."""
 
     name: str
     read: Callable[[], Any]
     write: Callable[[Any], object]
     differs: Callable[[Any, Any], bool] = operator.ne
-    """Whether others must mind the change from the first value to the second."""
+    """Whether a change from the first value to the second affects others."""
     default: Any = UNKNOWN
-    """What a library has when it is imported, unless ``variable`` is in the environment."""
+    """Value at import, unless the environment has ``variable``."""
     variable: str = ""
 
     @property
     def at_import(self) -> Any:
-        """The value that it had when its library was imported; where nobody knows, the one that it has."""
+        """The value when its library was imported, or the present one if that is unknown."""
         return self.read() if self.default is UNKNOWN or self.variable in os.environ else self.default
 
     def restore(self, value: Any) -> None:
-        """As far as it can be: some cannot in some threads, some not without privileges."""
+        """Write a value, if possible: some settings need the main thread or privileges."""
         with suppress(Exception):
             self.write(value)
 
 
 class GlobalSettings:
-    """The settings of Python and of the libraries that are loaded, and what they were."""
+    """The settings of Python and of loaded libraries, with their recorded values."""
 
     def __init__(self) -> None:
         self._known: list[GlobalSetting] = [*_of_python(), *_of_numpy()]
-        self._met: set[str] = set()
+        self._libraries: set[str] = set()
         self.snapshot()
 
     @property
     def known(self) -> tuple[GlobalSetting, ...]:
-        """Those that are watched."""
+        """The settings that are compared."""
         return tuple(self._known)
 
     def snapshot(self) -> None:
-        """Take what is now for what shall be."""
+        """Record the present values."""
         self._known += self._of_new_libraries()
         self._values = [setting.read() for setting in self._known]
 
     def track_new(self) -> None:
-        """Look at libraries that have been loaded since, too, and take what is now for what shall be."""
+        """Also record libraries that were loaded since the snapshot."""
         new = self._of_new_libraries()
         self._known += new
         self._values += [setting.read() for setting in new]
 
     def restore(self) -> list[str]:
-        """Settings that have been changed, each named; they are back after that."""
+        """Restore changed settings. Returns their names."""
         if new := self._of_new_libraries():
             self._known += new
             self._values += [setting.at_import for setting in new]
-        found = []
+        changed = []
         for setting, value in zip(self._known, self._values, strict=True):
             if setting.differs(value, setting.read()):
                 setting.restore(value)
-                found.append(setting.name)
-        return found
+                changed.append(setting.name)
+        return changed
 
     def _of_new_libraries(self) -> list[GlobalSetting]:
-        new = [name for name in LIBRARIES if name not in self._met and name in sys.modules]
-        self._met.update(new)
+        new = [name for name in LIBRARIES if name not in self._libraries and name in sys.modules]
+        self._libraries.update(new)
         return [setting for name in new for setting in LIBRARIES[name](sys.modules[name])]
 
 
 def _of_python() -> list[GlobalSetting]:
     return [
-        # A higher limit harms nobody; some libraries raise it.
+        # A higher limit is harmless; some libraries raise it.
         GlobalSetting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.gt),
         GlobalSetting("the switch interval of threads", sys.getswitchinterval, sys.setswitchinterval),
         GlobalSetting("the trace function", sys.gettrace, sys.settrace, operator.is_not),
@@ -154,7 +154,7 @@ def _of_torch(torch: Any) -> list[GlobalSetting]:
             default="highest",
             variable=override,
         ),
-        # 0 for what is fastest; 1 and 2 for what gives the same bits, a warning or an error where nothing does.
+        # 0 takes the fastest algorithm, 1 and 2 a deterministic one; without one, 1 warns and 2 raises.
         GlobalSetting(
             "torch.get_deterministic_debug_mode()",
             torch.get_deterministic_debug_mode,
@@ -171,7 +171,7 @@ def _of_torch(torch: Any) -> list[GlobalSetting]:
             )
             for device in ("cpu", "cuda")
         ),
-        # bfc_bench.toolkit.precision switches TensorFloat-32 off for everybody, which is no change to mind.
+        # bfc_bench.toolkit.precision switches TensorFloat-32 off itself, which must not be reported.
         GlobalSetting(
             "torch.backends.cudnn.allow_tf32",
             partial(getattr, cudnn, "allow_tf32"),
@@ -226,22 +226,22 @@ def _of_jax(jax: Any) -> list[GlobalSetting]:
 
 
 LIBRARIES: Mapping[str, Callable[[Any], list[GlobalSetting]]] = {"torch": _of_torch, "jax": _of_jax}
-"""Settings of libraries that need not be loaded, by the name of their module."""
+"""Settings of libraries that may not be loaded, by module name."""
 
 
 def _not_first(before: list[str], now: list[str]) -> bool:
-    """Whether modules may be found elsewhere; folders that are looked at last hide nothing."""
+    """Whether modules may be imported from elsewhere. Folders that are appended hide nothing."""
     return now[: len(before)] != before
 
 
 def _lower(before: tuple[int, int], now: tuple[int, int]) -> bool:
-    """Whether a soft limit of the process is nearer than before."""
+    """Whether a soft limit of the process is lower than before."""
     (soft, _), (now_soft, _) = before, now
     return now_soft != resource.RLIM_INFINITY and (soft == resource.RLIM_INFINITY or now_soft < soft)
 
 
 def _not_for_gpus(before: int, now: int) -> bool:
-    """Whether torch takes other algorithms than before, except for what ``prepare_torch`` asks for on a GPU: 1."""
+    """Whether the mode has changed, except to 1 on a GPU, which ``prepare_torch`` sets."""
     return now != before and not (now == 1 and sys.modules["torch"].cuda.is_initialized())
 
 
@@ -253,23 +253,23 @@ def _folder() -> str | None:
 
 
 def _errors() -> list[Any]:
-    """The filters that make an exception of a warning; those that silence one harm nobody."""
+    """The filters that turn a warning into an exception. Those that silence one are harmless."""
     return [item for item in warnings.filters if item[0] == "error"]
 
 
 def _make_errors(before: list[Any]) -> None:
     warnings.filters[:] = [item for item in warnings.filters if item[0] != "error" or item in before]  # type: ignore
-    warnings._filters_mutated()  # type: ignore[attr-defined]  # what has been decided so far is decided anew
+    warnings._filters_mutated()  # type: ignore[attr-defined]  # clears the cache of decisions
 
 
 def _keep_subnormals(keep: bool) -> None:
-    """Whether numbers below 2.2e-308 are computed with, or taken for 0; only torch can say so."""
+    """Set whether numbers below 2.2e-308 are kept or flushed to 0. Only torch can change this."""
     sys.modules["torch"].set_flush_denormal(not keep)
 
 
 def _variables() -> dict[bytes, bytes]:
-    held = os.environb._data  # type: ignore[attr-defined]  # what is around it takes ten times as long
-    return {name: held[name] for name in _NAMES if name in held}
+    data = os.environb._data  # type: ignore[attr-defined]  # ten times as fast as its public methods
+    return {name: data[name] for name in _NAMES if name in data}
 
 
 def _set_variables(before: Mapping[bytes, bytes]) -> None:

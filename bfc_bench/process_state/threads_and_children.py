@@ -1,4 +1,4 @@
-"""What goes on in a process by itself: threads, child processes, timers."""
+"""Detects threads, child processes and timers that a learner has left running."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 HARMLESS_THREADS = {"tqdm._monitor"}
-"""Modules whose threads only wait: the one behind progress bars stays for ever once there was a bar."""
+"""Modules whose threads only wait. The thread of progress bars stays after the first bar."""
 HARMLESS_PROCESSES = ("resource_tracker",)
-"""Words in the command line of processes that only wait: they remove shared memory when everybody has ended."""
+"""Words in the command line of processes that only wait, here to remove shared memory at the end."""
 PATIENCE = 0.2
-"""Seconds for threads and processes that are about to end."""
+"""Seconds to wait for threads and processes that are about to end."""
 
 
 class ThreadsAndChildren:
@@ -25,54 +25,54 @@ class ThreadsAndChildren:
         self.snapshot()
 
     def snapshot(self) -> None:
-        """Take what is now for what shall be."""
+        """Record the present threads and child processes."""
         self._threads, self._children = set(threading.enumerate()), _children()
 
     def track_new(self) -> None:
-        """Nothing here comes with a library."""
+        """Does nothing, since libraries add nothing here."""
 
     def restore(self) -> list[str]:
-        """What is running that did not, each named. Processes and timers are ended; a thread cannot be."""
-        found = []
+        """End new processes and timers (threads cannot be ended). Returns a description of each, and of new threads."""
+        running = []
         for timer in TIMERS:
             if signal.getitimer(timer)[0]:
                 signal.setitimer(timer, 0)
-                found.append("a timer that is running")
+                running.append("a timer that is running")
         until = time.monotonic() + PATIENCE
         for thread in threading.enumerate():
             if thread not in self._threads and _matters(thread):
                 thread.join(max(0.0, until - time.monotonic()))
                 if thread.is_alive():
-                    self._threads.add(thread)  # named once: it stays, and is not the next one's fault
-                    found.append(f"a thread that is still running: {thread.name}")
+                    self._threads.add(thread)  # reported once, for the learner that started it
+                    running.append(f"a thread that is still running: {thread.name}")
         for child in _children() - self._children:
             if (command := _command(child, until)) is not None:
                 _end(child)
-                found.append(f"a process that is still running: {command}")
-        return found
+                running.append(f"a process that is still running: {command}")
+        return running
 
 
 def _matters(thread: threading.Thread) -> bool:
-    """Not those of native libraries, which Python knows since they have called it."""
+    """Whether to report a thread. Threads of native libraries that have called Python are ignored."""
     dummy = isinstance(thread, threading._DummyThread)
     return not dummy and type(thread).__module__ not in HARMLESS_THREADS
 
 
 def _children() -> set[int]:
-    """Their process ids; where the system does not list them, none."""
+    """Ids of the child processes; empty if the system does not list them."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:  # there is none: by far the quickest answer
+    except ChildProcessError:  # no children: by far the fastest check
         return set()
-    found: set[int] = set()
+    children: set[int] = set()
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
-            found.update(map(int, task.read_text().split()))
-    return found
+            children.update(map(int, task.read_text().split()))
+    return children
 
 
 def _command(child: int, until: float) -> str | None:
-    """The command line of a process that is still running when ``until`` has passed, or None."""
+    """The command line of a process that still runs at ``until``, or None."""
     while True:
         try:
             words = Path(f"/proc/{child}/cmdline").read_text().split("\0")
@@ -81,7 +81,7 @@ def _command(child: int, until: float) -> str | None:
         command = " ".join(words).strip()
         if any(word in command for word in HARMLESS_PROCESSES):
             return None
-        if time.monotonic() > until:  # one that has ended has no command line, nor has one that is just beginning
+        if time.monotonic() > until:  # empty for a process that has ended or is just starting
             return command[:80] or None
         time.sleep(0.01)
 

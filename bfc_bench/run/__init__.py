@@ -1,1 +1,1 @@
-"""Running a suite: from words to cells, a plan, batches, and rows."""
+"""Runs a suite: resolves it to cells, plans batches, fits them, and commits rows."""

@@ -1,8 +1,8 @@
-"""What learners are given is lent: copies that hold no point too many, compared with the framework's own afterwards.
+"""Gives learners copies of arrays, and compares these with the originals afterwards.
 
-NumPy's read-only flag binds only those who go through NumPy, and arrays of JAX are unchangeable only by JAX;
-``torch.from_numpy`` and ``torch.from_dlpack`` change either. So a learner that changes its arrays must reach nobody
-else's, and must be found out.
+NumPy's read-only flag and JAX's immutable arrays do not protect the data: ``torch.from_numpy`` and
+``torch.from_dlpack`` can write to either. A learner that changes its arrays must affect no other learner, and must be
+detected.
 """
 
 from __future__ import annotations
@@ -19,39 +19,45 @@ from bfc_bench.toolkit.arrays import convert, to_numpy
 
 
 class ArrayGuard:
-    """The arrays of a batch's cells, a copy for each sample and size, which they share."""
+    """Copies of the arrays of a batch, one for each sample and size, shared by its cells."""
 
     def __init__(self, kind: ArrayKind, device: str) -> None:
         self._kind, self._device = kind, device
         self._copies: dict[tuple[str, str, int], tuple[np.ndarray, Array]] = {}
 
     def guarded_copy(self, what: str, sample: str, x: np.ndarray) -> Array:
-        """``x``, which is named by ``what`` it is, its sample and its length, as the kind that the learner wants."""
+        """A copy of ``x`` of the kind that the learner wants; the same copy for the same arguments.
+
+        Args:
+            what: What the array is, for error messages.
+            sample: Identifies the sample.
+            x: The array; its length is part of its identity.
+        """
         key = (what, sample, len(x))
         if key not in self._copies:
-            # Arrays of torch and of JAX are copies already.
+            # Conversion to torch or JAX copies.
             given = convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
             self._copies[key] = (x, given)
         return self._copies[key][1]
 
     def guarded_data(self, data: Data) -> Data:
-        """A training set with its points x (n, d) and labels y (n,) lent."""
+        """A training set with copies of its points x (n, d) and labels y (n,)."""
         x, y = self.guarded_copy("inputs", data.sample, data.x), self.guarded_copy("labels", data.sample, data.y)
         return replace(data, x=x, y=y)
 
     def changed(self) -> list[str]:
-        """What is no longer what it was, each named once."""
-        wrong = (what for (what, *_), (x, given) in self._copies.items() if not self._holds(given, x))
-        return list(dict.fromkeys(wrong))
+        """Names of the arrays that have changed, each once."""
+        changed = (what for (what, *_), (x, given) in self._copies.items() if not self._is_unchanged(given, x))
+        return list(dict.fromkeys(changed))
 
-    def _holds(self, given: Array, x: np.ndarray) -> bool:
+    def _is_unchanged(self, given: Array, x: np.ndarray) -> bool:
         if self._kind == "jax":
             x = x.astype(given.dtype, copy=False)  # float32 unless x64 is enabled
         return _same_bits(to_numpy(given), x)
 
 
 def own(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of small facts, for one fit alone."""
+    """A deep copy of facts for one fit."""
     return copy.deepcopy(dict(facts))
 
 

@@ -1,4 +1,4 @@
-"""What a worker does: fits a batch of cells, measures each on fresh points, and returns their rows."""
+"""Runs a batch of cells in a worker: fits them, measures them on fresh points, and returns their rows."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
 BESIDES = ("span_errors", "cka")
-"""Measures of hidden features that stand beside the row's ``feature_errors``, in ``chosen["measured"]``."""
+"""Feature measures that a row stores in ``chosen["measured"]`` instead of ``feature_errors``."""
 
 
 def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:
-    """Rows of the batch's cells, packed. A fault that the process survives is a row; others the executor reports."""
-    attempt(partial(load_libraries, batch, extra))  # where it fails the cells meet the same error and report it
-    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it takes
+    """Packed rows of the batch's cells. A cell that fails has a row too, unless it ended the process."""
+    attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
+    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
     process_state().snapshot()
-    distrusted = {label: reason for label in batch.learners if (reason := _distrusted(batch, label, extra))}
+    untrusted = {label: reason for label in batch.learners if (reason := _untrusted(batch, label, extra))}
     finished = [
-        (cell, FinishedCell(make_row(batch, cell, "skipped", distrusted[cell.label])))
+        (cell, FinishedCell(make_row(batch, cell, "skipped", untrusted[cell.label])))
         for cell in batch.cells
-        if cell.label in distrusted
+        if cell.label in untrusted
     ]
-    finished += _run_safely(batch, [cell for cell in batch.cells if cell.label not in distrusted], extra)
+    finished += _run_safely(batch, [cell for cell in batch.cells if cell.label not in untrusted], extra)
     return send([_pack(batch, cell, done) for cell, done in finished], precision_state(batch.common.device))
 
 
-def _distrusted(batch: Batch, label: str, extra: UninstalledPlugins) -> str:
-    """Why a learner must not compute with a compiler of this machine, or an empty text."""
+def _untrusted(batch: Batch, label: str, extra: UninstalledPlugins) -> str:
+    """The reason not to run a learner whose compiler gives wrong results on this machine, or an empty string."""
     if batch.common.device != "cpu":
         return ""
     libraries = attempt(lambda: build_learner(batch, label, extra).libraries())
@@ -69,32 +69,33 @@ def _distrusted(batch: Batch, label: str, extra: UninstalledPlugins) -> str:
 
 
 def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) -> list[tuple[Cell, FinishedCell]]:
-    """Rows of cells, those of one batch key fitted together.
+    """Rows of cells; cells with the same batch key are fitted together.
 
-    What they share is looked at once they are done. Where it is harmed, all are done again with points drawn anew,
-    group by group, and the guilty group cell by cell; so is a group that raises outside a fit.
+    Afterwards the state and arrays that the cells share are compared with what they were. If something has changed, all
+    groups run again, one at a time and with new points. A group that changes something alone, or raises outside a fit,
+    runs again cell by cell.
     """
     finished: list[tuple[Cell, FinishedCell]] = []
     groups: dict[Hashable, list[CellWork]] = {}
     for cell in cells:
-        placed = attempt(partial(_place, groups, batch, cell, extra))
-        if isinstance(placed, Failure):
-            finished.append((cell, _failed(batch, cell, placed, {})))
+        prepared = attempt(partial(_prepare, groups, batch, cell, extra))
+        if isinstance(prepared, Failure):
+            finished.append((cell, _failed(batch, cell, prepared, {})))
     process_state().track_new()  # libraries that were loaded for the learner
     clock_starts()
     if not groups:
         return finished
     (first, *_), *_ = groups.values()
     guard = first.array_guard()
-    ran = [attempt(partial(_run, work, guard)) for work in groups.values()]
-    if harm := _harm(first.learner.name, guard):
+    results = [attempt(partial(_run, work, guard)) for work in groups.values()]
+    if damage := _restore_shared(first.learner.name, guard):
         forget_problems()
-        ran = [Failure("failed", harm)] * len(groups)
-    for work, rows in zip(groups.values(), ran, strict=True):
+        results = [Failure("failed", damage)] * len(groups)
+    for work, rows in zip(groups.values(), results, strict=True):
         own = [item.cell for item in work]
         if not isinstance(rows, Failure):
             finished += zip(own, rows, strict=True)
-        elif harm and len(groups) > 1:
+        elif damage and len(groups) > 1:
             finished += _run_safely(batch, own, extra)
         elif len(own) > 1:
             finished += [done for cell in own for done in _run_safely(batch, [cell], extra)]
@@ -103,15 +104,15 @@ def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) 
     return finished
 
 
-def _place(groups: dict[Hashable, list[CellWork]], batch: Batch, cell: Cell, extra: UninstalledPlugins) -> None:
-    """Prepare a cell and put it to those it is fitted with; cells that cannot be fitted together are timed apart."""
+def _prepare(groups: dict[Hashable, list[CellWork]], batch: Batch, cell: Cell, extra: UninstalledPlugins) -> None:
+    """Prepare a cell and add it to the group of its batch key; a cell without a key forms its own group."""
     item = CellWork.prepare(batch, cell, extra)
     key = item.learner.batch_key(item.problem.spec(cell.n))
     groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
 
 
 def _pack(batch: Batch, cell: Cell, done: FinishedCell) -> bytes:
-    """A row as it is sent; in the place of one that cannot be, a row that says so."""
+    """The row as bytes; if it cannot be packed, a failed row that says why."""
     packed = attempt(lambda: pack(*done))
     if not isinstance(packed, Failure):
         return packed
@@ -121,19 +122,19 @@ def _pack(batch: Batch, cell: Cell, done: FinishedCell) -> bytes:
     )
 
 
-def _harm(name: str, guard: ArrayGuard) -> str:
-    """What a learner has changed that others have too, made good as far as it can be, or an empty text."""
+def _restore_shared(name: str, guard: ArrayGuard) -> str:
+    """Restore changed process state. Returns what the learner changed, in state or arrays, or an empty string."""
     if touched := process_state().restore():
-        last_unit()  # there may be more than what was looked for
-        return f"{name} has changed what it shares with others: {', '.join(touched)}. Leave it as it is."
+        last_unit()  # there may be more changes than those that are compared
+        return f"{name} has changed state that it shares with others: {', '.join(touched)}. Leave it as it is."
     if changed := attempt(guard.changed):
         what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
-        return f"{name} has changed arrays that it was lent: {what}. Copy what you change."
+        return f"{name} has changed arrays that it was given: {what}. Copy an array before you change it."
     return ""
 
 
 def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
-    """Rows of cells that are fitted together; each has its share of the time, by declared cost."""
+    """Rows of cells that are fitted together. The time is divided among them by declared cost."""
     cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
     choices = tune(work, guard)
     chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
@@ -184,8 +185,8 @@ def _finish(
     measured = attempt(lambda: _measure(item, outcome, x, test))
     if isinstance(measured, Failure):
         return _failed(item.batch, item.cell, measured, facts)
-    artifacts, lost = _artifacts(outcome)
-    reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), lost.reason]))
+    artifacts, failure = _artifacts(outcome)
+    reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         beside |= _label_errors(item, test)
@@ -193,15 +194,15 @@ def _finish(
         facts["chosen"]["measured"] = beside
     facts |= {
         **measured,
-        "dtype": _name(test.dtype),
+        "dtype": _dtype_name(test.dtype),
         "train_nmse": _train_nmse(item, train),
         "artifacts": digests(artifacts),
     }
-    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), lost.traceback, artifacts)
+    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), failure.traceback, artifacts)
 
 
 def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
-    """Files by name, and what kept them from being had, its reason empty where nothing did: errors stay as they are."""
+    """Artifact files by name, and the failure that prevented them (empty reason: none). A failure leaves the row ok."""
     artifacts = attempt(lambda: checked(predictor.artifacts()))
     if isinstance(artifacts, Failure):
         return {}, replace(artifacts, reason=f"no artifacts: {artifacts.reason}")
@@ -209,7 +210,7 @@ def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
 
 
 def _caution(item: CellWork, choice: Choice | Failure) -> str:
-    """What the learner that was trained says of its results on the task."""
+    """The caution of the trained learner for this task, or an empty string."""
     learner = choice.learner if isinstance(choice, Choice) else item.learner
     return learner.caution(item.problem.task.facts(item.cell.d), item.cell.n) or ""
 
@@ -219,7 +220,15 @@ def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -
 
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
-    """The row of a cell with what was ``measured`` of it."""
+    """The row of a cell.
+
+    Args:
+        batch: The batch of the cell, which knows suite, learners and seeds.
+        cell: The cell.
+        status: How the cell ended.
+        reason: Why it ended like that; empty for an ok cell without cautions.
+        **measured: Further columns of the row.
+    """
     spec, common = batch.learners[cell.label], batch.common
     return Row(
         cell=cell.id,
@@ -245,7 +254,7 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
 
 
 def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
-    """What tuning chose and the learner was told: tuned options, candidates, validation error, oracle facts."""
+    """The column ``chosen``: tuned options, number of candidates, validation error, oracle facts, data sizes."""
     if isinstance(choice, Failure):
         return {"candidates": len(item.candidates)}
     chosen: dict[str, Any] = {"candidates": choice.candidates}
@@ -261,7 +270,7 @@ def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
 
 
 def _measure(item: CellWork, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
-    """Errors of the final prediction and of every stage, on the cell's test points x (m, d)."""
+    """Errors of the final prediction and of each stage on the test points x, (m, d)."""
     hidden = item.problem.test_hidden
     measured = _all_errors(item, hidden, predictor, x, test)
     measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
@@ -279,17 +288,17 @@ def _stage(item: CellWork, hidden: Any, stage: Predictor, x: Any) -> dict[str, A
 
 
 def _all_errors(item: CellWork, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
-    """Errors of a prediction, of the predictor's hidden layers, and in named parts of the target."""
+    """Errors of a prediction, of the hidden layers, and in named parts of the target."""
     errors = _errors(item, predictor, x, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
     return {**errors, **_features(hidden, predictor, x), "part_errors": dict(parts)}
 
 
 def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
-    """Every metric that applies: the built-in ones by name; those of plugins under ``metrics``, where there are any.
+    """All metrics for the task's kind of labels: built-in ones by name, those of plugins under ``metrics``.
 
-    A plugin's metric that raises leaves the others alone and is named in ``reason``. Raises ``Diverged`` where finite
-    predictions are so large that an error is not.
+    If a plugin's metric raises, ``reason`` names it and the other metrics remain. Raises ``Diverged`` if finite
+    predictions are so large that an error is not finite.
     """
     kind, truth, prediction = item.problem.task.kind, item.problem.truth, prediction.astype(np.float64)
     prediction.setflags(write=False)
@@ -299,15 +308,16 @@ def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray
         if not math.isfinite(error):
             raise Diverged(f"predictions up to {np.abs(prediction).max():.3g} are finite, but their {name} is {error}")
     probabilities = cache(partial(_probabilities, predictor, x))
-    others: dict[str, float] = {}
+    plugin_errors: dict[str, float] = {}
     problems: list[str] = []
     for metric in applying:
         if metric not in METRICS:
-            with isolated(partial(_unmeasured, problems, metric)):
+            with isolated(partial(_note_problem, problems, metric)):
                 measured = prediction if metric.of == "predictions" else probabilities()
                 if measured is not None:
-                    others[metric.name] = metric.error(measured, truth)
-    return errors | ({"metrics": others} if others else {}) | ({"reason": "; ".join(problems)} if problems else {})
+                    plugin_errors[metric.name] = metric.error(measured, truth)
+    reason = {"reason": "; ".join(problems)} if problems else {}
+    return errors | ({"metrics": plugin_errors} if plugin_errors else {}) | reason
 
 
 def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
@@ -315,7 +325,7 @@ def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
     return None if given is None else to_numpy(given).astype(np.float64)
 
 
-def _unmeasured(problems: list[str], metric: Metric, error: BaseException) -> None:
+def _note_problem(problems: list[str], metric: Metric, error: BaseException) -> None:
     problems.append(f"metric {metric.name!r} raised {describe_error(error)}")
 
 
@@ -327,19 +337,19 @@ def _label_errors(item: CellWork, prediction: np.ndarray) -> dict[str, float]:
 
 
 def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, dict[str, float]]:
-    """Errors of the hidden layers by measure; a layer that a measure is not defined for, or not finite, is left out."""
+    """Errors of the hidden layers by measure, without those that are undefined or not finite."""
     learned = predictor.hidden(x) if hidden else {}
     measured = measure_features(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
     return {name: {k: v for k, v in values.items() if math.isfinite(v)} for name, values in measured.items()}
 
 
 @cache
-def _name(dtype: np.dtype) -> str:
+def _dtype_name(dtype: np.dtype) -> str:
     return str(dtype)
 
 
 def _train_nmse(item: CellWork, prediction: Any) -> float | None:
-    """Mean squared error on the first training labels over their variance, or None where there is no finite one."""
+    """Mean squared error on the first training labels over their variance; None if it is undefined or not finite."""
     if isinstance(prediction, Failure) or item.problem.task.kind != "real":
         return None
     truth = item.problem.train_truth(min(item.cell.n, TRAIN_POINTS))

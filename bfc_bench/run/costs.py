@@ -1,4 +1,4 @@
-"""What cells cost: CPU seconds and memory, from rows of a store or from what learners declare."""
+"""Estimates CPU seconds and memory of cells from rows of a store, or from what learners declare."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ from bfc_bench.toolkit.gpu import gpu_name
 from bfc_bench.toolkit.precision import Device
 
 UNKNOWN_SECONDS = 1.0
-"""Assumed of a cell whose learner declares no cost and has no rows yet."""
+"""Assumed seconds of a cell whose learner declares no cost and has no rows yet."""
 Where: TypeAlias = tuple[str, int, int]
-"""Label, d and n: what the cost of one fit depends on."""
+"""Label, d and n, on which the cost of a fit depends."""
 
 
 @dataclass(frozen=True)
 class DeclaredCost:
-    """Seconds of all fits of a cell, tuning included, as its learner declares their cost."""
+    """Seconds of all fits of a cell, tuning included, from the declared cost of its learner."""
 
     own: float
+    """Work that no other cell shares."""
     shared: Mapping[Hashable, float]
-    """Of what is done once for the cells of a batch that have it under the same name."""
+    """Work that a batch does once for all cells that declare it under the same name."""
 
     @property
     def alone(self) -> float:
-        """Of the cell by itself."""
+        """Seconds of the cell in a batch of its own."""
         return self.own + sum(self.shared.values())
 
 
 class SharedWork:
-    """The shared work of the cells of a batch, each part of it once, in its largest size."""
+    """The shared work of the cells in a batch. Each part counts once, in its largest size."""
 
     def __init__(self) -> None:
         self._parts: dict[Hashable, float] = {}
 
     def new(self, cell: Cell, declared: DeclaredCost) -> float:
-        """Seconds that the batch would not take without the cell."""
+        """Seconds that the cell would add to the batch."""
         parts = ((part, self._parts.get((cell.replicate, name), 0.0)) for name, part in declared.shared.items())
-        return declared.own + sum(max(0.0, part - known) for part, known in parts)
+        return declared.own + sum(max(0.0, part - present) for part, present in parts)
 
     def add(self, cell: Cell, declared: DeclaredCost) -> None:
-        """Have a cell in the batch."""
+        """Add a cell to the batch."""
         for name, part in declared.shared.items():
             key = cell.replicate, name
             self._parts[key] = max(part, self._parts.get(key, 0.0))
@@ -58,15 +59,15 @@ class SharedWork:
 
 @dataclass(frozen=True)
 class AddedWork:
-    """What a cell adds to the cells before it in a batch."""
+    """What a cell adds to a batch."""
 
     seconds: float
     new: float
-    """The share of what it is declared to take alone that none of them takes."""
+    """Fraction of the cell's declared work that the batch has not done already."""
 
 
 class Costs:
-    """CPU seconds of a cell: from rows of the same curve, else from rows of the learner and its declared cost."""
+    """CPU seconds of a cell: measured on the same curve; else its declared cost, scaled by the learner's rows."""
 
     def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
@@ -82,14 +83,12 @@ class Costs:
             seconds = group.number("fit_cpu_seconds")
             seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
             if cost := self._cost((label, d, n)):
-                rates.setdefault(label, []).extend(found / cost.flops for found in measured)
+                rates.setdefault(label, []).extend(taken / cost.flops for taken in measured)
         self._seen = {key: median(values) for key, values in seen.items() if values}
         self._rates = {label: median(values) for label, values in rates.items() if values}
 
     def seconds(self, cells: list[Cell]) -> dict[str, float]:
-        """By id what cells take that are fitted together, each what it adds to the larger ones: what they share counts
-        once.
-        """
+        """Seconds by id of cells that are fitted together. Shared work counts for the largest cell that has it."""
         done, seconds = SharedWork(), {}
         for cell in self.largest_first(cells):
             seconds[cell.id] = self.added(cell, done).seconds
@@ -97,17 +96,17 @@ class Costs:
         return seconds
 
     def largest_first(self, cells: list[Cell]) -> list[Cell]:
-        """Cells of a batch in the order in which each finds done what it shares; as they are where that is nothing."""
-        if not any(declared.shared for cell in cells if (declared := self._of(cell))):
+        """Cells of a batch with the largest first, which do the shared work; unchanged if nothing is shared."""
+        if not any(declared.shared for cell in cells if (declared := self._declared_cost(cell))):
             return cells
         return sorted(cells, key=lambda cell: (cell.label, -cell.n))
 
     def added(self, cell: Cell, done: SharedWork) -> AddedWork:
         """What a cell adds to a batch that has ``done`` the work of other cells.
 
-        Rows of a cell tell what it took in a batch, so that nothing is taken off them.
+        Measured seconds were measured in a batch, so shared work is not subtracted from them.
         """
-        where, declared = (cell.label, cell.d, cell.n), self._of(cell)
+        where, declared = (cell.label, cell.d, cell.n), self._declared_cost(cell)
         seconds = UNKNOWN_SECONDS if declared is None else done.new(cell, declared)
         new = seconds / declared.alone if declared and declared.alone else 1.0
         if where in self._seen:
@@ -117,12 +116,12 @@ class Costs:
         return AddedWork(seconds, new)
 
     def join(self, cell: Cell, done: SharedWork) -> None:
-        """Note a cell's work as done."""
-        if declared := self._of(cell):
+        """Add a cell's work to ``done``."""
+        if declared := self._declared_cost(cell):
             done.add(cell, declared)
 
     def bytes(self, cell: Cell) -> float:
-        """The memory that one cell declares; 0 where it declares none."""
+        """Declared memory of a cell, or 0."""
         cost = self._cost((cell.label, cell.d, cell.n))
         return 0.0 if cost is None else cost.bytes
 
@@ -135,10 +134,10 @@ class Costs:
             self._costs[where] = ask(self._grid.entries[label].learner, "cost", n, d)
         return self._costs[where]
 
-    def _of(self, cell: Cell) -> DeclaredCost | None:
-        """Of every candidate on its part of the points and of the learner on all of them; None where none is declared.
+    def _declared_cost(self, cell: Cell) -> DeclaredCost | None:
+        """Declared cost of tuning, in which each candidate trains on part of the points, and of the final fit.
 
-        Which candidate is trained again is not known: the same one at all sizes is assumed.
+        None if no cost is declared. The candidate that tuning will choose is unknown; the suite's options are assumed.
         """
         where = (cell.label, cell.task, cell.d, cell.n)
         if where not in self._declared:
@@ -153,7 +152,7 @@ class Costs:
         return self._declared[where]
 
     def _fit(self, learner: Learner, cell: Cell, cost: Cost | None, n: int, part: str) -> DeclaredCost | None:
-        """Of one fit to n points of a part of a cell's sample; what it shares by sample, batch key and name."""
+        """Declared cost of a fit on n points, its shared work by sample, batch key and name."""
         if cost is None:
             return None
         rate = flops_per_second(self._device_of(cell.label), cost.work, learner, self._card)

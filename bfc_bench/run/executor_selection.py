@@ -1,5 +1,4 @@
-"""Which executor a run takes: what the command says, else what the suite says, else processes of this machine; and
-its pool."""
+"""Chooses the executor of a run (the command's, else the suite's, else local processes) and opens its pool."""
 
 from __future__ import annotations
 
@@ -19,10 +18,16 @@ DEFAULT = "processes"
 def executor_of(
     suite: Suite, plugins: Plugins, name: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Executor:
-    """The executor ``name``, or the suite's, with ``options`` before those of the suite, ready to be opened.
+    """The executor of a run, ready to be opened.
 
-    The suite's options are those of its own executor: another one gets none of them. Raises ``UsageError`` for what is
-    unknown, and where the executor cannot be used here.
+    Args:
+        suite: The suite, whose options apply to its own executor only.
+        plugins: The plugins, which know the executors.
+        name: Name of the executor; None takes the suite's.
+        options: Options that replace those of the suite.
+
+    Raises:
+        UsageError: The name or an option is unknown, or the executor cannot be used here.
     """
     if name == "slurm" and name not in plugins.executors:
         raise UsageError("SLURM is not an executor: `bfc-bench submit SUITE --shards K` runs a suite there.")
@@ -38,22 +43,33 @@ def executor_of(
 def open_pool(
     plugins: Plugins, executor: Executor, call: Callable[[Any], Any], prepare: Callable[[], object], jobs: int | None
 ) -> Pool:
-    """The executor's pool. Raises ``PluginError`` that names its plugin where it gives none."""
+    """Open the executor's pool.
+
+    Args:
+        plugins: The plugins, for error messages.
+        executor: The executor.
+        call: Picklable function from payload to result, which the workers apply.
+        prepare: Picklable function that each worker calls first.
+        jobs: Number of workers on the CPU; None means one per core.
+
+    Raises:
+        PluginError: The executor raises or returns no pool; names its plugin.
+    """
     if executor.place == "session":
         forget_plugins()
-    pool = _asked(plugins, executor, "open", call, prepare, jobs)
+    pool = _call(plugins, executor, "open", call, prepare, jobs)
     return _checked(plugins, executor, "open", pool)
 
 
 def begin_pool(
     plugins: Plugins, executor: Executor, call: Callable[[Any], Any], prepare: Callable[[], object], jobs: int | None
 ) -> Pool | None:
-    """The pool that the executor begins before there are units, if it does. Raises as ``open_pool``."""
-    pool = _asked(plugins, executor, "begin", call, prepare, jobs)
+    """The pool that the executor begins before there are units, or None. Arguments and errors as of ``open_pool``."""
+    pool = _call(plugins, executor, "begin", call, prepare, jobs)
     return None if pool is None else _checked(plugins, executor, "begin", pool)
 
 
-def _asked(plugins: Plugins, executor: Executor, method: str, *arguments: Any) -> Any:
+def _call(plugins: Plugins, executor: Executor, method: str, *arguments: Any) -> Any:
     try:
         return getattr(executor, method)(*arguments)
     except BenchError:
@@ -63,9 +79,9 @@ def _asked(plugins: Plugins, executor: Executor, method: str, *arguments: Any) -
 
 
 def _checked(plugins: Plugins, executor: Executor, method: str, pool: Any) -> Pool:
-    if lacking := [wanted for wanted in ("slots", "submit", "outcomes", "close") if not hasattr(pool, wanted)]:
+    if lacking := [name for name in ("slots", "submit", "outcomes", "close") if not hasattr(pool, name)]:
         raise PluginError(
-            f"{_named(plugins, executor)}: {method} must give a bfc_bench.Pool. Got {pool!r} without "
+            f"{_named(plugins, executor)}: {method} must return a bfc_bench.Pool. Got {pool!r} without "
             f"{', '.join(lacking)}."
         )
     return cast(Pool, pool)

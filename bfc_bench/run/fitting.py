@@ -1,4 +1,4 @@
-"""Fits, predicts and tunes jobs, in batches where a learner offers that; an exception marks only its own job."""
+"""Fits, predicts and tunes jobs, in batches if a learner supports that. An exception fails only its own job."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Outcome: TypeAlias = Predictor | Failure
 
 @dataclass(frozen=True)
 class Choice:
-    """The learner that a cell is trained with, and what tuning compared."""
+    """The learner that a cell is trained with, chosen by tuning if there are candidates."""
 
     learner: Learner
     candidates: int = 1
     validation_error: float | None = None
-    """Mean squared error on the validation part over its variance; share of wrong classes for labels of classes."""
+    """Mean squared error on the validation part over its variance; for classes, the error rate."""
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
-    """Fit jobs of one learner class, those of equal batch key together; one result per job, in order."""
+    """Fit jobs of one learner class, those with the same batch key together. One result per job, in order."""
     groups: dict[Hashable, list[int]] = {}
     for i, job in enumerate(jobs):
         key = job.learner.batch_key(job.train)
@@ -43,7 +43,7 @@ def fit(jobs: Sequence[Job]) -> list[Outcome]:
 
 
 def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
-    """Fit jobs of one key as a batch; where that raises, one by one, so that only the guilty job is marked."""
+    """Fit jobs of one key as a batch. If that raises, fit them one by one, so that only the failing job is marked."""
     if len(jobs) > 1:
         cls = type(jobs[0].learner)
         fitted = attempt(lambda: list(cls.fit_batch(jobs)))
@@ -56,7 +56,7 @@ def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
 
 
 def _accepted(cls: type[Learner], outcome: Outcome) -> Outcome:
-    """What a fit gave; in the place of a Failure that no row can show, one that says so."""
+    """The result of a fit, with an invalid ``Failure`` replaced by one that says what is wrong with it."""
     if not isinstance(outcome, Failure):
         return outcome
     texts = isinstance(outcome.reason, str) and isinstance(outcome.traceback, str)
@@ -66,16 +66,20 @@ def _accepted(cls: type[Learner], outcome: Outcome) -> Outcome:
     return Failure(
         "failed",
         f"{cls.name}: a Failure must have one of the statuses {', '.join(get_args(FailureStatus))} and a reason that "
-        f"is a text. Got {'one that cannot be shown' if isinstance(shown, Failure) else shown}.",
+        f"is a text. Got {'one whose repr raises' if isinstance(shown, Failure) else shown}.",
     )
 
 
 def predict(
     cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array], classes: Sequence[int]
 ) -> list[Array | Failure]:
-    """NumPy predictions of each outcome at its own inputs, checked; or the Failure that stands in their place.
+    """Checked predictions of each outcome at its own inputs as NumPy arrays, or failures.
 
-    ``classes`` are the numbers of classes to score, 0 for predictions (m,).
+    Args:
+        cls: The class of all learners.
+        outcomes: Results of fits; failures are passed on.
+        xs: Inputs (m, d) for each outcome.
+        classes: For each outcome the number of classes to score, (m, classes); 0 for predictions of shape (m,).
     """
     fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
     results: list[Array | Failure] = [o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes]
@@ -95,8 +99,14 @@ def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
 
 
 def check_prediction(value: Array, m: int, classes: int = 0) -> Array | Failure:
-    """The prediction as a NumPy array (m,), or (m, classes), or a Failure that says what is wrong with it."""
-    array = attempt(lambda: np.array(to_numpy(value)))  # a learner may write its next answer into this one's memory
+    """The prediction as a NumPy array, or a Failure that says what is wrong with it.
+
+    Args:
+        value: The prediction, (m,) or (m, classes).
+        m: Expected number of points.
+        classes: Expected number of scores per point; 0 for one number.
+    """
+    array = attempt(lambda: np.array(to_numpy(value)))  # a copy: a learner may reuse the memory for its next prediction
     if isinstance(array, Failure):
         return array
     wanted, what = ((m, classes), "a score per point and class") if classes else ((m,), "one per point")
@@ -106,13 +116,13 @@ def check_prediction(value: Array, m: int, classes: int = 0) -> Array | Failure:
         return Failure("failed", f"predictions must be real numbers. Got dtype {array.dtype}.")
     wrong = int(np.count_nonzero(~np.isfinite(array)))
     if wrong:
-        kinds = " and ".join(k for k, found in (("NaN", np.isnan(array)), ("infinite", np.isinf(array))) if found.any())
+        kinds = " and ".join(k for k, mask in (("NaN", np.isnan(array)), ("infinite", np.isinf(array))) if mask.any())
         return Failure("diverged", f"{wrong} of {array.size} predictions are {kinds}")
     return array
 
 
 def split(data: Data) -> tuple[Data, Data]:
-    """Training and validation part: every fifth point validates, so training parts of nested samples are nested."""
+    """Training and validation part. Every fifth point validates, so training parts of nested samples are nested."""
     validates = np.arange(data.n) % TUNING_SHARE == TUNING_SHARE - 1
     parts = []
     for name, mask in (("train", ~validates), ("validation", validates)):
@@ -121,7 +131,7 @@ def split(data: Data) -> tuple[Data, Data]:
 
 
 def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
-    """For each cell its learner, or the candidate with the least validation error. Test error is never used."""
+    """The candidate with the least validation error for each cell, or its learner if there are no candidates."""
     parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
     trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
     if not trials:
@@ -133,7 +143,7 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes)
     best: dict[int, Choice | Failure] = {}
     for (i, learner), value in zip(trials, predictions, strict=True):
-        held = best.get(i)
+        previous = best.get(i)
         if isinstance(value, Failure):
             best.setdefault(i, value)
             continue
@@ -141,7 +151,7 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
         if not np.isfinite(error):
             best.setdefault(i, Failure("diverged", f"the validation error of finite predictions is {error}"))
             continue
-        if not isinstance(held, Choice) or held.validation_error is None or error < held.validation_error:
+        if not isinstance(previous, Choice) or previous.validation_error is None or error < previous.validation_error:
             best[i] = Choice(learner, len(work[i].candidates), error)
     return [best[i] if i in best else Choice(item.learner) for i, item in enumerate(work)]
 

@@ -1,4 +1,4 @@
-"""From a suite's words to things: tasks, learners with their options, and the grid of cells."""
+"""Resolves a suite to a grid: builds its tasks and learners and lists its cells."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bfc_bench.tasks.task import Task
 from bfc_bench.utils.plain_json import digest, digest_text
 
 MOST_CELLS = 10_000_000
-"""More are a slip of the pen: their plan alone would take gigabytes."""
+"""Limit against mistakes: the plan of a larger grid would take gigabytes."""
 
 
 @dataclass(frozen=True)  # with slots it would be pickled by Python code, field by field
 class Cell:
-    """One point of the grid."""
+    """One learner on one task at one d, n and replicate."""
 
     id: str
     task: str
@@ -35,20 +35,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class GridLearner:
-    """A learner of the suite: its options, and the candidates among which tuning chooses."""
+    """A learner of the suite with its options and tuning candidates."""
 
     label: str
     learner: Learner
     candidates: tuple[Learner, ...]
-    """Empty when nothing is tuned."""
+    """Empty if nothing is tuned."""
     tune: Mapping[str, Sequence[Any]]
     tasks: tuple[str, ...]
     max_n: float = inf
 
     def identity(self) -> dict[str, Any]:
-        """What the learner's results depend on, as plain data: its name and version, the options that differ from its
-        defaults, and what is tuned.
-        """
+        """What the results depend on, as plain data: name, version, options other than the defaults, and tuning."""
         learner = self.learner
         return {
             "learner": learner.name,
@@ -60,7 +58,7 @@ class GridLearner:
 
 @dataclass(frozen=True)
 class Grid:
-    """A suite with everything resolved."""
+    """A resolved suite."""
 
     suite: Suite
     tasks: Mapping[str, Task]
@@ -68,17 +66,25 @@ class Grid:
     task_digests: Mapping[str, str]
     learner_digests: Mapping[str, str]
     only: tuple[Cell, ...] | None = None
-    """Cells in the place of those of the suite."""
+    """Replaces the cells of the suite."""
     alone: frozenset[str] = frozenset()
-    """Ids of cells that are handed to a worker with no other: what ends it shall name one cell."""
+    """Ids of cells that run in batches of their own, so that a failure of the worker names one cell."""
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
-        """Any cell of its tasks and learners, of the suite's sizes and replicates or beyond."""
+        """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite.
+
+        Args:
+            task: Name of the task.
+            label: Label of the learner.
+            d: Number of input dimensions.
+            n: Number of training points.
+            replicate: Number of the replicate, from 0.
+        """
         base = digest([self.task_digests[task], self.learner_digests[label], label])
         return Cell(_cell_id(base, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
-        """Every planned cell, in the order of the suite."""
+        """All cells in the order of the suite, or ``only``."""
         return self._cells() if self.only is None else iter(self.only)
 
     def _cells(self) -> Iterator[Cell]:
@@ -93,20 +99,28 @@ class Grid:
 
 
 def _cell_id(base: str, d: int, n: int, replicate: int) -> str:
-    """As digest([base, d, n, replicate]), for which a large grid would wait."""
+    """``digest([base, d, n, replicate])``, written out because it is slow for large grids."""
     return digest_text(f'["{base}",{d},{n},{replicate}]')
 
 
 def resolve(
     suite: Suite, plugins: Plugins, where: str, learners: Sequence[str] = (), tasks: Sequence[str] = ()
 ) -> Grid:
-    """Look everything up. ``learners`` (labels or names) and ``tasks`` narrow the grid; none given means all.
+    """Resolve a suite to a grid.
 
-    A learner that is installed but not in the suite takes part with its default options when ``learners`` names it.
-    Raises ``UsageError`` naming ``where``, the entry and the key.
+    Args:
+        suite: The suite.
+        plugins: The plugins, which provide tasks, learners and claims.
+        where: The suite's name in error messages.
+        learners: Labels or names of the learners to take; empty means all. An installed learner that is not in the
+            suite is added with its default options.
+        tasks: Names of the tasks to take; empty means all.
+
+    Raises:
+        UsageError: Something is unknown or does not fit together; names ``where``, the entry and the key.
     """
-    guests = [LearnerEntry(name=name) for name in learners if _is_guest(name, suite, plugins)]
-    suite = suite.model_copy(update={"learner": [*suite.learner, *guests]})
+    added = [LearnerEntry(name=name) for name in learners if _is_added(name, suite, plugins)]
+    suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name,) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
     built = {
@@ -129,7 +143,7 @@ def resolve(
         raise UsageError(f"{where}: the learners and tasks that were chosen have no cell in common.")
     if count > MOST_CELLS:
         raise UsageError(
-            f"{where}: the suite has {count:,} cells, and {MOST_CELLS:,} can be planned. "
+            f"{where}: the suite has {count:,} cells; at most {MOST_CELLS:,} can be planned. "
             "Take fewer replicates, sizes or learners."
         )
     common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
@@ -142,13 +156,13 @@ def resolve(
     )
 
 
-def _is_guest(name: str, suite: Suite, plugins: Plugins) -> bool:
+def _is_added(name: str, suite: Suite, plugins: Plugins) -> bool:
     in_suite = any(name in (entry.label, entry.name) for entry in suite.learner)
     return not in_suite and name.partition(":")[0] in plugins.learners
 
 
 def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[str]:
-    """The first names of those entries that any of ``wanted`` names."""
+    """The first name of each entry that ``wanted`` names."""
     if not wanted:
         return [first for first, *_ in names]
     known = {name for entry in names for name in entry}
@@ -173,7 +187,7 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
     )
     try:
         dims = _with_d(entry, task).d
-    except UsageError as error:  # of data, which names the task itself
+    except UsageError as error:  # errors of data sets name the task themselves
         raise UsageError(f"{where.removesuffix(f': task {entry.name!r}')}: {error}") from None
     for d in dims:
         if problem := task.check(d):
@@ -185,7 +199,7 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
 
 
 def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:
-    """The entry with the dimension of its data."""
+    """The entry with the dimension of its data set filled in."""
     return entry if entry.d or task.dimension is None else entry.model_copy(update={"d": [task.dimension]})
 
 

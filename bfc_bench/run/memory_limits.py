@@ -1,4 +1,4 @@
-"""Memory: how much there is, how much a batch took, and whether an exception means that there was not enough."""
+"""Measures the memory of a batch and of the machine, and recognises errors that mean out of memory."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bfc_bench.executors.memory import READABLE
 
 T = TypeVar("T")
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "can't allocate memory", "YNNPACK operation failed: error")
-"""What JAX, torch and the matrix products of XLA, which hide the cause, say when they get no memory."""
+"""Parts of error messages of JAX, torch and XLA's matrix products (which hide the cause) when they get no memory."""
 
 
 class PeakMemory:
-    """Peak resident memory of this process since the object was made, above what it held then.
+    """Peak resident memory of this process since this object was made, above what it held then.
 
-    Made for every cell: on Linux the files are read and written without Python's buffers, which take longer.
+    Made for each cell, so files are read and written without Python's slower buffers.
     """
 
     def __init__(self) -> None:
         with suppress(OSError):
-            _file("/proc/self/clear_refs", os.O_WRONLY, lambda file: os.write(file, b"5"))  # Linux: restart the peak
+            _file("/proc/self/clear_refs", os.O_WRONLY, lambda file: os.write(file, b"5"))  # Linux: reset the peak
         self._before = _resident() or _peak()
 
     def bytes(self) -> int:
@@ -35,7 +35,7 @@ class PeakMemory:
 
 
 def _resident() -> int | None:
-    """What this process holds on Linux, or None elsewhere."""
+    """Resident bytes of this process on Linux, or None elsewhere."""
     try:
         return int(_file("/proc/self/statm", os.O_RDONLY, _content).split()[1]) * resource.getpagesize()
     except OSError:
@@ -73,26 +73,26 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def memory_warnings(jobs: int, budget_gb: float) -> list[str]:
-    """What to tell before ``jobs`` workers start whose cells may take ``budget_gb`` GB each, a line each."""
+    """Warnings about ``jobs`` workers whose cells may use ``budget_gb`` GB each, a line each."""
     if not READABLE:
         return ["memory is not limited on this platform, which has no /proc: a cell may take more than its budget."]
-    there = machine_memory() / 1e9
-    if jobs * budget_gb <= there:
+    available = machine_memory() / 1e9
+    if jobs * budget_gb <= available:
         return []
     workers = "1 worker" if jobs == 1 else f"{jobs} workers"
-    advice = f"--set budget.memory_gb={there / jobs:.2g}"
-    if (fewer := int(there / budget_gb)) >= 1:
+    advice = f"--set budget.memory_gb={available / jobs:.2g}"
+    if (fewer := int(available / budget_gb)) >= 1:
         advice = f"--jobs {fewer} or {advice}"
     return [
         f"{workers} may take {jobs * budget_gb:.3g} GB of memory, {budget_gb:.3g} GB each; "
-        f"this machine has {there:.3g} GB. Use {advice} if it runs short."
+        f"this machine has {available:.3g} GB. Use {advice} if it runs short."
     ]
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Bytes that this process and its children may hold: the machine's, or less where a control group says so.
+    """Bytes of memory for this process and its children: the machine's, or the limit of a control group.
 
-    ``root`` has ``proc`` and ``sys`` in it.
+    ``root`` is the folder with ``proc`` and ``sys``.
     """
     total = int((root / "proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) * 1024
     limits = [total]
@@ -100,12 +100,12 @@ def machine_memory(root: Path = Path("/")) -> int:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        folder, name = ("memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
-        top = root / "sys/fs/cgroup" / folder
+        hierarchy, name = ("memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
+        top = root / "sys/fs/cgroup" / hierarchy
         group = top / path.lstrip("/")
-        for place in (group, *group.parents):  # a container sees its own group as the top one
-            limits += [int(text) for text in _lines(place / name) if text.isdigit()]
-            if place == top:
+        for folder in (group, *group.parents):  # a container sees its own group as the top one
+            limits += [int(text) for text in _lines(folder / name) if text.isdigit()]
+            if folder == top:
                 break
     return min(limits)
 

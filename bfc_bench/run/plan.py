@@ -1,4 +1,4 @@
-"""What is to do: which cells are done, failed or skipped, which belong together, and what they will cost."""
+"""Plans a run: sorts cells into to do, done, failed and skipped, estimates their costs, and forms batches."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.plain_json import canonical_json
 
 SHORTEST_SECONDS = 5.0
-"""Estimated time below which cells that can be trained together are not cut into smaller batches."""
+"""A batch with a shorter estimated time than this is not divided further."""
 DONE = frozenset({"ok"})
 MOST_NEW = 0.5
-"""A cell of whose declared work less is new to a batch stays with it: elsewhere the rest would be done again."""
+"""If at most this fraction of a cell's declared work is new to a batch, the cell stays there, since another batch would
+repeat the rest."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Cells that travel together, with their estimated CPU seconds."""
+    """A batch with its estimated CPU seconds."""
 
     batch: Batch
     seconds: float
@@ -39,7 +40,7 @@ class Planned:
 
 @dataclass
 class Plan:
-    """All cells of a grid, by what becomes of them in the next run."""
+    """All cells of a grid, sorted by what the next run does with them."""
 
     grid: Grid
     common: RunSettings
@@ -47,26 +48,25 @@ class Plan:
     todo: list[Cell] = field(default_factory=list)
     done: list[Cell] = field(default_factory=list)
     failed: list[Cell] = field(default_factory=list)
-    """Cells with a row that is not ok, and that are not tried again."""
+    """Cells whose row is not ok and that are not tried again."""
     stale: Counter[Origin] = field(default_factory=Counter)
-    """How many of the cells done or failed were made by another release of bfc-bench or on another device, by what."""
+    """Number of done or failed cells by origin, for other releases of bfc-bench and other devices."""
     outdated: dict[str, Counter[int]] = field(default_factory=dict)
-    """Rows of other versions of a learner that has cells to do, by label and version: those are their successors."""
+    """Number of rows by label and version, for older versions of learners that have cells to do."""
     skipped: dict[Cell, str] = field(default_factory=dict)
-    """Cells that do not apply, with the reason."""
+    """Cells that cannot run, with the reason."""
     to_skip: list[Cell] = field(default_factory=list)
-    """The skipped ones that have no row yet."""
+    """Skipped cells that have no row yet."""
     cautions: list[str] = field(default_factory=list)
-    """What learners say of their results on some task, a line each, naming label and tasks; then claims that nothing
-    planned is about."""
+    """Cautions of the learners, with label and tasks; then claims about sizes that are not planned. A line each."""
     peak_bytes: float = 0.0
-    """Largest memory that one cell to do declares, of those that compute on the cores."""
+    """Largest declared memory of a cell to do on the CPU."""
     peak_gpu_bytes: float = 0.0
-    """The same of those that compute on a GPU, of its memory."""
+    """Largest declared GPU memory of a cell to do on a GPU."""
 
     @property
     def remarks(self) -> list[str]:
-        """What readers must know of rows that were not made as this run would make them, a line each."""
+        """Notes on rows that this run would make differently, a line each."""
         here = f"bfc-bench {self.common.release} on {self.common.device}"
         kept = [
             f"{count} cells were made by {origin}, not by {here}: they are kept, `--redo stale` makes them again."
@@ -86,30 +86,27 @@ class Plan:
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Estimated CPU seconds of every cell to do, by cell id; what cells share is the largest one's."""
+        """Estimated CPU seconds of each cell to do, by id. Shared work counts for the largest cell that has it."""
         return {id: taken for cells in self._groups() for id, taken in self.costs.seconds(cells).items()}
 
     def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Planned]:
-        """The cells to do in batches, small enough to fit time and memory and to keep ``jobs`` workers busy.
+        """The cells to do in batches that fit time and memory and keep ``jobs`` workers busy.
 
-        Cells that compute on a GPU shall keep ``gpu_jobs`` busy, where that is another number.
-
-        Longest first, up to a factor of 2; then problem by problem, of which a worker keeps the last few.
+        ``gpu_jobs`` is the number of workers on GPUs, by default ``jobs``. Longer batches come first, by powers of 2;
+        batches of similar length are sorted by problem, since a worker caches the last few problems.
         """
         planned = []
         for cells in self._groups():
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
-            planned += [self._batch(part, seconds) for part, seconds in self._parts(cells, workers)]
+            planned += [self._batch(part, seconds) for part, seconds in self._divided(cells, workers)]
         return sorted(planned, key=_order)
 
     def device(self, cell: Cell) -> Device:
-        """What a cell computes on."""
+        """The device of a cell."""
         return device_of(self.grid.entries[cell.label].learner, self.common.device)
 
     def host_bytes(self, batch: Batch) -> int:
-        """Memory of the host for a batch: what its learners declare, all cells together; on a GPU, where that is the
-        GPU's, the points of each problem.
-        """
+        """Host memory of a batch: what its learners declare, summed; on a GPU, the points of its problems."""
         if batch.common.device == "cpu":
             return int(sum(map(self.costs.bytes, batch.cells)))
         points: dict[tuple[str, int, int], int] = {}
@@ -121,11 +118,11 @@ class Plan:
         return sum(points.values())
 
     def single(self, cell: Cell) -> Batch:
-        """A batch of one cell."""
+        """A batch with only this cell."""
         return self._batch([cell], 0.0).batch
 
     def _groups(self) -> Iterable[list[Cell]]:
-        """The cells to do, those together that can be handed over together."""
+        """The cells to do, grouped by ``_key``."""
         groups: dict[Hashable, list[Cell]] = {}
         problems: dict[tuple[str, int, int], Problem] = {}
         for cell in self.todo:
@@ -133,7 +130,7 @@ class Plan:
         return groups.values()
 
     def _key(self, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> Hashable:
-        """Cells of equal key are handed over together: the learner's own key, else the curve they belong to."""
+        """What cells of one batch have in common: the learner's batch key or, if it has none, the curve."""
         if cell.id in self.grid.alone:
             return cell.id
         learner = self.grid.entries[cell.label].learner
@@ -144,26 +141,25 @@ class Plan:
         key = batch_key(learner, problems[where].spec(cell.n))
         return (learner.name, cell.label, *where) if key is None else (learner.name, key)
 
-    def _parts(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
-        """Cut a group where its estimated time or declared memory would exceed what a batch may take.
+    def _divided(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
+        """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
 
-        The time is a share of what is left of the group, so that the last batches, which a worker may have to wait for,
-        are short; not too short, since workers compile or load the group's program. A cell whose work is mostly done in
-        a batch stays there all the same, up to what any batch may take: cut off it would be done again, and the batch
-        would hardly be shorter.
+        The time limit is a fraction of the group's remaining time, so that the last batches are short and workers end
+        together. It is at least ``SHORTEST_SECONDS``, since each worker compiles or loads the group's program. A cell
+        that shares most of its work with a batch stays there up to a quarter of the cell limit, see ``MOST_NEW``.
         """
         ordered = self.costs.largest_first(cells)
-        # Rounding may depend on the order of a batch, which is therefore the suite's.
-        place = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
+        # Rounding may depend on the order within a batch, so batches keep the order of the suite.
+        position = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
         left = sum(self.costs.seconds(ordered).values())
         part: list[Cell] = []
         done, time, memory, limit, most = SharedWork(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
-        there = self._commons[self.device(cells[0])].bytes
+        memory_limit = self._commons[self.device(cells[0])].bytes
         for cell in ordered:
             added, size = self.costs.added(cell, done), self.costs.bytes(cell)
-            until = limit if added.new > MOST_NEW else most
-            if part and (time + added.seconds > until or memory + size > there):
-                yield sorted(part, key=place.__getitem__) if place else part, time
+            time_limit = limit if added.new > MOST_NEW else most
+            if part and (time + added.seconds > time_limit or memory + size > memory_limit):
+                yield sorted(part, key=position.__getitem__) if position else part, time
                 part, done, time, memory = [], SharedWork(), 0.0, 0.0
                 added = self.costs.added(cell, done)
             if not part:
@@ -172,7 +168,7 @@ class Plan:
             self.costs.join(cell, done)
             time, memory, left = time + added.seconds, memory + size, left - added.seconds
         if part:
-            yield sorted(part, key=place.__getitem__) if place else part, time
+            yield sorted(part, key=position.__getitem__) if position else part, time
 
     def _batch(self, cells: Sequence[Cell], seconds: float) -> Planned:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
@@ -213,9 +209,14 @@ def make_plan(
     *,
     redo: Collection[Redo] = (),
 ) -> Plan:
-    """Sort every cell. ``held`` are the cells that the store has; ``history`` are rows to learn costs from.
+    """The plan of a run.
 
-    ``redo`` names cells that have a row and are made again.
+    Args:
+        grid: The cells.
+        common: Settings of the run.
+        held: The cells of the store, by id.
+        history: Rows from which costs are estimated.
+        redo: Which cells with a row run again.
     """
     costs = Costs(grid, history, common.device)
     plan = Plan(grid, common, costs)
@@ -223,16 +224,16 @@ def make_plan(
     reasons: dict[tuple[str, str, int, int], str | None] = {}
     for cell in grid.cells():
         known = held.get(cell.id)
-        made, stale = (
+        done, stale = (
             known is not None and known.status in DONE,
             known is not None and _stale(known, plan.device(cell), common),
         )
-        if made and not stale and "all" not in redo:
+        if done and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
-        entry, where = grid.entries[cell.label], (cell.label, cell.task, cell.d, cell.n)
-        if where not in reasons:
-            reasons[where] = skip_reason(
+        entry, key = grid.entries[cell.label], (cell.label, cell.task, cell.d, cell.n)
+        if key not in reasons:
+            reasons[key] = skip_reason(
                 entry.learner,
                 facts[cell.task, cell.d],
                 cell.n,
@@ -242,21 +243,21 @@ def make_plan(
                 test_size=grid.tasks[cell.task].test_points(common.test_size),
                 tuned=bool(entry.candidates),
             )
-        reason = reasons[where]
-        if reason is not None and made:  # a result that cannot be made again, on this device say, stays
+        reason = reasons[key]
+        if reason is not None and done:  # keep a result that cannot be repeated here, for example on this device
             plan.done.append(cell)
         elif reason is not None:
             plan.skipped[cell] = reason
             if known is None or known.status != "skipped":
                 plan.to_skip.append(cell)
-        elif known is None or known.status == "skipped" or _again(known, stale, redo):
+        elif known is None or known.status == "skipped" or _runs_again(known, stale, redo):
             plan.todo.append(cell)
             if plan.device(cell) == "cpu":
                 plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
             else:
                 plan.peak_gpu_bytes = max(plan.peak_gpu_bytes, costs.bytes(cell))
         else:
-            (plan.done if made else plan.failed).append(cell)
+            (plan.done if done else plan.failed).append(cell)
             if stale:
                 plan.stale[replace(known.origin, learner_version=None)] += 1
     plan.cautions = [*_cautions(grid, [*plan.todo, *plan.done], facts), *_unplanned(grid.suite)]
@@ -264,17 +265,17 @@ def make_plan(
 
 
 def _stale(known: KnownCell, device: Device, common: RunSettings) -> bool:
-    """Whether a row was made by another release, or on another device, than a run would make it now."""
+    """Whether a row was made by another release or on another device than this run would use."""
     return (known.origin.release, known.origin.device) != (common.release, device)
 
 
-def _again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:
-    asked = {"all": True, "stale": stale, "failed": known.status not in DONE, "killed": known.status == "killed"}
-    return any(asked[word] for word in redo)
+def _runs_again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:
+    applies = {"all": True, "stale": stale, "failed": known.status not in DONE, "killed": known.status == "killed"}
+    return any(applies[choice] for choice in redo)
 
 
 def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int], TaskFacts]) -> list[str]:
-    """One line per label and text."""
+    """Cautions of the learners, one line per label and text."""
     tasks: dict[tuple[str, str], list[str]] = {}
     for label, task, d, n in dict.fromkeys((cell.label, cell.task, cell.d, cell.n) for cell in cells):
         entry = grid.entries[label]
@@ -286,7 +287,7 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
 
 
 def _unplanned(suite: Suite) -> Iterator[str]:
-    """Claims about a d or an n that their task does not have, a line each."""
+    """Claims about a d or n that their task does not have, a line each."""
     sizes = {task.name: {"d": task.d, "n": task.n} for task in suite.task}
     for claim in suite.claim:
         asked = claim.model_extra or {}

@@ -1,7 +1,7 @@
-"""Libraries that a learner imports where it uses them, loaded before its clock starts and its memory counts.
+"""Imports the libraries that a learner imports inside functions, before its clock starts and its memory counts.
 
-What its methods and the functions beside it import is read from the source, for its base classes too. What is imported
-there imports in turn inside functions is not followed, nor are names that are computed: that is the cell's time.
+The imports are read from the source of its methods and of the functions in its module, also for base classes. Imports
+inside functions of other modules, and computed names, are not followed; they count as the cell's time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @cache
 def import_libraries(learner: type[Learner]) -> None:
-    """Import them, once per process; one that cannot be imported is left to the fit, which may not need it."""
+    """Import the libraries of a learner once per process. Errors are ignored: the fit may not need it."""
     bases = learner.__mro__[: learner.__mro__.index(Learner)]
     for base in bases:
         for library, part in dict.fromkeys(_imports(base)):
@@ -33,11 +33,11 @@ def import_libraries(learner: type[Learner]) -> None:
 
 
 def _imports(base: type) -> Iterator[tuple[str, str]]:
-    """What its methods, and the functions of its module, import: (module, name), the name empty for a whole module."""
+    """Imports in the methods of a class and the functions of its module: (module, name), or (module, "")."""
     module = sys.modules[base.__module__]
     try:
         tree = ast.parse(inspect.getsource(module))
-    except (OSError, TypeError, SyntaxError):  # it has no source here
+    except (OSError, TypeError, SyntaxError):  # the source is not available
         return
     own = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == base.__name__]
     functions = [

@@ -1,4 +1,4 @@
-"""A first worker that loads its libraries while the session loads its own, before it is known what there is to do."""
+"""Starts a first worker early, so that it loads its libraries while the session still plans."""
 
 from __future__ import annotations
 
@@ -27,10 +27,19 @@ def begun(
     device: Device = "cpu",
     jobs: int | None = None,
 ) -> Iterator[Pool | None]:
-    """A pool whose first worker starts now and imports what the first of ``learners``, or of the suite, needs.
+    """A pool whose first worker starts now and imports what the first learner needs; closed at the end.
 
-    For the first run into a store, where there is something to do for certain, on the CPU of this machine; otherwise,
-    and of executors that begin nothing, None. At its end the pool is closed, whatever has become of the run.
+    None if the store has results already (there may be nothing to do), on other devices or machines than this CPU, and
+    for executors without ``begin``.
+
+    Args:
+        executor: The executor.
+        plugins: The plugins.
+        suite: The suite.
+        store: Folder of the store.
+        learners: Labels or names of the learners of the run; empty means all of the suite.
+        device: The device of the run.
+        jobs: Number of workers on the CPU; None means one per core.
     """
     pool = None
     if device == "cpu" and executor.place == "machine" and not (store / "results.sqlite").exists():

@@ -1,4 +1,4 @@
-"""Where a result came from: versions, machine, threads, precision, commit and command line."""
+"""Collects the provenance of results: versions, machine, threads, precision, commit and command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ PACKAGES = (
 
 
 def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, Any]:
-    """Everything about this session that a reader may need to judge or repeat its results, as plain data."""
+    """What a reader needs to judge or repeat the results of this session, as plain data.
+
+    Args:
+        device: The device of the run.
+        executor: The executor.
+        jobs: Number of workers on the CPU; None if the executor decides.
+    """
     return {
         "command": shlex.join([_program(Path(sys.argv[0])), *map(masked, sys.argv[1:])]),
         "packages": package_versions(),
@@ -50,18 +56,18 @@ def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, A
 
 
 def package_versions() -> dict[str, str | None]:
-    """Installed versions of the packages that results depend on; None where one is not installed."""
+    """Versions of the packages that results depend on; None for one that is not installed."""
     return {name: release(name) for name in PACKAGES}
 
 
 def _program(path: Path) -> str:
-    """What was started: ``python -m bfc_bench`` is bfc-bench, any other program its file's name."""
+    """Name of the program: bfc-bench for ``python -m bfc_bench``, else the name of its file."""
     return "bfc-bench" if path.parts[-2:] == ("bfc_bench", "__main__.py") else path.name
 
 
 @cache
 def git_commit(directory: Path) -> str | None:
-    """The commit checked out in ``directory``, with ``+`` when files differ from it; None outside a repository."""
+    """The commit checked out in ``directory``, with ``+`` if files differ from it; None outside a repository."""
     try:
         run = [
             subprocess.run(["git", *args], cwd=directory, capture_output=True, text=True, timeout=10, check=True)
@@ -73,7 +79,7 @@ def git_commit(directory: Path) -> str | None:
 
 
 def processor() -> str:
-    """What the CPU is called."""
+    """Name of the CPU."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""How fast flops are assumed to go: of one core, and of a GPU by its name, the kind of work and the precision."""
+"""Assumed flops per second of a core, and of a GPU by its name, the kind of work and the precision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bfc_bench.learner import Learner, Work
 from bfc_bench.toolkit.precision import Device
 
 CPU_FLOPS: Mapping[Work, float] = {"products": 4e10, "steps": 2e10, "other": 5e9}
-"""Flops per second assumed of a core until rows of the learner tell (``python -m benchmarks.scaling`` measures it)."""
+"""Flops per second of a core, until rows of the learner exist (``python -m benchmarks.scaling`` measures it)."""
 PEAKS: Mapping[str, tuple[float, float]] = {
     "H200": (67e12, 34e12),
     "H100": (67e12, 34e12),
@@ -17,22 +17,25 @@ PEAKS: Mapping[str, tuple[float, float]] = {
     "L40": (90.5e12, 1.4e12),
     "RTX 4090": (82.6e12, 1.3e12),
 }
-"""Flops per second of a GPU at most, in float32 and in float64, without tensor cores, as NVIDIA's data sheets say, by
-what the driver's name for it contains."""
+"""Peak flops per second of GPUs in float32 and float64, without tensor cores, from NVIDIA's data sheets. The keys are
+parts of the driver's name for the GPU."""
 UNKNOWN = (15e12, 1e12)
-"""The same of a GPU of another name, or of none that is seen here: of a small one."""
+"""Peaks of an unknown GPU, taken for a small one."""
 EFFICIENCY = 0.5
-"""Assumed fraction of a GPU's peak for products and factors of large matrices. It has not been measured."""
+"""Assumed, not measured: the fraction of a GPU's peak that products and factorisations of large matrices reach."""
 STEPS = 2e12
-"""Flops per second of steps of training, at most. Small networks do not fill a GPU: a step takes what starting its
-kernels takes, .13 ms assumed, in which ``GPU_LANES`` = 128 members do 2 MFLOP each, the size of S in
-docs/performance.md."""
+"""Most flops per second of training steps. Small networks do not fill a GPU: a step takes as long as starting its
+kernels, assumed to be .13 ms, in which ``GPU_LANES`` = 128 members do 2 MFLOP each (size S in docs/performance.md)."""
 
 
 def flops_per_second(device: Device, work: Work, learner: Learner, card: str = "") -> float:
-    """What is assumed for a learner's work, on one core or on the GPU that its driver calls ``card``.
+    """Assumed flops per second of a learner's work.
 
-    What is neither products nor steps is as much slower than products on a GPU as on a core.
+    Args:
+        device: One core or a GPU.
+        work: The kind of work. ``other`` is slower than ``products`` by the same factor on a GPU as on a core.
+        learner: The learner, which decides the precision.
+        card: The driver's name for the GPU; empty if unknown.
     """
     if device == "cpu":
         return CPU_FLOPS[work]
@@ -44,6 +47,6 @@ def flops_per_second(device: Device, work: Work, learner: Learner, card: str = "
 
 
 def trains_in_float32(learner: Learner) -> bool:
-    """Whether a learner trains in float32 for certain; one whose options choose is taken for one in float64."""
+    """Whether a learner always trains in float32. If its options decide, float64 is assumed."""
     can = learner.capabilities
     return can.precision == "float32" or (can.precision is None and can.arrays[0] == "jax")

@@ -1,4 +1,4 @@
-"""One run of a suite: plans, hands batches to an executor, commits each row, and tells the plugins."""
+"""Runs a suite: makes a plan, gives batches to an executor, commits the rows, and notifies plugins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STATUS: dict[str, Status] = {
     "killed": "killed",
     "lost": "killed",
 }
-"""What becomes of a cell by the kind of its fault."""
+"""Status of a cell by kind of failure."""
 
 
 @dataclass
@@ -55,16 +55,16 @@ class Session:
     plan: Plan
     provenance: dict[str, Any]
     warnings: list[str] = field(default_factory=list)
-    """What the user should know before the first cell runs, a line each."""
+    """Warnings to show before the first cell runs, a line each."""
     interrupted: bool = False
     not_begun: int = 0
-    """Batches that were left when the time was over."""
+    """Number of batches that had not begun at the time limit."""
     statuses: Counter[str] = field(default_factory=Counter)
-    """Rows of this run by status."""
+    """Number of rows of this run by status."""
 
     @property
     def exit_code(self) -> int:
-        """0 all cells ok or skipped, 1 some cell failed (now or in an earlier run), 130 interrupted."""
+        """0 if all cells are ok or skipped, 1 if a cell failed (in this run or an earlier one), 130 if interrupted."""
         if self.interrupted:
             return 130
         bad = sum(count for status, count in self.statuses.items() if status not in ("ok", "skipped"))
@@ -80,9 +80,15 @@ def plan_for(
     redo: Collection[Redo] = (),
     executor: Executor | None = None,
 ) -> Plan:
-    """The plan of a grid against what a store holds (nothing, when there is no store yet).
+    """Plan the cells of a grid, given what the store has already.
 
-    ``executor`` knows what a cell may take of a GPU; None: one worker has each.
+    Args:
+        grid: The cells.
+        store: The store, or None if there is none yet.
+        device: The device of the run.
+        session: Id of the session.
+        redo: Which cells with a row run again.
+        executor: Says how much GPU memory a cell may use; None means that a worker has a whole GPU.
     """
     suite = grid.suite
     common = RunSettings(
@@ -101,21 +107,21 @@ def plan_for(
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
     plan = make_plan(grid, common, held, history, redo=redo)
-    coming = {cell.label for cell in plan.todo}
+    labels = {cell.label for cell in plan.todo}
     for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
-        if label in coming and (others := _without(versions, grid.entries[label].learner.version)):
+        if label in labels and (others := _without(versions, grid.entries[label].learner.version)):
             plan.outdated[label] = others
     return plan
 
 
 def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
-    """What a cell may take of a GPU's memory: what the suite says, or what there is, or as much as of the host's."""
-    said = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
-    return said or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
+    """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
+    limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
+    return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
 
 
-def _without(versions: Counter[int], present: int) -> Counter[int]:
-    return Counter({version: count for version, count in versions.items() if version != present})
+def _without(versions: Counter[int], current: int) -> Counter[int]:
+    return Counter({version: count for version, count in versions.items() if version != current})
 
 
 def run(
@@ -131,13 +137,25 @@ def run(
     listeners: Sequence[object] = (),
     until: float = inf,
 ) -> Session:
-    """Run what is missing of a grid into the store in ``directory``, and return the ended session, its store closed.
+    """Run the cells of a grid that the store does not have.
 
-    ``pool`` is one that ``executor`` has begun. ``jobs`` is the number of workers on the CPU, by default as many as
-    there are cores where they run.
-    ``listeners`` are plugin objects that take part in this run only. No batch begins after ``until``, a time of
-    ``time.monotonic``; those that have begun are finished. Raises ``StoreError`` when the store is held by
-    another process or cannot be written; rows committed until then are kept.
+    Args:
+        grid: The cells.
+        plugins: The plugins, which are notified of each row.
+        directory: Folder of the store.
+        device: The device of the run.
+        executor: Where batches run.
+        pool: A pool that ``executor`` has begun; None opens one.
+        jobs: Number of workers on the CPU; None means one per core of the machine where they run.
+        redo: Which cells with a row run again.
+        listeners: Plugin objects that are notified in this run only.
+        until: Time of ``time.monotonic`` after which no batch begins. Batches that have begun are finished.
+
+    Returns:
+        The ended session with its store closed.
+
+    Raises:
+        StoreError: Another process holds the store, or it cannot be written. Committed rows are kept.
     """
     extra = UninstalledPlugins.of(plugins)
     if executor.place != "session":
@@ -184,7 +202,7 @@ def _run(
         )
         for row, *_ in finished:
             session.statuses[row.status] += 1
-            _tell(plugins, "bfc_result", result=row)
+            _notify(plugins, "bfc_result", result=row)
 
     plan = session.plan
     for start in range(0, len(plan.to_skip), 1000):
@@ -212,19 +230,19 @@ def _run(
             submit(batch)
         for key, outcome in pool.outcomes():
             batch = batches[key]
-            report = outcome if isinstance(outcome, UnitFailure) else _received(batch, outcome)
+            report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
             if isinstance(report, BatchReport):
                 commit(report.finished)
                 _note(session, report.precision, "precision")
-            elif len(batch.cells) > 1:  # only the guilty cell shall be marked
+            elif len(batch.cells) > 1:  # so that only the cell that failed is marked
                 for cell in batch.cells:
                     submit(plan.single(cell))
-            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:  # it may not be the cell's doing
+            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:  # perhaps not because of the cell
                 lost.add(cell.id)
                 submit(batch)
             else:
-                commit([_fault(batch, report)])
-            for batch in islice(waiting, 1):  # with a time limit: what is queued begins when a worker is free
+                commit([_failed_cell(batch, report)])
+            for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
                 submit(batch)
         session.not_begun += len(list(waiting))
     except BaseException:
@@ -234,34 +252,34 @@ def _run(
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
-    """Add to the provenance, or to a table of it, what is known only now; more libraries are loaded as learners run."""
+    """Add facts to the provenance, or to a table in it, such as libraries that learners load later."""
     known = session.provenance[table] if table else session.provenance
     if not facts.items() <= known.items():
         known.update(facts)
         session.store.amend_session(session.id, session.provenance)
 
 
-def _received(batch: Batch, sent: object) -> BatchReport | UnitFailure:
-    """What a worker sent of a batch, checked before it is committed."""
+def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:
+    """The checked report of a worker on a batch."""
     try:
         return receive(batch, sent)
     except Exception as error:
-        return UnitFailure("raised", f"the worker sent what is no result of the cell: {describe_error(error)}")
+        return UnitFailure("raised", f"the worker sent an invalid result: {describe_error(error)}")
 
 
 def _skip(plan: Plan, cell: Cell) -> Row:
     return make_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
 
 
-def _fault(batch: Batch, fault: UnitFailure) -> FinishedCell:
-    row = make_row(batch, batch.cells[0], STATUS[fault.kind], visible(fault.reason))
-    return FinishedCell(row, visible(fault.traceback, TRACEBACK))
+def _failed_cell(batch: Batch, failure: UnitFailure) -> FinishedCell:
+    row = make_row(batch, batch.cells[0], STATUS[failure.kind], visible(failure.reason))
+    return FinishedCell(row, visible(failure.traceback, TRACEBACK))
 
 
 def _announce(plugins: Plugins, event: str, session: RunSession) -> None:
-    _tell(plugins, event, session=session)
+    _notify(plugins, event, session=session)
 
 
-def _tell(plugins: Plugins, event: str, **arguments: Any) -> None:
-    """Call an event hook of every plugin; one that raises is reported and does not stop the run."""
+def _notify(plugins: Plugins, event: str, **arguments: Any) -> None:
+    """Call an event hook of every plugin. An error in a hook is reported and does not stop the run."""
     getattr(plugins.manager.hook, event)(**arguments)

@@ -1,4 +1,4 @@
-"""Why a learner is not run on a cell: the reasons behind ``skipped`` rows."""
+"""Decides whether a learner can run on a cell; gives the reasons of ``skipped`` rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
 
 TUNING_SHARE = 5
-"""Every fifth training point validates while candidates are compared."""
+"""Tuning validates on every fifth training point."""
 
 
 def skip_reason(
@@ -25,9 +25,17 @@ def skip_reason(
     test_size: int = 0,
     tuned: bool = False,
 ) -> str | None:
-    """The reason not to run ``learner`` on n points of a task, or None.
+    """The reason not to run a learner on a task, or None.
 
-    Its data have ``memory_bytes`` of the host; so has what it declares, or on a GPU ``gpu_bytes``, where that is given.
+    Args:
+        learner: The learner.
+        facts: The task.
+        n: Number of training points.
+        device: The device of the run.
+        memory_bytes: Host memory for the data, and for what the learner declares.
+        gpu_bytes: GPU memory for what the learner declares on a GPU; None for no limit of its own.
+        test_size: Number of test points.
+        tuned: Whether the learner is tuned, which needs points to validate on.
     """
     can = learner.capabilities
     if reason := _unfit(learner, facts):
@@ -43,48 +51,51 @@ def skip_reason(
     declared = 0.0 if cost is None else cost.bytes
     data = data_bytes(facts, n, test_size, tuned=tuned)
     host, gpu = ("memory; the budget is", memory_bytes), ("a GPU's memory; a cell may take", gpu_bytes)
-    for what, size, (of, most) in (
+    for what, size, (of, limit) in (
         ("its data take", data, host),
         ("needs", declared, host if where == "cpu" or gpu_bytes is None else gpu),
     ):
-        if most is not None and size > most:
-            return f"{what} {size / 1e9:.3g} GB of {of} {most / 1e9:.3g} GB"
+        if limit is not None and size > limit:
+            return f"{what} {size / 1e9:.3g} GB of {of} {limit / 1e9:.3g} GB"
     answer: str | None = ask(learner, "skip", facts, n)
     return answer
 
 
 def device_of(learner: Learner, device: Device) -> Device:
-    """What a learner computes on in a run on ``device``: the cores beside a GPU that it cannot use."""
+    """The device of a learner in a run on ``device``: the CPU if it supports only that."""
     can = learner.capabilities.devices
     return "cpu" if "cpu" in can and device not in can else device
 
 
 def _unfit(learner: Learner, facts: TaskFacts) -> str | None:
-    """Why a learner cannot take such a task here, whatever n is, or None."""
+    """The reason not to run a learner on a task at any n, or None."""
     if reason := missing(ask(learner, "libraries")):
         return f"{learner.name}: {reason}"
     can = learner.capabilities.labels
     if facts.kind not in can:
         return f"{learner.name} fits {' or '.join(sorted(can))} labels; the task has {facts.kind} ones"
-    if facts.data and (asked := learner.oracle()):
-        return f"{learner.name} asks for {', '.join(sorted(asked))} of the target; data have none"
+    if facts.data and (oracle := learner.oracle()):
+        return f"{learner.name} asks for {', '.join(sorted(oracle))} of the target; data have none"
     return None
 
 
 def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False) -> int:
-    """What the points of a cell take, the framework's own and those that are lent to its learner.
+    """Bytes of a cell's points in float64: the framework's own and the copies that its learner gets.
 
-    In float64: n training points with labels, extra inputs, and ``test_size`` test points with their target values and
-    labels, of which learners see the inputs. For tuning the training points are there once more in two parts.
+    Args:
+        facts: The task, which gives d and the number of extra inputs without labels.
+        n: Number of training points, each with its label.
+        test_size: Number of test points with target values and labels; learners get only the inputs.
+        tuned: Whether the learner is tuned, which takes the training points once more, in two parts.
     """
     train, test, extra = n * (facts.d + 1), test_size * facts.d, facts.unlabeled * facts.d
-    lent = train * (2 if tuned else 1) + test + extra
-    own = lent + 2 * test_size
-    return 8 * (own + lent)
+    copies = train * (2 if tuned else 1) + test + extra
+    own = copies + 2 * test_size
+    return 8 * (own + copies)
 
 
 def batch_key(learner: Learner, train: DataSpec) -> Hashable:
-    """With which other cells one travels. Raises ``PluginError`` where the learner's answer is no key."""
+    """The learner's batch key for a cell. Raises ``PluginError`` if it is not hashable."""
     key: Hashable = ask(learner, "batch_key", train)
     try:
         hash(key)
@@ -96,9 +107,15 @@ def batch_key(learner: Learner, train: DataSpec) -> Hashable:
 
 
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
-    """What ``cost``, ``skip``, ``caution`` or ``batch_key`` of a learner answers while a run is planned.
+    """Call a method of a learner while a run is planned, such as ``cost``, ``skip``, ``caution`` or ``batch_key``.
 
-    Raises ``PluginError`` naming learner, method and arguments where it raises, ``SystemExit`` included.
+    Args:
+        learner: The learner.
+        method: Name of the method.
+        *arguments: Its arguments.
+
+    Raises:
+        PluginError: The method raises, even ``SystemExit``; names learner, method and arguments.
     """
     try:
         return getattr(learner, method)(*arguments)

@@ -1,4 +1,4 @@
-"""The theories that the learners of a suite offer, asked for when they are needed."""
+"""Gets the theories that the learners of a suite offer, each when it is needed."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Key = tuple[str, int, str]
 
 
 class SuiteTheories(Mapping[Key, Theory]):
-    """By task, d and label. Of learners that are tuned there is none: theory is about fixed options.
+    """Theories by task, d and label. Tuned learners have none, since a theory is about fixed options.
 
-    There is none either where the suite, given as plain data, cannot be resolved any more, since a plugin of it is
-    gone, where a library of the learner is not installed, and where the learner raises: all three are logged.
+    A theory is missing, which is logged, if the suite (plain data) cannot be resolved because a plugin is gone, if a
+    library of the learner is not installed, or if the learner raises.
     """
 
     def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
         self._definition, self._plugins = definition, plugins
-        self._asked: dict[Key, Theory | None] = {}
-        self._told: set[str] = set()
+        self._theories: dict[Key, Theory | None] = {}
+        self._logged: set[str] = set()
 
     def __getitem__(self, key: Key) -> Theory:
-        if key not in self._asked:
-            self._asked[key] = self._ask(*key)
-        found = self._asked[key]
-        if found is None:
+        if key not in self._theories:
+            self._theories[key] = self._ask(*key)
+        theory = self._theories[key]
+        if theory is None:
             raise KeyError(key)
-        return found
+        return theory
 
     def __iter__(self) -> Iterator[Key]:
         if self._grid is None:
@@ -56,7 +56,7 @@ class SuiteTheories(Mapping[Key, Theory]):
 
     @cached_property
     def _grid(self) -> Grid | None:
-        # Claims may be of kinds that are gone, and say nothing of theory. Data may be gone, and have none.
+        # Claims and data sets need no theory, and what they name may not be installed any more.
         drawn = [task for task in self._definition["task"] if not task.get("data")]
         known = {task["name"] for task in drawn}
         learners = []
@@ -74,7 +74,7 @@ class SuiteTheories(Mapping[Key, Theory]):
             return None
 
     def _may_have_one(self, entry: Mapping[str, Any]) -> bool:
-        """Whether a learner's class says anything of theory, or is not known. Others need not be imported."""
+        """Whether a learner's class defines a theory or is unknown. Other learners need not be imported."""
         scheme = str(entry["name"]).partition(":")[0]
         return scheme not in self._plugins.learners or self._plugins.learner(scheme).theory is not Learner.theory
 
@@ -84,27 +84,27 @@ class SuiteTheories(Mapping[Key, Theory]):
             return None
         try:
             if reason := missing(ask(entry.learner, "libraries")):
-                self._lacking(entry.learner.name, reason)
+                self._log_once(entry.learner.name, reason)
                 return None
-            found = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
+            theory = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
         except PluginError as error:
             log.warning("%s", error)
             return None
-        if found is not None and not isinstance(found, Theory):
-            log.warning("learner %r: theory must return a Theory or None. Got %r.", entry.learner.name, found)
+        if theory is not None and not isinstance(theory, Theory):
+            log.warning("learner %r: theory must return a Theory or None. Got %r.", entry.learner.name, theory)
             return None
-        return found and Theory(_Isolated(entry.learner.name, found), found.source)
+        return theory and Theory(_SafeCurve(entry.learner.name, theory), theory.source)
 
-    def _lacking(self, learner: str, reason: str) -> None:
-        """Log once why theories of a learner are not shown."""
-        if learner not in self._told:
-            self._told.add(learner)
+    def _log_once(self, learner: str, reason: str) -> None:
+        """Log once why a learner's theories are not shown."""
+        if learner not in self._logged:
+            self._logged.add(learner)
             log.warning("no theory is shown of %s: %s", learner, reason)
 
 
 @dataclass(frozen=True, eq=False)
-class _Isolated:
-    """A learner's curve, nan where it raises."""
+class _SafeCurve:
+    """A learner's curve, with nan where it raises."""
 
     name: str
     theory: Theory

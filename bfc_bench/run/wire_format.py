@@ -1,8 +1,7 @@
-"""The door between a learner and the run: what comes through it is a row or a plain failure, and nothing else.
+"""The format in which workers send rows: a line of JSON per row, checked against the schema of rows.
 
-Behind it a learner may raise what it likes, ``SystemExit`` included, and may say what it likes. A worker sends bytes: a
-line of JSON per row, checked against the row's schema there and again by the session, which never unpickles anything
-that a learner's process made.
+Worker and session both check it, and the session never unpickles what a worker sends. ``attempt`` turns what a learner
+raises, ``SystemExit`` included, into a failure.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from bfc_bench.utils.plain_json import plain_json
 T = TypeVar("T")
 
 TRACEBACK = 50_000
-"""Characters that are kept of a traceback."""
+"""Length to which a traceback is shortened, in characters."""
 ROW_BYTES = 2_000_000
-"""The largest row, as JSON."""
+"""Size limit of a row as JSON."""
 
 
 class FinishedCell(NamedTuple):
-    """A cell that has ended."""
+    """The row of a cell that has ended, with traceback and artifacts."""
 
     row: Row
     traceback: str = ""
@@ -45,15 +44,15 @@ class FinishedCell(NamedTuple):
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a worker says of a batch."""
+    """What a worker sends for a batch."""
 
     finished: list[FinishedCell]
     precision: dict[str, Any]
-    """Versions and precision settings of the numerical libraries that the worker has loaded."""
+    """Versions and precision settings of the worker's numerical libraries."""
 
 
 def attempt(call: Callable[[], T]) -> T | Failure:
-    """The result of ``call``, or a Failure for whatever it raised that is not Ctrl-C."""
+    """The result of ``call``, or a Failure for anything that it raises except Ctrl-C."""
     try:
         return call()
     except Diverged as error:
@@ -69,15 +68,22 @@ def attempt(call: Callable[[], T]) -> T | Failure:
 def _traceback(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(error))
-    except Exception:  # nothing that is shown of an exception may be the next fault
+    except Exception:  # methods of an exception may raise too
         return ""
 
 
 def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-    """A row, its traceback and its artifacts as a line of JSON. Raises ``ValueError`` for a row that does not fit the
-    schema.
+    """A row as a line of JSON.
+
+    Args:
+        row: The row.
+        trace: Its traceback.
+        artifacts: Its files by name.
+
+    Raises:
+        ValueError: The row does not fit the schema or is too large.
     """
-    # Numbers are the schema's to check; most other columns of most rows are empty.
+    # For speed: the schema checks numbers, and most other columns are empty.
     values = {k: plain_json(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
     checked(values)
     packed = to_json([values, visible(trace, TRACEBACK)])
@@ -88,20 +94,20 @@ def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType
 
 
 def send(rows: Iterable[bytes], precision: dict[str, Any]) -> bytes:
-    """What a worker sends of a batch: a line of JSON on its libraries, then a packed row a line."""
+    """What a worker sends for a batch: a line of JSON on its libraries, then the packed rows."""
     return b"\n".join([to_json(plain_json(precision)), *rows])
 
 
 def receive(batch: Batch, sent: object) -> BatchReport:
-    """What a worker sent of ``batch``. Raises ``ValueError`` where that is not one row for each of its cells."""
+    """Read what a worker sent for a batch. Raises ``ValueError`` unless it is one valid row per cell."""
     if not isinstance(sent, bytes):
         raise ValueError(f"a worker must send bytes. Got {type(sent).__name__}")
     first, *lines = sent.split(b"\n")
     finished = [_finished(*_read(line)) for line in lines]
-    asked = {(cell.id, cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in batch.cells}
-    got = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, *_ in finished]
-    if len(got) != len(asked) or set(got) != asked:
-        raise ValueError(f"a batch must end in one row for each of its {len(asked)} cells. Got {len(got)} rows")
+    expected = {(cell.id, cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in batch.cells}
+    received = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, *_ in finished]
+    if len(received) != len(expected) or set(received) != expected:
+        raise ValueError(f"a batch must end in one row for each of its {len(expected)} cells. Got {len(received)} rows")
     return BatchReport(finished, dict(_read(first)))
 
 

@@ -1,4 +1,4 @@
-"""What travels to a worker (plain settings) and what the worker builds from it (data, where they are used)."""
+"""Batches as plain settings that are sent to a worker, and the problems and learners that it builds from them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ TRAIN_POINTS = 2000
 
 
 class UninstalledPlugins:
-    """Plugin objects that are not installed, on their way to the workers, which find the installed ones themselves.
+    """Plugin objects that are not installed and must be sent to the workers, which find installed plugins themselves.
 
-    A module travels as its name, anything else is pickled. Two are equal that hold the same objects.
+    Modules are sent by name; other objects are pickled. Two instances are equal if they hold the same objects.
     """
 
     def __init__(self, plugins: Sequence[object] = ()) -> None:
@@ -45,7 +45,7 @@ class UninstalledPlugins:
 
     @classmethod
     def of(cls, plugins: Plugins) -> UninstalledPlugins:
-        """Those that register something; what only listens stays with the session."""
+        """The uninstalled plugins that register something. Plugins that only listen stay in the session."""
         return cls([plugin for plugin in plugins.extra if plugins.registers(plugin)])
 
     def check(self) -> None:
@@ -64,7 +64,7 @@ class UninstalledPlugins:
 
     def __reduce__(self) -> tuple[Callable[[bytes], UninstalledPlugins], tuple[bytes]]:
         sent = [_Module(plugin.__name__) if isinstance(plugin, ModuleType) else plugin for plugin in self.plugins]
-        return _arrived, (pickle.dumps(sent),)
+        return _unpickled, (pickle.dumps(sent),)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UninstalledPlugins) and list(map(id, self.plugins)) == list(map(id, other.plugins))
@@ -75,19 +75,19 @@ class UninstalledPlugins:
 
 @dataclass(frozen=True)
 class _Module:
-    """Stands for a module, which cannot be pickled."""
+    """The name of a module, in place of the module, which cannot be pickled."""
 
     name: str
 
 
 @cache
-def _arrived(sent: bytes) -> UninstalledPlugins:
-    """The plugins that were sent to this process, made once."""
+def _unpickled(sent: bytes) -> UninstalledPlugins:
+    """The plugins that were sent to this process, unpickled once."""
     return UninstalledPlugins([import_module(p.name) if isinstance(p, _Module) else p for p in pickle.loads(sent)])
 
 
 def _unimportable(plugin: object) -> str:
-    """Why the module that defines a plugin cannot be imported in another process, or an empty text."""
+    """Why another process cannot import the module that defines a plugin, or an empty string."""
     home = plugin.__name__ if isinstance(plugin, ModuleType) else plugin.__module__
     module = sys.modules.get(home)
     if getattr(module, "__spec__", None) or (home == "__main__" and hasattr(module, "__file__")):
@@ -97,7 +97,7 @@ def _unimportable(plugin: object) -> str:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What all cells of a run share."""
+    """Settings that all cells of a run share."""
 
     suite: str
     version: int
@@ -105,34 +105,37 @@ class RunSettings:
     test_size: int
     device: Device
     cell_seconds: float
+    """Time limit of a cell, in seconds."""
     memory_bytes: int
+    """Memory limit of a cell on the host."""
     release: str
     """Version of bfc-bench."""
     provenance: str
+    """Id of the session."""
     gpu_bytes: int = 0
-    """What a cell that computes on a GPU may take of its memory."""
+    """GPU memory limit of a cell."""
 
     @property
     def bytes(self) -> int:
-        """What a cell may take where it computes."""
+        """Memory limit of a cell on its device."""
         return self.memory_bytes if self.device == "cpu" else self.gpu_bytes
 
 
 @dataclass(frozen=True)
 class LearnerSpec:
-    """A learner and its tuning candidates as plain data: a name and JSON texts of options."""
+    """A learner and its tuning candidates as plain data: a name and options as JSON."""
 
     name: str
     version: int
     options: str
     candidates: tuple[str, ...]
     tuned: tuple[str, ...]
-    """Names of the options that tuning chooses."""
+    """Names of the tuned options."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Cells that are handed to one worker together, all of one learner."""
+    """Cells that one worker gets together, all of one learner class."""
 
     common: RunSettings
     tasks: Mapping[str, str]
@@ -144,7 +147,7 @@ class Batch:
     def seed(self, cell: Cell) -> int:
         """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired.
 
-        Tasks that share a teacher share it too, so that nothing else differs between their fits.
+        Tasks with the same teacher have the same seed, so that nothing else differs between their fits.
         """
         return _learner_seed(self.common.seed, self.tasks[cell.task], cell.d, cell.replicate)
 
@@ -158,34 +161,39 @@ def _learner_seed(seed: int, definition: str, d: int, replicate: int) -> int:
 
 @dataclass(frozen=True)
 class CellWork:
-    """One cell with its problem and its learner, built in the worker."""
+    """A cell with its problem and learner, built in the worker."""
 
     batch: Batch
     cell: Cell
     problem: Problem
     learner: Learner
     candidates: tuple[Learner, ...]
-
     metrics: tuple[Metric, ...]
 
     @classmethod
     def prepare(cls, batch: Batch, cell: Cell, extra: UninstalledPlugins) -> CellWork:
-        """Build from plain data, or take from what this worker has built before, and draw the points."""
+        """Build the problem and the learner, both cached in this worker, and draw the points.
+
+        Args:
+            batch: The batch of the cell.
+            cell: The cell.
+            extra: Plugins that are not installed.
+        """
         common, spec = batch.common, batch.learners[cell.label]
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
         candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
         learner = _learner(extra, spec.name, spec.options)
         _load(learner.capabilities.arrays[0], common.device)
         work = cls(batch, cell, problem, learner, candidates, _metrics(extra))
-        _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # drawn here, on nobody's time
+        _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # before the clock starts
         return work
 
     def array_guard(self) -> ArrayGuard:
-        """A place from which to lend arrays of the learner's kind."""
+        """A guard for arrays of the kind that the learner wants."""
         return ArrayGuard(self.learner.capabilities.arrays[0], self.batch.common.device)
 
     def context(self, learner: Learner, guard: ArrayGuard) -> Context:
-        """What the learner may know besides its training points."""
+        """The facts that the learner gets beside its training points."""
         common, unlabeled, square_mean = self.batch.common, self.unlabeled, self.problem.square_mean
         return Context(
             seed=self.batch.seed(self.cell),
@@ -202,7 +210,7 @@ class CellWork:
 
     @cached_property
     def train(self) -> Data:
-        """The n training points, as NumPy arrays."""
+        """The n training points as NumPy arrays."""
         return self.problem.train(self.cell.n)
 
     @cached_property
@@ -212,47 +220,59 @@ class CellWork:
 
     @cached_property
     def unlabeled(self) -> np.ndarray | None:
-        """Inputs without labels, (n_0, d), where the task offers them."""
+        """Inputs without labels, (n_0, d), or None if the task has none."""
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
 def warm_up(device: Device, extra: UninstalledPlugins, learner: str = "") -> None:
-    """In a new worker: find the plugins, and import what a learner needs, so that the first cell's time is its own."""
+    """Load the plugins and import a learner's libraries in a new worker, before the first cell's clock starts.
+
+    Args:
+        device: The device of the run.
+        extra: Plugins that are not installed.
+        learner: Name of the learner; empty for none.
+    """
     if device == "cpu" and multiprocessing.parent_process() is not None:
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX takes memory of a GPU that it sees, even to use the CPU
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX allocates memory on any GPU that it sees
     plugins = _plugins(extra)
     if learner:
         cls = plugins.learner(learner)
-        if not missing(cls.capabilities.required):  # otherwise its cells are skipped, and a worker has others to run
+        if not missing(cls.capabilities.required):  # otherwise its cells are skipped
             _load_libraries(cls, device)
 
 
 def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
-    """Import what the batch's learner needs and wake its libraries, so that no cell's time or memory has that in it."""
+    """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
     spec = next(iter(batch.learners.values()))
     _load_libraries(_plugins(extra).learner(spec.name), batch.common.device)
-    _learner(extra, spec.name, spec.options)  # which may be made of parts that import more
+    _learner(extra, spec.name, spec.options)  # its parts may import more
 
 
 def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learner:
-    """The learner of a label, with its options."""
+    """The learner of a label with its options.
+
+    Args:
+        batch: The batch, which has the options.
+        label: The label of the learner in the suite.
+        extra: Plugins that are not installed.
+    """
     return _learner(extra, batch.learners[label].name, batch.learners[label].options)
 
 
 def _load_libraries(learner: type[Learner], device: Device) -> None:
     import_libraries(learner)
     _load(learner.capabilities.arrays[0], device)
-    if "jax" in sys.modules and device == "cpu":  # it would take most of a GPU's memory
+    if "jax" in sys.modules and device == "cpu":  # otherwise it would allocate most of a GPU's memory
         _load("jax", device)
-    if "torch" in sys.modules and device == "cuda":  # before settings are compared, so that they are no learner's doing
+    if "torch" in sys.modules and device == "cuda":  # before the process state is recorded, since this changes it
         prepare_torch(device)
 
 
 @cache
 def _load(kind: ArrayKind, device: str) -> None:
-    """Import an array library and wake its device, so that no cell's time has that in it.
+    """Import an array library and initialise its device.
 
-    JAX is left alone where its compiler fails on this machine: its learners are skipped, and the process goes on.
+    Does nothing for JAX if its compiler is wrong on this machine: learners that use JAX are skipped then.
     """
     if kind == "jax" and device == "cpu" and miscompiled({"jax"}):
         return
@@ -281,12 +301,12 @@ def _problem(extra: UninstalledPlugins, definition: str, seed: int, d: int, repl
 
 
 def forget_problems() -> None:
-    """Draw them again when they are wanted: something that they are made with was changed."""
+    """Clear the cache of problems, so that they are drawn again."""
     _problem.cache_clear()
 
 
 def forget_plugins() -> None:
-    """Load them again when they are wanted: a process that goes on may have others now."""
+    """Clear all caches, since a later run in this process may use other plugins."""
     for cached in (_plugins, _metrics, _task, _problem, _learner):
         cached.cache_clear()
 

@@ -1,1 +1,1 @@
-"""Parts of a run that others execute: planned and written down here, run anywhere, collected as rows."""
+"""Divides a run into shards, which run as jobs of a cluster, and collects their rows."""

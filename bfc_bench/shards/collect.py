@@ -1,4 +1,4 @@
-"""Rows of shards on their way into the store: what has come since the last time, in whatever order."""
+"""Collects new rows of shards into the store."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from bfc_bench.utils.files import make_folder, write_file
 from bfc_bench.utils.plain_json import canonical_json
 
 TOGETHER = 1000
-"""Rows that are committed at once."""
+"""Rows per commit."""
 DONE = "collected.json"
-"""In the folder of a job that has ended: the sizes of the journals that were collected."""
+"""File in the folder of an ended job with the sizes of the journals that were collected."""
 Facts: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What was collected of a job."""
+    """What was collected from a job."""
 
     job: str
     new: int
-    """Rows that the store did not have."""
+    """Rows that were added to the store."""
     rows: int
-    """That the job has made so far."""
+    """Rows that the job has made so far."""
     cells: int
-    """Of the job."""
+    """Cells of the job."""
     open: int
-    """Shards from which more may come."""
+    """Shards that wait or run."""
 
     def __str__(self) -> str:
         more = f"; {self.open} shards wait or run" if self.open else ""
@@ -45,7 +45,7 @@ class Collected:
 
 
 def collect(directory: Path) -> list[Collected]:
-    """Put what shards have made into the store; twice adds nothing. Raises ``StoreError`` where the store is held."""
+    """Add new rows of shards to a store. Raises ``StoreError`` if another process holds the store."""
     if not (directory / SHARDS).is_dir():
         return []
     with Store(directory, write=True) as store:
@@ -53,15 +53,14 @@ def collect(directory: Path) -> list[Collected]:
 
 
 def collect_into(store: Store) -> list[Collected]:
-    """The same for a store that is open for writing.
+    """Add new rows of shards to a store that is open for writing.
 
-    A row enters where the store has none of its cell, or the one that the job set out to make again. Whatever is there
-    stays: rows of two jobs, or of a run meanwhile, for the same cell.
+    A row is added if the store has no row of its cell, or the row that the job was submitted to replace. Other rows in
+    the store stay, such as those of another job or of a run in the meantime.
     """
-    found = jobs(store.directory)
-    waiting = [job for job in found if not _is_collected(job)]
-    now = states(waiting)
-    return [_collect(store, job, [state for state in now if state.job is job]) for job in waiting]
+    pending = [job for job in jobs(store.directory) if not _is_collected(job)]
+    current = states(pending)
+    return [_collect(store, job, [state for state in current if state.job is job]) for job in pending]
 
 
 def _collect(store: Store, job: ShardJob, states: Sequence[State]) -> Collected:
@@ -71,37 +70,37 @@ def _collect(store: Store, job: ShardJob, states: Sequence[State]) -> Collected:
         journal = entries(job.file("journals", state.number))
         while chunk := list(islice(journal, TOGETHER)):
             rows += len(chunk)
-            entering = list(_entering(store, job, chunk))
-            _take_artifacts(store, job, entering)
-            store.put(entering)
-            new += len(entering)
+            accepted = list(_accepted(store, job, chunk))
+            _move_artifacts(store, job, accepted)
+            store.put(accepted)
+            new += len(accepted)
     _note_machines(store, job, states)
-    still = sum(state.open for state in states)
-    if not still:
-        store.end_session(job.id)  # all is on the disk then
+    still_open = sum(state.open for state in states)
+    if not still_open:
+        store.end_session(job.id)  # first, so that all rows are on the disk
         write_file(job.folder / DONE, canonical_json(sizes).encode(), private=True)
-    return Collected(job.name, new, rows, sum(len(state.part.cells) for state in states), still)
+    return Collected(job.name, new, rows, sum(len(state.part.cells) for state in states), still_open)
 
 
-def _entering(store: Store, job: ShardJob, chunk: Iterable[Entry]) -> Iterator[Entry]:
+def _accepted(store: Store, job: ShardJob, chunk: Iterable[Entry]) -> Iterator[Entry]:
     for entry in chunk:
         held = store.provenance(entry[0].cell)
         if held is None or held == job.replaces.get(entry[0].cell):
             yield entry
 
 
-def _take_artifacts(store: Store, job: ShardJob, entering: Iterable[Entry]) -> None:
-    """Move what learners have kept, before the rows are there: a row never lacks it."""
-    for row, *_ in entering:
-        kept = Path(ARTIFACTS, f"{row.suite}@{row.suite_version}", row.cell)
-        if (job.folder / kept).is_dir():
-            make_folder((store.directory / kept).parent, private=True)
-            shutil.rmtree(store.directory / kept, ignore_errors=True)
-            os.replace(job.folder / kept, store.directory / kept)
+def _move_artifacts(store: Store, job: ShardJob, accepted: Iterable[Entry]) -> None:
+    """Move artifacts before their rows are committed, so that no row lacks its files."""
+    for row, *_ in accepted:
+        artifacts = Path(ARTIFACTS, f"{row.suite}@{row.suite_version}", row.cell)
+        if (job.folder / artifacts).is_dir():
+            make_folder((store.directory / artifacts).parent, private=True)
+            shutil.rmtree(store.directory / artifacts, ignore_errors=True)
+            os.replace(job.folder / artifacts, store.directory / artifacts)
 
 
 def _note_machines(store: Store, job: ShardJob, states: Iterable[State]) -> None:
-    """Add to the job's provenance on which machines it runs, as far as they are not like that of the submission."""
+    """Add the machines of a job to its provenance, each with the facts that differ from the submitting machine."""
     facts = store.facts(job.id)
     if facts is None:
         return
@@ -115,7 +114,7 @@ def _note_machines(store: Store, job: ShardJob, states: Iterable[State]) -> None
 
 
 _OWN = frozenset({"command", "host", "executor", "executor_options", "jobs", "precision", "threads_per_worker", "git"})
-"""Facts that are a shard's own, or said of its machine already."""
+"""Facts that are not compared, since they differ between shards or belong to the job."""
 
 
 def _sizes(job: ShardJob) -> Mapping[str, int]:

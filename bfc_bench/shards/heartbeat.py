@@ -1,4 +1,4 @@
-"""What a shard says of itself while it runs: where, since when, and which cells its workers have."""
+"""Heartbeats of shards: where a shard runs, its state, and the cells that its workers have."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from bfc_bench.utils.plain_json import canonical_json
 from bfc_bench.utils.process_liveness import is_alive, process_start
 
 BEAT = 30.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 Said: TypeAlias = Literal["running", "done", "stopped", "failed"]
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A sign of life."""
+    """The last state that a shard has written."""
 
     said: Said
     host: str
     process: int
     started: str
-    """When the process began, as its machine counts (``process_start``): another process may get its number."""
+    """When the process began (``process_start``), since its number may be used again."""
     at: float
     """Unix time."""
     running: list[list[str]] = field(default_factory=list)
     """Ids of the cells that workers have, by batch."""
     lost: list[str] = field(default_factory=list)
-    """Ids of the cells that earlier attempts had when they ended without a word; one that was there twice, twice."""
+    """Ids of cells that ran when an earlier attempt ended unexpectedly, once per time."""
     why: str = ""
     """Why it failed."""
     facts: dict[str, Any] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Heartbeat:
 
     @classmethod
     def read(cls, path: Path) -> Heartbeat | None:
-        """The last one, or None where there is none."""
+        """Read a heartbeat; None if there is none."""
         try:
             return cls(**json.loads(path.read_text()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -53,7 +53,7 @@ class Heartbeat:
 
     @property
     def alive(self) -> bool | None:
-        """Whether its process is there; None where that is another machine's to say."""
+        """Whether its process exists; None if it is on another machine."""
         return is_alive(self.host, self.process, self.started)
 
     @property
@@ -63,7 +63,7 @@ class Heartbeat:
 
     @property
     def suspects(self) -> list[str]:
-        """``lost``, and the cells that run now: its own once it has ended without another word."""
+        """``lost`` and ``cells``: what to blame if the shard has ended without another heartbeat."""
         return [*self.lost, *self.cells]
 
 
@@ -71,10 +71,10 @@ class HeartbeatWriter:
     """Writes a shard's heartbeat: at every change, and every ``BEAT`` seconds."""
 
     def __init__(self, path: Path, facts: dict[str, Any]) -> None:
-        """Begin. What an attempt before left behind is noted as lost."""
+        """Start to write. Cells that a previous attempt left running are noted as lost."""
         self._path, self._lock, self._over = path, threading.Lock(), threading.Event()
-        before = Heartbeat.read(path)
-        lost = [] if before is None else before.suspects
+        previous = Heartbeat.read(path)
+        lost = [] if previous is None else previous.suspects
         pid = os.getpid()
         self.now = Heartbeat("running", platform.node(), pid, process_start(pid), time.time(), lost=lost, facts=facts)
         self._write()
@@ -82,21 +82,21 @@ class HeartbeatWriter:
         self._thread.start()
 
     def running(self, batches: Sequence[Sequence[str]]) -> None:
-        """These cells are with workers now. Raises ``OutputError``: what nobody could be told of is not begun."""
-        self._say(running=[list(cells) for cells in batches])
+        """Note the cells that workers get now. Raises ``OutputError``; the cells must not begin then."""
+        self._change(running=[list(cells) for cells in batches])
 
     def end(self, said: Said, why: str = "") -> None:
-        """Nothing more comes; what ran is given back. Raises ``OutputError`` where that cannot be said, for want of
-        room perhaps; then nothing is, and no cell is blamed."""
+        """Write the last heartbeat, without running cells. Raises ``OutputError`` if it cannot be written, for example
+        on a full disk; the file is removed then, so that no cell is blamed."""
         self._over.set()
         self._thread.join()
         try:
-            self._say(said=said, why=why, running=[])
+            self._change(said=said, why=why, running=[])
         except OutputError:
             self._path.unlink(missing_ok=True)
             raise
 
-    def _say(self, **changes: Any) -> None:
+    def _change(self, **changes: Any) -> None:
         with self._lock:
             self.now = replace(self.now, **changes)
             self._write()
@@ -104,7 +104,7 @@ class HeartbeatWriter:
     def _beat(self) -> None:
         while not self._over.wait(BEAT):
             with suppress(OutputError):
-                self._say()
+                self._change()
 
     def _write(self) -> None:
         self.now = replace(self.now, at=time.time())

@@ -1,4 +1,4 @@
-"""What is written down of a job: its suite, and the cells of each of its shards."""
+"""Stores a job of shards in a folder: its suite, and the cells of each shard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bfc_bench.utils.plain_json import canonical_json
 
 @dataclass(frozen=True)
 class SlurmArray:
-    """A SLURM array of a job: its tasks are the job's shards from ``first`` on."""
+    """A SLURM array of a job. Its tasks are the shards from ``first`` on."""
 
     id: str
     first: int
@@ -32,49 +32,50 @@ class ShardCells:
 
     cells: tuple[Cell, ...]
     lost: Mapping[str, int]
-    """How many shards have ended without a word while they ran a cell, by its id, where any has."""
+    """How often a shard ended unexpectedly while it ran a cell, by id; only cells with at least one loss."""
 
 
 @dataclass(frozen=True)
 class ShardJob:
-    """One submission. Its folder has all that a shard needs to know, so that a shard never opens the store.
+    """A submitted job. Its folder has everything that a shard needs, so that a shard never opens the store.
 
-    ``parts``, ``journals``, ``heartbeats`` and ``logs`` have a file per shard; ``artifacts`` is what learners keep.
+    The folders ``parts``, ``journals``, ``heartbeats`` and ``logs`` have a file per shard; ``artifacts`` has files of
+    learners.
     """
 
     folder: Path
     id: str
-    """Of its session in the store."""
+    """Id of its session in the store."""
     release: str
-    """Of bfc-bench, which submitted it."""
+    """Version of bfc-bench that submitted it."""
     where: str
-    """The suite's file, for messages."""
+    """The suite's name, for messages."""
     suite: dict[str, Any]
-    """Its definition."""
+    """The definition of the suite."""
     device: Device
     workers: int
-    """Of each shard."""
+    """Workers per shard."""
     shards: int
     replaces: dict[str, str]
-    """Cells that have a row and are made again: the session that made that row."""
+    """Cells that have a row and run again, with the session of that row."""
     launcher: tuple[str, int, str]
-    """Host, number and start (``process_start``) of the process that submits it."""
+    """Host, process id and ``process_start`` of the process that submits it."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the job."""
         return self.folder.name
 
     @classmethod
     def read(cls, folder: Path) -> ShardJob:
-        """Raises ``StoreError`` where a folder holds no job."""
+        """Read a job. Raises ``StoreError`` if the folder has none."""
         try:
             return cls(folder, **json.loads((folder / "job.json").read_text()))
         except (OSError, ValueError, TypeError) as error:
             raise StoreError(f"{folder} is not the folder of a job of shards: {error}.") from None
 
     def write(self, parts: Sequence[ShardCells]) -> None:
-        """Write it down, the job itself last: a folder without it is none. Raises ``OutputError``."""
+        """Write the folder, ``job.json`` last: without it the folder is no job. Raises ``OutputError``."""
         for name in ("parts", "journals", "heartbeats", "logs"):
             make_folder(self.folder / name, private=True)
         for number, part in enumerate(parts):
@@ -85,25 +86,25 @@ class ShardJob:
         write_file(self.folder / "job.json", canonical_json(values).encode(), private=True)
 
     def part(self, number: int) -> ShardCells:
-        """The cells of a shard. Raises ``StoreError`` for a number that it does not have."""
+        """The cells of a shard. Raises ``StoreError`` if the job has no shard of that number."""
         try:
-            found = json.loads(self.file("parts", number).read_text())
+            part = json.loads(self.file("parts", number).read_text())
         except (OSError, ValueError) as error:
             raise StoreError(f"{self.folder} has no shard {number}; it has {self.shards}: {error}.") from None
-        return ShardCells(tuple(Cell(*values) for values in found["cells"]), found["lost"])
+        return ShardCells(tuple(Cell(*values) for values in part["cells"]), part["lost"])
 
     def file(self, kind: str, number: int) -> Path:
-        """The file of a kind that belongs to a shard."""
-        ends = {"journals": "jsonl", "logs": "txt"}
-        return self.folder / kind / f"{number:05}.{ends.get(kind, 'json')}"
+        """The file of a shard in one of the folders ``parts``, ``journals``, ``heartbeats`` and ``logs``."""
+        suffixes = {"journals": "jsonl", "logs": "txt"}
+        return self.folder / kind / f"{number:05}.{suffixes.get(kind, 'json')}"
 
     def note_arrays(self, arrays: Iterable[SlurmArray]) -> None:
-        """Remember under which numbers SLURM has it."""
+        """Store the SLURM arrays of the job."""
         write_file(self.folder / "slurm.json", canonical_json([asdict(array) for array in arrays]).encode())
 
     @property
     def arrays(self) -> list[SlurmArray]:
-        """What ``note_arrays`` was given; none for a job that SLURM does not have."""
+        """The SLURM arrays of the job; empty if it was not sent to SLURM."""
         try:
             return [SlurmArray(**values) for values in json.loads((self.folder / "slurm.json").read_text())]
         except FileNotFoundError:
@@ -111,14 +112,14 @@ class ShardJob:
 
 
 def jobs(store: Path) -> list[ShardJob]:
-    """The jobs of a store, in the order in which they were submitted."""
+    """The jobs of a store in the order of submission."""
     folders = sorted(path.parent for path in (store / SHARDS).glob("*/job.json"))
     return [ShardJob.read(folder) for folder in folders]
 
 
 def new_folder(store: Path, suite: str) -> Path:
-    """The folder of the next job. Raises ``OutputError``; to be called by whoever holds the store."""
-    taken = [int(found[0]) for path in (store / SHARDS).glob("*") if (found := re.match(r"\d+", path.name))]
+    """Make the folder of the next job. The caller must hold the store. Raises ``OutputError``."""
+    taken = [int(digits[0]) for path in (store / SHARDS).glob("*") if (digits := re.match(r"\d+", path.name))]
     name = re.sub(r"[^\w.-]", "_", suite)
     folder = store / SHARDS / f"{max(taken, default=0) + 1:04}-{name}"
     if folder.exists():

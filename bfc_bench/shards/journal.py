@@ -1,4 +1,4 @@
-"""The rows of a shard: a file that is only appended to, a line of JSON per row, synced whenever a unit has ended."""
+"""Journals with the rows of shards: append-only files with a line of JSON per row, synced after each unit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Entry: TypeAlias = tuple[Row, str, str, str]
 
 
 class Journal:
-    """A shard's file, open to append."""
+    """The journal of a shard, open for appending."""
 
     def __init__(self, path: Path) -> None:
-        """Open, and cut off a line that whoever wrote before did not end. Raises ``OutputError``."""
+        """Open, and remove an incomplete last line of an earlier attempt. Raises ``OutputError``."""
         self._path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -32,7 +32,7 @@ class Journal:
         self._synced = True
 
     def add(self, entry: Entry) -> None:
-        """Append a row, which outlives this process when this returns, and its machine after ``sync``.
+        """Append a row. It survives the end of this process, and after ``sync`` also that of the machine.
 
         Raises ``OutputError``.
         """
@@ -42,13 +42,13 @@ class Journal:
         try:
             written = os.write(self._file, line)
             if written < len(line):
-                os.write(self._file, line[written:])  # says why
+                os.write(self._file, line[written:])  # raises the reason
         except OSError as error:
             raise self._full(error) from None
         self.cells.add(row.cell)
 
     def sync(self) -> None:
-        """What was added is on the disk when this returns. Raises ``OutputError``."""
+        """Write the added rows to the disk. Raises ``OutputError``."""
         if self._synced:
             return
         try:
@@ -58,7 +58,7 @@ class Journal:
         self._synced = True
 
     def close(self) -> None:
-        """Nothing more is added."""
+        """Close the file."""
         os.close(self._file)
 
     def _full(self, error: OSError) -> OutputError:
@@ -66,15 +66,15 @@ class Journal:
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """The rows of a file, the first one of each cell, which may be written meanwhile; none where there is no file.
+    """The first row of each cell in a journal, which may still be written; none if there is no file.
 
-    A line that is not ended, or damaged, is as none: its cell is made again.
+    Incomplete and damaged lines are ignored, so that their cells run again.
     """
     seen: set[str] = set()
     for line in lines(path):
         try:
-            found = from_json(line)
-            values, task, learner, traceback = (found[key] for key in ("row", "task", "learner", "traceback"))
+            entry = from_json(line)
+            values, task, learner, traceback = (entry[key] for key in ("row", "task", "learner", "traceback"))
         except (ValueError, TypeError, KeyError):
             continue
         if is_known(values) and values["cell"] not in seen:
@@ -83,7 +83,7 @@ def entries(path: Path) -> Iterator[Entry]:
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file that are ended."""
+    """The complete lines of a file."""
     try:
         with path.open("rb") as file:
             yield from (line for line in file if line.endswith(b"\n"))

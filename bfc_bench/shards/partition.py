@@ -1,4 +1,4 @@
-"""Divides a plan among shards."""
+"""Divides a plan into shards of similar length."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from bfc_bench.shards.job import ShardCells
 
 
 def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tuple[list[ShardCells], list[float]]:
-    """At most so many parts of a plan, and the estimated seconds of each with so many ``workers``.
+    """Divide a plan into shards.
 
-    The plan's batches, longest first, each to the part that has least: no part takes longer than 4/3 of the best
-    division plus what one batch more takes (Graham 1969). The same plan is divided in the same way. Cells that were
-    ``lost`` are batches of their own. Cells that do not apply are the business of the first shard.
+    Each batch, longest first, goes to the shard with the least work. No shard takes longer than 4/3 of the best
+    division plus one batch (Graham 1969). Equal plans are divided equally. The first shard gets the cells to skip.
+
+    Args:
+        plan: The plan.
+        shards: Most shards.
+        workers: Workers per shard.
+        lost: How often a shard ended unexpectedly while it ran a cell, by id. These cells get batches of their own.
+
+    Returns:
+        The shards, and the estimated seconds of each.
     """
     suspects = frozenset(cell.id for cell in plan.todo if cell.id in lost)
     batches = replace(plan, grid=replace(plan.grid, alone=suspects)).batches(shards * workers)
     units: list[tuple[float, Sequence[Cell]]] = [(planned.seconds, planned.batch.cells) for planned in batches]
-    units.sort(key=lambda unit: -unit[0])  # of equal length in the plan's order
+    units.sort(key=lambda unit: -unit[0])  # stable: ties keep the order of the plan
     count = max(1, min(shards, len(units)))
     numbers, loads = balanced((seconds for seconds, _ in units), count)
     cells: list[list[Cell]] = [[] for _ in range(count)]
@@ -33,12 +41,12 @@ def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tu
 
 
 def balanced(seconds: Iterable[float], parts: int) -> tuple[list[int], list[float]]:
-    """To which of so many ``parts`` each unit goes, in turn the one that has least, and the seconds of each part."""
-    least = [(0.0, number) for number in range(parts)]
+    """The part of each unit, assigned in order to the part with the least work, and the seconds of each part."""
+    heap = [(0.0, number) for number in range(parts)]
     numbers, loads = [], [0.0] * parts
     for own in seconds:
-        load, number = least[0]
+        load, number = heap[0]
         numbers.append(number)
         loads[number] = load + own
-        heapq.heapreplace(least, (loads[number], number))
+        heapq.heapreplace(heap, (loads[number], number))
     return numbers, loads

@@ -1,4 +1,4 @@
-"""A folder on this machine's disk for what a shard throws away; what shards left that were killed is removed."""
+"""Temporary folders of shards on a local disk. Folders of killed shards are removed."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
 PREFIX = "bfc-bench-scratch-"
-"""How the names of these folders begin. Each is locked as long as its shard runs: the kernel lets go of it, whatever
-process the number of that shard belongs to later, and whether or not it can be seen from here, as in a container."""
+"""Prefix of these folders. Each is locked while its shard runs. The kernel releases the lock, which works across
+containers and cannot be confused by process ids that are used again."""
 
 
 def local() -> Path:
-    """A folder on a disk of this machine, as SLURM or the user names it."""
+    """The temporary folder of SLURM or the user on a disk of this machine."""
     return Path(os.environ.get("SLURM_TMPDIR") or gettempdir())
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder that ends with this shard, or when the next one begins here."""
+    """A temporary folder, removed at the end, or by the next shard on this machine."""
     for folder in local().glob(f"{PREFIX}*"):
-        _remove_if_left(folder)
+        _remove_if_abandoned(folder)
     aside = Path(mkdtemp(prefix=f".{PREFIX}", dir=local()))
     file = os.open(aside, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a disk without locks, where it is not removed by others either
+        with suppress(OSError):  # no locks on this disk: other shards cannot lock and remove it either
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = aside.rename(aside.with_name(aside.name[1:]))  # others meet it locked
+        folder = aside.rename(aside.with_name(aside.name[1:]))  # visible to others only when it is locked
         try:
             yield folder
         finally:
@@ -39,8 +39,8 @@ def scratch() -> Iterator[Path]:
         os.close(file)
 
 
-def _remove_if_left(folder: Path) -> None:
-    """Remove a folder of this user's that nobody has; a link is not followed."""
+def _remove_if_abandoned(folder: Path) -> None:
+    """Remove a folder of this user that is not locked. Links are not followed."""
     with suppress(OSError):
         file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:

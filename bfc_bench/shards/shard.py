@@ -1,4 +1,4 @@
-"""Runs one shard of a job: its cells, in a store of its own that is thrown away, and their rows into its journal."""
+"""Runs a shard: fits its cells in a temporary store and writes their rows to its journal."""
 
 from __future__ import annotations
 
@@ -31,42 +31,53 @@ from bfc_bench.toolkit.precision import COMPILE_CACHE_BYTES
 from bfc_bench.utils.hook_markers import hookimpl
 
 GRACE = 60.0
-"""Seconds that what runs may take to end after it was told to stop (SIGUSR1), of the 90 that SLURM gives."""
+"""Seconds for running units to end after SIGUSR1, of the 90 that SLURM gives."""
 MOST_LOSSES = 2
-"""A cell that was running so many times when its shard ended without a word is not tried again."""
+"""A cell that was running this often when its shard ended unexpectedly is not tried again."""
 
 
 def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) -> int:
-    """Run what is missing of a shard; 0 when every cell has its row, 130 when it was told to stop before.
+    """Run the cells of a shard that have no row yet.
 
-    SIGUSR1 begins no more units and gives back what has not ended ``GRACE`` seconds later; SIGTERM and Ctrl-C give it
-    back at once. An attempt that ended without a word, with its machine perhaps, is made up for: the cells that it was
-    running are run first and one by one, and those that were running ``MOST_LOSSES`` times are ``killed``. Raises
-    ``UsageError`` where the suite is not here what it was where it was submitted, and what ``run`` raises.
+    After SIGUSR1 no unit begins, and units that still run ``GRACE`` seconds later are stopped without a row. SIGTERM
+    and Ctrl-C stop them at once. If an earlier attempt ended unexpectedly, the cells that it was running run first, one
+    by one; a cell that was running ``MOST_LOSSES`` times gets a row with the status ``killed``.
+
+    Args:
+        folder: Folder of the job.
+        number: Number of the shard, from 0.
+        listeners: Plugin objects that are notified in this run.
+
+    Returns:
+        0 if every cell has a row, 130 if the shard was told to stop before.
+
+    Raises:
+        UsageError: The suite resolves to other cells here than where the job was submitted.
+        BenchError: As of ``run``.
     """
     job = ShardJob.read(folder)
     part = job.part(number)
-    heart = HeartbeatWriter(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
+    heartbeat = HeartbeatWriter(job.file("heartbeats", number), provenance(job.device, ProcessExecutor(), job.workers))
 
     def note(batches: Sequence[Sequence[str]]) -> None:
-        journal.sync()  # first: of a unit that runs no more the rows are there, whatever becomes of the machine
-        heart.running(batches)
+        journal.sync()  # first, so that the rows of ended units are on the disk when their cells are no longer noted
+        heartbeat.running(batches)
 
-    with closing(Journal(job.file("journals", number))) as journal, _told_to_stop(watch := Watch(note)):
+    with closing(Journal(job.file("journals", number))) as journal, _stop_signals(watch := Watch(note)):
         try:
             shard = _Shard(job, journal, watch, load_plugins(), listeners)
             try:
-                shard.run(part.cells, Counter(part.lost) + Counter(heart.now.lost))
+                shard.run(part.cells, Counter(part.lost) + Counter(heartbeat.now.lost))
             finally:
                 journal.sync()
             done = journal.cells >= {cell.id for cell in part.cells}
-            heart.end("done" if done else "stopped")
+            heartbeat.end("done" if done else "stopped")
             return 0 if done else 130
         except KeyboardInterrupt:
-            heart.end("stopped")
+            heartbeat.end("stopped")
             return 130
         except BaseException as error:
-            heart.end("failed", str(error) if isinstance(error, BenchError) else repr(error))
+            heartbeat.end("failed", str(error) if isinstance(error, BenchError) else repr(error))
             raise
 
 
@@ -79,19 +90,19 @@ class _Shard:
     listeners: Sequence[object]
 
     def run(self, cells: Sequence[Cell], lost: Counter[str]) -> None:
-        """Run the cells that have no row. ``lost`` counts how often each was running at a sudden end."""
+        """Run the cells that have no row. ``lost`` counts unexpected ends of shards by running cell."""
         grid = self._grid(cells)
-        _keep_programs_here()
+        _use_local_compile_cache()
         left = [cell for cell in cells if cell.id not in self.journal.cells]
         for cell in left:
             if lost[cell.id] >= MOST_LOSSES:
                 self._give_up(grid, cell, lost[cell.id])
         first = [cell for cell in left if 0 < lost[cell.id] < MOST_LOSSES]
         with scratch() as folder:
-            for several, workers, alone in ((first, 1, True), (left, self.job.workers, False)):
-                own = [cell for cell in several if cell.id not in self.journal.cells]
-                if own and not self.watch.stopping:
-                    self._session(grid, own, workers, folder, {cell.id for cell in own} if alone else ())
+            for group, workers, alone in ((first, 1, True), (left, self.job.workers, False)):
+                todo = [cell for cell in group if cell.id not in self.journal.cells]
+                if todo and not self.watch.stopping:
+                    self._session(grid, todo, workers, folder, {cell.id for cell in todo} if alone else ())
 
     def _session(self, grid: Grid, cells: Sequence[Cell], workers: int, folder: Path, alone: Collection[str]) -> None:
         session = run(
@@ -101,20 +112,20 @@ class _Shard:
             device=self.job.device,
             executor=ThrottledProcesses(watch=self.watch),
             jobs=workers,
-            listeners=[_Keeper(self.job, self.journal, grid), *self.listeners],
+            listeners=[_JournalListener(self.job, self.journal, grid), *self.listeners],
         )
         if session.interrupted:
             raise KeyboardInterrupt
 
     def _grid(self, cells: Sequence[Cell]) -> Grid:
-        """The job's grid. Raises ``UsageError`` where its cells are others here."""
+        """The job's grid. Raises ``UsageError`` if the cells have other ids here."""
         grid = resolve(Suite.parse(self.job.suite, self.job.where), self.plugins, self.job.where)
         for cell in cells:
             if grid.cell(cell.task, cell.label, cell.d, cell.n, cell.replicate).id != cell.id:
                 raise UsageError(
-                    f"{cell.label} on {cell.task} is not on {platform.node()} what it was where the job was submitted, "
-                    f"by bfc-bench {self.job.release}: another version of the learner, or other data. "
-                    "Install the same versions there and here, then submit again."
+                    f"{cell.label} on {cell.task} differs on {platform.node()} from the machine where bfc-bench "
+                    f"{self.job.release} submitted the job: another version of the learner, or other data. "
+                    "Install the same versions on both, then submit again."
                 )
         return grid
 
@@ -125,13 +136,13 @@ class _Shard:
 
 
 def lost_reason(times: int) -> str:
-    """Why a cell is given up."""
-    return f"its shard ended without a word while it ran, {times} times, with its machine perhaps; see --redo killed"
+    """The reason of a cell that is not tried again."""
+    return f"its shard ended unexpectedly {times} times while it ran, perhaps with its machine; see --redo killed"
 
 
 @dataclass
-class _Keeper:
-    """Puts each row that a session commits into the journal, with what its learner keeps beside it."""
+class _JournalListener:
+    """Writes each row that a session commits to the journal, and copies its artifacts."""
 
     job: ShardJob
     journal: Journal
@@ -140,37 +151,42 @@ class _Keeper:
 
     @hookimpl
     def bfc_run_started(self, session: Session) -> None:
-        """The session's store is known."""
+        """Remember the session, for its store."""
         self.session = session
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
-        """A row was committed."""
+        """Write a committed row to the journal."""
         assert self.session is not None
         store = self.session.store
-        kept = Path(ARTIFACTS, f"{result.suite}@{result.suite_version}", result.cell)
-        if (store.directory / kept).is_dir():
-            put_folder(store.directory / kept, self.job.folder / kept)
+        artifacts = Path(ARTIFACTS, f"{result.suite}@{result.suite_version}", result.cell)
+        if (store.directory / artifacts).is_dir():
+            put_folder(store.directory / artifacts, self.job.folder / artifacts)
         digests = self.grid.task_digests[result.task], self.grid.learner_digests[result.label]
         self.journal.add((replace(result, provenance=self.job.id), *digests, store.traceback(result.cell)))
 
 
 @contextmanager
-def _told_to_stop(watch: Watch) -> Iterator[None]:
-    """Hear SIGUSR1 and SIGTERM; once, so that what they begin is not disturbed by more of them."""
+def _stop_signals(watch: Watch) -> Iterator[None]:
+    """Handle SIGUSR1, SIGTERM and Ctrl-C. Repeated signals are ignored."""
 
-    def soon(number: int, frame: FrameType | None) -> None:
+    def stop_soon(number: int, frame: FrameType | None) -> None:
         if not watch.stopping:
             watch.stopping = True
             signal.setitimer(signal.ITIMER_REAL, GRACE)
 
-    def now(number: int, frame: FrameType | None) -> None:
+    def stop_now(number: int, frame: FrameType | None) -> None:
         watch.stopping = True
-        for one in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
-            signal.signal(one, signal.SIG_IGN)
+        for other in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+            signal.signal(other, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    handlers = {signal.SIGUSR1: soon, signal.SIGALRM: now, signal.SIGTERM: now, signal.SIGINT: now}
+    handlers = {
+        signal.SIGUSR1: stop_soon,
+        signal.SIGALRM: stop_now,
+        signal.SIGTERM: stop_now,
+        signal.SIGINT: stop_now,
+    }
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
@@ -180,19 +196,21 @@ def _told_to_stop(watch: Watch) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _keep_programs_here() -> None:
-    """Let JAX keep compiled programs on this machine's disk, for all shards that run here, unless the user has said
-    where: a home that many machines share is no place for their locks."""
+def _use_local_compile_cache() -> None:
+    """Let JAX cache compiled programs on this machine's disk, unless the user has chosen a folder.
+
+    The home folder may be shared by many machines, on which JAX's locks are unreliable.
+    """
     folder = local() / f"bfc-bench-{os.getuid()}" / "jax"
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     try:
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        known = folder.parent.lstat()
+        status = folder.parent.lstat()
     except OSError:
         return
-    if (known.st_uid, known.st_mode & 0o777) == (os.getuid(), 0o700):  # nobody else's
+    if (status.st_uid, status.st_mode & 0o777) == (os.getuid(), 0o700):  # private to this user
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
         os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(COMPILE_CACHE_BYTES)

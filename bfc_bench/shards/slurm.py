@@ -1,4 +1,4 @@
-"""SLURM by its own commands: ``sbatch``, ``squeue``, ``scontrol``. Accounting (``sacct``) is not needed."""
+"""Uses SLURM through ``sbatch``, ``squeue`` and ``scontrol``. Accounting (``sacct``) is not needed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bfc_bench.errors import BenchError
 from bfc_bench.shards.job import ShardJob, SlurmArray
 
 LARGEST_ARRAY = 1001
-"""``MaxArraySize`` where SLURM does not say: its default."""
+"""SLURM's default of ``MaxArraySize``, if SLURM does not report it."""
 SIGNAL_SECONDS = 90
-"""Before its time is over a shard is told to stop."""
+"""Seconds before its time limit at which a shard is told to stop."""
 WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
 
 
@@ -25,9 +25,9 @@ class SlurmError(BenchError):
 
 
 def script(job: ShardJob, options: Sequence[str]) -> str:
-    """The batch script of a job, the same for each of its arrays, which hands it the number of its first shard.
+    """The batch script of a job. Its argument is the number of the array's first shard.
 
-    ``exec`` puts the shard in the place of the shell, which is what ``--signal=B:`` reaches.
+    ``exec`` replaces the shell by the shard, so that ``--signal=B:`` reaches the shard.
     """
     lines = [
         f"--job-name={shlex.quote('bfc-' + job.suite['name'])}",
@@ -43,48 +43,48 @@ def script(job: ShardJob, options: Sequence[str]) -> str:
 
 
 def submit(job: ShardJob, path: Path) -> list[SlurmArray]:
-    """Submit the script at ``path`` as one array, or as several where one may not be as large as the job.
+    """Submit the script at ``path`` as an array, or as several if the job is larger than SLURM allows.
 
-    Each is written down as soon as SLURM has it. Raises ``SlurmError``.
+    Each array is stored as soon as SLURM has accepted it. Raises ``SlurmError``.
     """
     arrays: list[SlurmArray] = []
     for first, count in split(job.shards, largest_array()):
-        said = _call("sbatch", "--parsable", f"--array=0-{count - 1}", str(path), str(first))
-        arrays.append(SlurmArray(said.strip().split(";")[0], first, count))
+        output = _call("sbatch", "--parsable", f"--array=0-{count - 1}", str(path), str(first))
+        arrays.append(SlurmArray(output.strip().split(";")[0], first, count))
         job.note_arrays(arrays)
     return arrays
 
 
 def split(shards: int, largest: int) -> list[tuple[int, int]]:
-    """First shard and number of shards of each array, of equal length as far as can be."""
+    """First shard and number of shards of each array, as equal as possible."""
     arrays = -(-shards // largest)
     bounds = [shards * i // arrays for i in range(arrays + 1)]
     return [(a, b - a) for a, b in pairwise(bounds)]
 
 
 def largest_array() -> int:
-    """How many tasks an array may have."""
-    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", _call("scontrol", "show", "config"), flags=re.MULTILINE)
-    return max(1, int(found[1]) if found else LARGEST_ARRAY)
+    """The most tasks of an array."""
+    match = re.search(r"^MaxArraySize\s*=\s*(\d+)", _call("scontrol", "show", "config"), flags=re.MULTILINE)
+    return max(1, int(match[1]) if match else LARGEST_ARRAY)
 
 
 def queue(jobs: Sequence[ShardJob]) -> dict[tuple[str, int], bool]:
-    """Which shards SLURM has, by job's name and number, and whether they run or wait. Raises ``SlurmError``."""
+    """Shards in SLURM's queue, by job's name and number: True if running, False if waiting. Raises ``SlurmError``."""
     arrays = {array.id: (job.name, array) for job in jobs for array in job.arrays}
-    found: dict[tuple[str, int], bool] = {}
+    shards: dict[tuple[str, int], bool] = {}
     if not arrays:
-        return found
-    # One that is forgotten makes squeue fail if it is asked for alone.
-    said = _call("squeue", "-h", "-r", "-o", "%F %K %T", "-j", ",".join(arrays), fine="Invalid job id")
-    for id, task, state in (words for line in said.splitlines() if len(words := line.split()) == 3):
+        return shards
+    # squeue fails if all arrays that it is asked for are too old for SLURM to know.
+    output = _call("squeue", "-h", "-r", "-o", "%F %K %T", "-j", ",".join(arrays), tolerated="Invalid job id")
+    for id, task, state in (words for line in output.splitlines() if len(words := line.split()) == 3):
         if id in arrays and task.isdigit():
             name, array = arrays[id]
-            found[name, array.first + int(task)] = state not in WAITING
-    return found
+            shards[name, array.first + int(task)] = state not in WAITING
+    return shards
 
 
 def seconds(time: str) -> float | None:
-    """A time limit as SLURM writes it (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S); None for what is none."""
+    """Seconds of a time limit in SLURM's format (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S); None if it is invalid."""
     if not re.fullmatch(r"(\d+-)?\d+(:\d+){0,2}", time):
         return None
     days, _, rest = time.rpartition("-")
@@ -96,14 +96,14 @@ def seconds(time: str) -> float | None:
     return 3600.0 * hours + 60 * minutes + secs
 
 
-def _call(*command: str, fine: str = "") -> str:
-    """What a command prints; ``fine`` is what its error may say without being one. Raises ``SlurmError``."""
+def _call(*command: str, tolerated: str = "") -> str:
+    """The output of a command. Raises ``SlurmError`` if it fails, unless its error contains ``tolerated``."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
-        raise SlurmError(f"{command[0]} is not here. `submit --local` runs the shards on this machine.") from None
+        raise SlurmError(f"{command[0]} is not installed. `submit --local` runs the shards on this machine.") from None
     except subprocess.TimeoutExpired:
         raise SlurmError(f"{command[0]} did not answer within 60 s.") from None
-    if done.returncode and not (fine and fine in done.stderr):
+    if done.returncode and not (tolerated and tolerated in done.stderr):
         raise SlurmError(f"{command[0]}: {done.stderr.strip() or f'exit code {done.returncode}'}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""Where shards stand: from their heartbeats, their journals, and SLURM's queue where there is one."""
+"""Finds the state of shards from their heartbeats and journals, and from SLURM's queue."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from bfc_bench.shards.journal import entries, lines
 from bfc_bench.utils.process_liveness import is_alive
 
 SILENCE = 600.0
-"""Seconds without a sign of life after which a shard is lost that nobody else knows of."""
+"""A shard without a heartbeat for this many seconds counts as lost, if neither SLURM nor its process can be asked."""
 Where: TypeAlias = Literal["waiting", "running", "done", "stopped", "failed", "lost"]
 
 
 @dataclass(frozen=True)
 class State:
-    """One shard of a job."""
+    """The state of a shard."""
 
     job: ShardJob
     number: int
     where: Where
-    """``stopped`` was told to, before it was done; ``failed`` says why; ``lost`` has ended without a word."""
+    """``stopped``: told to stop before its end; ``failed``: the heartbeat says why; ``lost``: ended unexpectedly."""
     heartbeat: Heartbeat | None
 
     @property
     def open(self) -> bool:
-        """Whether rows may still come."""
+        """Whether it may still make rows."""
         return self.where in ("waiting", "running")
 
     @property
     def rows(self) -> int:
-        """How many it has made so far."""
+        """Number of rows that it has made so far."""
         return sum(1 for _ in lines(self.job.file("journals", self.number)))
 
     @cached_property
@@ -54,25 +54,25 @@ class State:
 
     @property
     def suspects(self) -> list[str]:
-        """The cells that ran whenever it ended without a word, one that did so twice named twice."""
+        """The cells that were running when it ended unexpectedly, once per time."""
         if self.heartbeat is None:
             return []
         return self.heartbeat.suspects if self.where == "lost" else self.heartbeat.lost
 
 
 def states(jobs: Sequence[ShardJob]) -> list[State]:
-    """The shards of jobs. Where SLURM has one, it is asked; where it does not answer, a warning says so."""
+    """The states of the shards of jobs. Asks SLURM about its jobs, and warns if SLURM does not answer."""
     queued: Mapping[tuple[str, int], bool] | None
     try:
         queued = slurm.queue(jobs)
     except slurm.SlurmError as error:
-        warnings.warn(f"{error} What shards do is told by their heartbeats alone.", stacklevel=2)
+        warnings.warn(f"{error} The state of shards is taken from their heartbeats alone.", stacklevel=2)
         queued = None
     return [state for job in jobs for state in _of(job, queued)]
 
 
 def losses(states: Sequence[State]) -> Counter[str]:
-    """How often each cell was running when its shard ended without a word."""
+    """How often each cell was running when its shard ended unexpectedly."""
     return Counter(cell for state in states for cell in state.suspects)
 
 
@@ -81,21 +81,21 @@ def _of(job: ShardJob, queued: Mapping[tuple[str, int], bool] | None) -> Iterato
     for number in range(job.shards):
         heartbeat = Heartbeat.read(job.file("heartbeats", number))
         if number in at_slurm and queued is not None:
-            where = _in_queue(heartbeat, queued.get((job.name, number)))
+            where = _from_queue(heartbeat, queued.get((job.name, number)))
         else:
-            where = _heard(heartbeat, number not in at_slurm and is_alive(*job.launcher) is False)
+            where = _from_heartbeat(heartbeat, number not in at_slurm and is_alive(*job.launcher) is False)
         yield State(job, number, where, heartbeat)
 
 
-def _in_queue(heartbeat: Heartbeat | None, runs: bool | None) -> Where:
-    """``runs`` is what SLURM says of a shard: whether it runs or waits, None where it is not in the queue."""
+def _from_queue(heartbeat: Heartbeat | None, runs: bool | None) -> Where:
+    """The state of a shard by SLURM: it runs, waits (``runs`` is False), or is not in the queue (None)."""
     if runs is not None:
         return "running" if runs else "waiting"
     return "lost" if heartbeat is None or heartbeat.said == "running" else heartbeat.said
 
 
-def _heard(heartbeat: Heartbeat | None, abandoned: bool) -> Where:
-    """By what is heard of it alone; ``abandoned`` where nobody is there who would start it."""
+def _from_heartbeat(heartbeat: Heartbeat | None, abandoned: bool) -> Where:
+    """The state of a shard by its heartbeat; ``abandoned`` if the process that would start it has ended."""
     if heartbeat is None:
         return "lost" if abandoned else "waiting"
     if heartbeat.said != "running":

@@ -1,4 +1,4 @@
-"""Plans what is missing of a suite as a job of shards, and has SLURM, or this machine, run them."""
+"""Submits a job: plans the missing cells of a suite as shards, and runs them with SLURM or on this machine."""
 
 from __future__ import annotations
 
@@ -36,68 +36,81 @@ from bfc_bench.utils.files import write_file
 from bfc_bench.utils.process_liveness import process_start
 
 SESSION_GB = 1.0
-"""Memory of a shard beside that of its cells: the session, and what each worker's libraries hold."""
+"""Memory of a shard, in GB, beside that of its cells: the session and the libraries of its workers."""
 
 
 @dataclass(frozen=True)
 class ShardRequest:
-    """What a shard is given."""
+    """How many shards to make, and the resources of each."""
 
     shards: int
+    """Most shards."""
     workers: int
+    """Workers per shard."""
     partition: str = ""
     time: str = ""
     memory_gb: float | None = None
-    """None: what the cells may take."""
+    """Memory of a shard; None takes the limits of its cells."""
     account: str = ""
     more: Sequence[str] = ()
-    """Further options of ``sbatch``."""
+    """Further options for ``sbatch``."""
 
 
 @dataclass
 class Submission:
-    """A job that is written down, or would be."""
+    """A job that was written, or would be without ``dry``."""
 
     job: ShardJob | None
-    """None where there is nothing to do."""
+    """None if there is nothing to do."""
     plan: Plan
     seconds: list[float]
-    """Estimated, of each shard."""
+    """Estimated seconds of each shard."""
     script: str = ""
     lines: list[str] = field(default_factory=list)
-    """What the user should know."""
+    """Messages for the user."""
 
 
 def prepare(
     grid: Grid, directory: Path, wanted: ShardRequest, *, device: Device, redo: Collection[Redo] = (), dry: bool = False
 ) -> Submission:
-    """Collect what shards have made, plan what is missing and nobody is at, and write it down as a job.
+    """Collect new rows, plan the missing cells that no shard has, and write them as a job.
 
-    Cells that were running when their shards ended without a word are planned again, each by itself; those that were
-    ``MOST_LOSSES`` times get a row that says so. With ``dry`` nothing is written. Raises ``StoreError``.
+    Cells that were running when their shards ended unexpectedly are planned again, each in a batch of its own. A cell
+    that was running ``MOST_LOSSES`` times gets a row with the status ``killed``.
+
+    Args:
+        grid: The cells.
+        directory: Folder of the store.
+        wanted: Number and resources of the shards.
+        device: The device of the run.
+        redo: Which cells with a row run again.
+        dry: Whether to write nothing.
+
+    Raises:
+        StoreError: Another process holds the store, or it cannot be read.
     """
-    there = not dry or (directory / "results.sqlite").exists()
-    with Store(directory, write=not dry) if there else nullcontext() as store:
+    has_store = not dry or (directory / "results.sqlite").exists()
+    with Store(directory, write=not dry) if has_store else nullcontext() as store:
         if store is not None and not dry:
             collect_into(store)
-        known, id = states(jobs(directory)), secrets.token_hex(6)
-        busy = set().union(*(state.missing for state in known if state.open))
-        lines = [f"{len(busy)} cells are left out: shards that wait or run have them."] if busy else []
+        present, id = states(jobs(directory)), secrets.token_hex(6)
+        busy = set().union(*(state.missing for state in present if state.open))
+        lines = [f"{len(busy)} cells are left out, since shards that wait or run have them."] if busy else []
         free = replace(grid, only=tuple(cell for cell in grid.cells() if cell.id not in busy)) if busy else grid
         plan = plan_for(free, store, device, session=id, redo=redo)
-        made = {cell.id: store.provenance(cell.id) for cell in (*plan.todo, *plan.to_skip)} if store else {}
-        lost = {cell: count for cell, count in losses(known).items() if made.get(cell) is None}
-        gone = [cell for cell in plan.todo if lost.get(cell.id, 0) >= MOST_LOSSES]
-        if gone:
-            lines.append(f"{len(gone)} cells are given up: {lost_reason(MOST_LOSSES)}.")
+        sessions = {cell.id: store.provenance(cell.id) for cell in (*plan.todo, *plan.to_skip)} if store else {}
+        lost = {cell: count for cell, count in losses(present).items() if sessions.get(cell) is None}
+        given_up = [cell for cell in plan.todo if lost.get(cell.id, 0) >= MOST_LOSSES]
+        if given_up:
+            lines.append(f"{len(given_up)} cells are given up: {lost_reason(MOST_LOSSES)}.")
             plan.todo = [cell for cell in plan.todo if lost.get(cell.id, 0) < MOST_LOSSES]
         parts, seconds = divide(plan, wanted.shards, wanted.workers, lost)
-        something = bool(plan.todo or plan.to_skip)
-        if something and len(parts) < wanted.shards:
-            lines.append(f"{len(parts)} shards are enough for what is to do.")
+        nonempty = bool(plan.todo or plan.to_skip)
+        if nonempty and len(parts) < wanted.shards:
+            lines.append(f"{len(parts)} shards are enough for the cells to do.")
         job = ShardJob(
             folder=(
-                directory / SHARDS / "JOB" if dry or not something else new_folder(directory, grid.suite.name)
+                directory / SHARDS / "JOB" if dry or not nonempty else new_folder(directory, grid.suite.name)
             ).resolve(),
             id=id,
             release=installed_version("bfc-bench"),
@@ -106,12 +119,12 @@ def prepare(
             device=device,
             workers=wanted.workers,
             shards=len(parts),
-            replaces={cell: session for cell, session in made.items() if session is not None},
+            replaces={cell: session for cell, session in sessions.items() if session is not None},
             launcher=(platform.node(), os.getpid(), process_start(os.getpid())),
         )
-        if store is not None and not dry and (something or gone):
-            _begin(store, job, plan, [(cell, lost_reason(lost[cell.id])) for cell in gone])
-    if not something:
+        if store is not None and not dry and (nonempty or given_up):
+            _begin(store, job, plan, [(cell, lost_reason(lost[cell.id])) for cell in given_up])
+    if not nonempty:
         return Submission(None, plan, [], lines=lines)
     made_script = slurm.script(job, list(_options(job, plan, wanted)))
     if not dry:
@@ -121,7 +134,7 @@ def prepare(
 
 
 def _begin(store: Store, job: ShardJob, plan: Plan, given_up: Sequence[tuple[Cell, str]]) -> None:
-    """Record the job as a run of the suite, with the rows of cells that are given up."""
+    """Record the job as a session of the suite, with the rows of cells that are given up."""
     grid = plan.grid
     suite, version = grid.suite.name, grid.suite.version
     facts = provenance(job.device, ProcessExecutor(), job.workers) | {"executor": "shards"}
@@ -132,7 +145,7 @@ def _begin(store: Store, job: ShardJob, plan: Plan, given_up: Sequence[tuple[Cel
 
 
 def _options(job: ShardJob, plan: Plan, wanted: ShardRequest) -> Iterator[str]:
-    """Options of ``sbatch`` beside those that every job has."""
+    """Options for ``sbatch`` that depend on the request."""
     if wanted.partition:
         yield f"--partition={wanted.partition}"
     if wanted.account:
@@ -150,25 +163,32 @@ def _options(job: ShardJob, plan: Plan, wanted: ShardRequest) -> Iterator[str]:
 
 
 def _cautions(plan: Plan, wanted: ShardRequest, seconds: Sequence[float]) -> Iterator[str]:
+    """Warnings about a time limit that is too short."""
     limit = slurm.seconds(wanted.time) if wanted.time else None
     if limit is None:
         return
     if plan.common.cell_seconds > limit - slurm.SIGNAL_SECONDS:
         yield (
-            f"A cell may take {plan.common.cell_seconds:g} s; with --time {wanted.time} a shard begins none that could "
-            f"be done after {max(0.0, limit - slurm.SIGNAL_SECONDS - plan.common.cell_seconds):g} s."
+            f"A cell may take {plan.common.cell_seconds:g} s, but with --time {wanted.time} a shard is told to stop "
+            f"after {max(0.0, limit - slurm.SIGNAL_SECONDS):g} s: a longer cell may get no row. Use a longer --time."
         )
     if max(seconds) > limit:
         yield (
-            f"The longest shard is estimated at {max(seconds):.0f} s, and --time is {limit:.0f} s: what is left then "
-            "is for the next `submit`. More shards take less time each."
+            f"The longest shard is estimated at {max(seconds):.0f} s, and --time is {limit:.0f} s: run `submit` again "
+            "for the cells that remain, or use more shards, which take less time each."
         )
 
 
 def workers_for(cpus: int, memory_gb: float | None, cell_gb: float) -> int:
-    """How many cells a shard may run at a time: one per core, and no more than its memory allows.
+    """The number of workers of a shard: one per core, and no more than its memory allows.
 
-    Raises ``UsageError`` where it does not allow one.
+    Args:
+        cpus: Cores of the shard.
+        memory_gb: Memory of the shard in GB; None for no limit.
+        cell_gb: Memory limit of a cell in GB.
+
+    Raises:
+        UsageError: The memory is too small for one cell.
     """
     if memory_gb is None:
         return cpus
@@ -181,7 +201,7 @@ def workers_for(cpus: int, memory_gb: float | None, cell_gb: float) -> int:
 
 
 def send(job: ShardJob) -> list[str]:
-    """Hand a job to SLURM; the numbers of its arrays. Raises ``SlurmError``; a job of which it has nothing is gone."""
+    """Submit a job to SLURM. Returns the ids of its arrays. Raises ``SlurmError``; removes a job without any array."""
     try:
         return [array.id for array in slurm.submit(job, job.folder / "script.sh")]
     except slurm.SlurmError:
@@ -191,9 +211,9 @@ def send(job: ShardJob) -> list[str]:
 
 
 def run_here(job: ShardJob, tell: Callable[[str], None] = lambda text: None) -> list[int]:
-    """Run all shards of a job as processes of this machine, at once; their exit codes.
+    """Run all shards of a job at once as processes on this machine. Returns their exit codes.
 
-    When this is interrupted they give back what runs, and end first.
+    After an interrupt, the shards are stopped and waited for. ``tell`` gets a message with the folder of the logs.
     """
     started: list[subprocess.Popen[bytes]] = []
     try:

@@ -1,4 +1,4 @@
-"""Processes whose units are noted before they begin, and of which no more are begun when told so."""
+"""A process pool that reports units before they begin, and can be told to begin no more."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from bfc_bench.toolkit.precision import Device
 
 @dataclass
 class Watch:
-    """Who is told, and who tells."""
+    """The callback of a pool, and the flag that stops it."""
 
     note: Callable[[Sequence[Sequence[str]]], None]
-    """Is given the cells that workers have, by batch, before a unit begins."""
+    """Called before a unit begins, with the cells that workers have, by batch."""
     stopping: bool = False
-    """No more units are begun."""
+    """Whether no more units may begin."""
 
 
 class ThrottledProcesses(ProcessExecutor):
-    """Processes of this machine that are given no more units than there are workers."""
+    """Opens process pools that begin only as many units as there are workers."""
 
     watch: Watch = Field(exclude=True)
-    """Who is told."""
+    """Callback and stop flag of its pools."""
 
     def open(
         self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
-        """A pool of processes behind a queue of its own."""
+        """A process pool behind a queue."""
         return ThrottledPool(super().open(call, prepare, jobs), self.watch)
 
 
 @dataclass
 class ThrottledPool:
-    """An open pool; what waits for a worker waits here."""
+    """Keeps units in a queue until a worker of the other pool is free."""
 
     pool: Pool
     watch: Watch
@@ -48,15 +48,15 @@ class ThrottledPool:
     running: dict[int, list[str]] = field(default_factory=dict)
 
     def slots(self, device: Device) -> int:
-        """Those of the other pool."""
+        """The slots of the other pool."""
         return self.pool.slots(device)
 
     def submit(self, key: int, payload: Batch, needs: Resources) -> None:
-        """Queue one unit."""
+        """Queue a unit."""
         self.waiting.append((key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
-        """As those of the other pool, until nothing runs: what is told to stop leaves the rest of the queue."""
+        """The outcomes of the other pool until no unit runs. After a stop, the rest of the queue is not run."""
         self._hand_out()
         for key, outcome in self.pool.outcomes():
             yield key, outcome
@@ -68,15 +68,15 @@ class ThrottledPool:
         self.pool.close(now)
 
     def _hand_out(self) -> None:
-        begun = []
-        while self.waiting and len(self.running) < self._room() and not self.watch.stopping:
+        starting = []
+        while self.waiting and len(self.running) < self._slots_now() and not self.watch.stopping:
             unit = self.waiting.popleft()
             self.running[unit[0]] = [cell.id for cell in unit[1].cells]
-            begun.append(unit)
+            starting.append(unit)
         self.watch.note(list(self.running.values()))
-        for unit in begun:
+        for unit in starting:
             self.pool.submit(*unit)
 
-    def _room(self) -> int:
-        """How many units can run at once, of those that wait next."""
+    def _slots_now(self) -> int:
+        """The number of slots for the next unit in the queue."""
         return self.pool.slots(self.waiting[0][2].device)

@@ -1,1 +1,1 @@
-"""Small helpers without a place of their own: files, plain JSON, credentials, control characters, processes."""
+"""Helpers without dependencies: files, plain JSON, credentials, control characters, processes, hook markers."""

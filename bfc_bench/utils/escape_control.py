@@ -1,4 +1,4 @@
-"""Texts that others have made, on their way to a terminal, a page or MLflow."""
+"""Escapes control characters in texts of learners before they reach a terminal, a page or MLflow."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import re
 from typing import Any
 
 TEXT = 10_000
-"""Characters that are kept of a reason, and of each text in a learner's ``info``: the first and the last ones."""
+"""Length to which a reason, and each text in a learner's ``info``, is shortened, in characters."""
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
-"""Control characters but for tab and new line, those that turn or hide what follows, and halves of surrogate pairs."""
+"""Control characters except tab and new line, characters that reorder or hide text, and unpaired surrogates."""
 
 
 def visible(text: str, limit: int = TEXT) -> str:
-    """``text`` with what is unseen, or acts on a terminal, as its escape sequence, and without the middle if long."""
+    """``text`` with invisible and control characters as escape sequences, and without its middle if it is long."""
     if len(text) > limit:
         text = f"{text[: limit // 2]}\n[... {len(text) - limit} characters ...]\n{text[-(limit // 2) :]}"
-    if text.isprintable():  # most are, and this is the quicker question
+    if text.isprintable():  # faster, and true of most texts
         return text
-    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def all_visible(value: Any) -> Any:
-    """Plain data with every text in it visible, keys included, and none cut."""
+    """Plain data with ``visible`` applied to every text and key, without a limit."""
     if isinstance(value, str):
         return value if value.isprintable() else visible(value, len(value))
     if isinstance(value, dict):

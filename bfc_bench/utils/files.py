@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: aside, synced, then renamed into place; and the folder for caches."""
+"""Writes files atomically: to a temporary file, synced, then renamed. Also makes folders and finds the cache folder."""
 
 from __future__ import annotations
 
@@ -14,16 +14,23 @@ from bfc_bench.errors import OutputError
 def write_file(
     path: Path, content: bytes | memoryview | Iterable[bytes | memoryview], *, private: bool = False
 ) -> None:
-    """Put ``content`` where ``path`` is: whoever looks, and whatever happens, finds all of it or what was there before.
+    """Write a file atomically: a reader sees the old content or all of the new one, even after a crash.
 
-    It may come in parts, which are written as they come. A file that exists keeps its mode. A new one can be read by
-    those who can read its folder, or, where it is ``private``, by its owner alone. Raises ``OutputError``.
+    An existing file keeps its mode. A new one gets the read and write permissions of its folder.
+
+    Args:
+        path: The file. If it is a link, the file that it points to is written.
+        content: The content, or its parts, which are written one by one.
+        private: Whether only the owner can read a new file.
+
+    Raises:
+        OutputError: The file cannot be written; the old content remains.
     """
-    path = Path(os.path.realpath(path))  # a link stays, and what it points at is written
+    path = Path(os.path.realpath(path))
     aside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.new")
     parts: Iterable[bytes | memoryview] = [content] if isinstance(content, bytes | memoryview) else content
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device has nothing that could be replaced
+        if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
             with path.open("wb") as file:
                 file.writelines(parts)
             return
@@ -35,14 +42,14 @@ def write_file(
             os.fsync(file.fileno())
         put_in_place(aside, path)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}. What was there before is as it was.") from None
+        raise OutputError(f"{path} cannot be written: {error.strerror}. Its old content is unchanged.") from None
     finally:
         with suppress(OSError):
             aside.unlink()
 
 
 def cache_folder() -> Path:
-    """The user's folder for what can be fetched or made again. Raises ``OutputError`` for a user without a home."""
+    """The user's folder for caches. Raises ``OutputError`` for a user without a home folder."""
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bfc-bench"
     except RuntimeError:
@@ -50,7 +57,7 @@ def cache_folder() -> Path:
 
 
 def put_in_place(aside: Path, path: Path) -> None:
-    """Rename a file that is complete and synced, and sync the folder that names it."""
+    """Rename a complete and synced file to ``path``, and sync its folder."""
     os.replace(aside, path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -60,14 +67,14 @@ def put_in_place(aside: Path, path: Path) -> None:
 
 
 def put_database_in_place(aside: Path, path: Path) -> None:
-    """The same for a SQLite file: logs that a former one left beside ``path`` would be played into the new one."""
+    """``put_in_place`` for a SQLite file. Removes old logs beside ``path``, which SQLite would apply to the new one."""
     for log in ("-journal", "-wal", "-shm"):
         path.with_name(path.name + log).unlink(missing_ok=True)
     put_in_place(aside, path)
 
 
 def make_folder(path: Path, *, private: bool = False) -> None:
-    """Make a folder and its parents; one that exists is left as it is. A ``private`` one is its owner's alone.
+    """Make a folder and its parents, if they do not exist. Only the owner can use a ``private`` one.
 
     Raises ``OutputError``.
     """

@@ -1,4 +1,4 @@
-"""Credentials stay in the process: whatever is stored, logged or printed goes through here."""
+"""Hides credentials in texts that are stored, logged or printed, and finds environment variables that have any."""
 
 from __future__ import annotations
 
@@ -18,30 +18,27 @@ _WITH_PASSWORD = re.compile(r"://[^/?#\s]*@")
 
 
 def masked(text: str, *addresses: str) -> str:
-    """``text`` with the credentials of every address in it hidden: all before the host, and all values of its query.
+    """``text`` without the credentials of addresses in it: everything before the host, and all values of the query.
 
-    Parts of ``addresses`` that may be credentials are hidden wherever they stand: an error may quote them apart.
+    Parts of ``addresses`` that may be credentials are hidden anywhere in ``text``, since an error may quote them alone.
     """
-    text = _ADDRESS.sub(lambda found: _masked_address(found[0]), text)
+    text = _ADDRESS.sub(lambda match: _masked_address(match[0]), text)
     for part in sorted({part for address in addresses for part in _credentials(address)}, key=len, reverse=True):
         text = text.replace(part, _MASK)
     return text
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Whether an environment variable is, or may lead to, a credential: by its name, or by an address that has one.
-
-    Those that tell where the user is (``PWD``, ``OLDPWD``) are none.
-    """
-    if name in ("PWD", "OLDPWD"):
+    """Whether an environment variable may be a credential, or lead to one: by its name, or by an address in it."""
+    if name in ("PWD", "OLDPWD"):  # the current and the last folder, not passwords
         return False
     return bool(_SERVICE.match(name) or _SECRET.search(name) or _WITH_PASSWORD.search(value))
 
 
 def variables() -> dict[str, str]:
-    """The environment variables, also while another thread takes some back."""
-    found = ((name, os.environ.get(name)) for name in list(os.environ))
-    return {name: value for name, value in found if value is not None}
+    """The environment variables, safe against changes by other threads."""
+    pairs = ((name, os.environ.get(name)) for name in list(os.environ))
+    return {name: value for name, value in pairs if value is not None}
 
 
 def _masked_address(address: str) -> str:
@@ -52,14 +49,14 @@ def _masked_address(address: str) -> str:
 
 
 def _is_path(scheme: str) -> bool:
-    """Whether addresses of this scheme name no host and so no user."""
+    """Whether addresses of this scheme are paths, without host and user."""
     return scheme.lower().partition("+")[0] in ("sqlite", "file")
 
 
 def _credentials(address: str) -> set[str]:
-    """What follows the user's name before the host, and the values of the query, as they are and decoded.
+    """Possible credentials of an address: the password, else the user, and the values of the query.
 
-    Whole and in the parts into which a parser may cut them; shorter than 3 characters they tell nothing.
+    Whole and in the parts into which a parser may split them, quoted and unquoted, from 3 characters on.
     """
     scheme, _, rest = address.partition("://")
     before, _, place = ("", "", rest) if _is_path(scheme) else rest.rpartition("@")

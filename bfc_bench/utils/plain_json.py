@@ -1,4 +1,4 @@
-"""Values as JSON: any value as plain data, one canonical text per value, and short digests of it."""
+"""Converts values to plain data and canonical JSON, and computes digests of it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,31 @@ from typing import Any
 from bfc_bench.utils.escape_control import visible
 
 INTEGER_BITS = 1024
-"""The largest integer in ``info``; Python refuses to write those of more than some 14,000 bits."""
+"""Size limit of integers. Python cannot print integers of more than about 14,000 bits."""
 DEPTH = 32
-"""How deep ``info`` may be nested."""
+"""Limit of nesting."""
 
 
 def plain_json(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
-    """Arrays and NumPy scalars as lists and numbers, sets in order, what JSON does not know as text; texts visible.
+    """Convert a value to what JSON can represent.
 
-    With ``gaps`` numbers that are not finite are None. Raises ``ValueError`` for them without it, for integers beyond
-    ``INTEGER_BITS`` and for what is nested too deep, or holds itself.
+    Arrays become lists, NumPy scalars numbers, sets sorted lists, and other objects texts. All texts are made visible.
+
+    Args:
+        value: The value.
+        gaps: Whether numbers that are not finite become None.
+        depth: Levels of nesting that are allowed.
+
+    Raises:
+        ValueError: A number is not finite (without ``gaps``), an integer has more than ``INTEGER_BITS`` bits, or the
+            value is nested too deep or contains itself.
     """
     if isinstance(value, str):
         return visible(value)
     if value is None or isinstance(value, (bool, int, float)):
         return _number(value, gaps)
     if depth == 0:
-        raise ValueError(f"must not be nested more than {DEPTH} deep, nor hold itself")
+        raise ValueError(f"must not be nested more than {DEPTH} levels deep, nor contain itself")
     inner = partial(plain_json, gaps=gaps, depth=depth - 1)
     if isinstance(value, dict) or hasattr(value, "items"):
         return {visible(str(k)): inner(v) for k, v in value.items()}
@@ -51,7 +59,7 @@ def _number(value: bool | float | None, gaps: bool) -> bool | float | None:
 
 
 def rank(plain_json: Any) -> tuple[float, str]:
-    """Puts plain values of a set in order: numbers by size, then everything else by its text."""
+    """Sort key for plain values of a set: numbers by size, then other values by their JSON."""
     return (plain_json, "") if isinstance(plain_json, int | float) else (math.inf, canonical_json(plain_json))
 
 
@@ -59,15 +67,15 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=F
 
 
 def canonical_json(value: Any) -> str:
-    """One text per value: keys sorted, no spaces. Two equal configurations have equal texts."""
+    """JSON with sorted keys and without spaces, so that equal values have equal texts."""
     return _CANONICAL.encode(value)
 
 
 def digest(value: Any, size: int = 8) -> str:
-    """A short stable name of a plain value: ``2 * size`` hexadecimal digits."""
+    """A stable hash of a plain value: ``2 * size`` hexadecimal digits."""
     return digest_text(canonical_json(value), size)
 
 
 def digest_text(text: str, size: int = 8) -> str:
-    """The name of the plain value that has this canonical JSON."""
+    """The ``digest`` of the plain value that has this canonical JSON."""
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()

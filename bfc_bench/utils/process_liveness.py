@@ -1,4 +1,4 @@
-"""Processes of this machine: whether one that was written down is still the same, and there."""
+"""Checks whether a recorded process is still alive, even if its number has been used again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def process_start(process: int) -> str:
-    """When a process began, in ticks since this boot of its machine, which is named; empty where it is not there, or
-    the platform does not tell."""
+    """The boot id of this machine and the start of a process in ticks; empty if the process does not exist or the
+    platform has no ``/proc``."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         ticks, state = _ticks(process)
@@ -18,13 +18,19 @@ def process_start(process: int) -> str:
 
 
 def is_alive(host: str, process: int, started: str) -> bool | None:
-    """Whether a process that was written down runs; None on another machine, or where the platform does not tell."""
+    """Whether a recorded process runs; None if it is on another machine or the platform has no ``/proc``.
+
+    Args:
+        host: Name of its machine.
+        process: Process id.
+        started: Its ``process_start``.
+    """
     if host != platform.node() or not started or not Path("/proc/self/stat").exists():
         return None
     return process_start(process) == started
 
 
 def _ticks(process: int) -> tuple[str, str]:
-    """The time at which it began, and its state."""
+    """Start of a process in ticks since boot, and its state."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return fields[19], fields[0]

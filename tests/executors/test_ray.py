@@ -229,7 +229,7 @@ def test_a_unit_whose_slots_die_is_given_to_others_twice(cluster: Any, tmp_path:
     assert len(file.read_text()) == 3
     if kind:
         assert isinstance(outcome, UnitFailure)
-        assert (outcome.kind, "3 workers were gone while they ran it" in outcome.reason) == (kind, True)
+        assert (outcome.kind, "3 workers were lost while they ran it" in outcome.reason) == (kind, True)
     else:
         assert outcome == b"done"
 
@@ -331,7 +331,7 @@ def test_a_cluster_of_our_own_says_so_asks_for_a_token_and_leaves_nothing(
     options = ("--no-mlflow", "--jobs", "1", "--device", "cpu")
     ended = bench("run", path, "--store", tmp_path / "ray", *options, timeout=300)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "ask for a token that only this run has" in " ".join(ended.stdout.split())
+    assert "require a token that only this run has" in " ".join(ended.stdout.split())
     assert ended.stderr == ""
     assert set(Path("/tmp").glob("bfc-ray-*")) == before
     assert bench("run", path, "--store", tmp_path / "here", *options, "--executor", "processes").returncode == 0

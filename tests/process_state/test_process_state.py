@@ -49,56 +49,56 @@ def test_what_a_learner_changes_in_its_process_is_its_own_fault_only(
     rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "b")}
     assert {key: (rows[key].status, rows[key].nmse) for key in expected} == expected
     for what in touched:
-        said = f"meddler has changed what it shares with others: {TOUCHED[what]}. Leave it as it is."
+        said = f"meddler has changed state that it shares with others: {TOUCHED[what]}. Leave it as it is."
         assert (rows[what, at].status, rows[what, at].reason) == ("failed", said)
         assert (rows[what, 30 - at].status, rows[what, 30 - at].nmse) == expected["mean", 30 - at]
 
 
 def test_cells_that_travel_together_are_looked_after_together(faulty, suite_file, tmp_path, monkeypatch):
     looks = []
-    monkeypatch.setattr(ProcessState, "restore", lambda surroundings: looks.append(surroundings) or [])
+    monkeypatch.setattr(ProcessState, "restore", lambda state: looks.append(state) or [])
     learners = [{"name": "mean"}, {"name": "linear-ridge"}]  # two sizes each, in a batch
     assert run_suite(suite_file(learner=learners), RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
     assert len(looks) == len(learners)
 
 
 def test_what_is_as_it_was_is_nobodys_fault(monkeypatch):
-    surroundings = ProcessState()
+    state = ProcessState()
     monkeypatch.setattr(np, "later", len, raising=False)
     sys.setrecursionlimit(sys.getrecursionlimit() + 1)
-    assert surroundings.restore() == []
+    assert state.restore() == []
     sys.setrecursionlimit(sys.getrecursionlimit() - 1)
 
 
 def test_what_the_user_has_changed_between_two_runs_is_remembered(monkeypatch):
-    surroundings = ProcessState()
+    state = ProcessState()
     monkeypatch.setattr(np, "var", np.std)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    surroundings.snapshot()
-    assert surroundings.restore() == []
+    state.snapshot()
+    assert state.restore() == []
     assert np.var is np.std
 
 
 def test_a_thread_that_is_about_to_end_may():
-    surroundings = ProcessState()
+    state = ProcessState()
     threading.Thread(target=time.sleep, args=(0.05,)).start()
-    assert surroundings.restore() == []
+    assert state.restore() == []
 
 
 @pytest.mark.slow
 def test_what_libraries_do_by_themselves_is_no_learners_fault():
     """In a process where they are not loaded yet. torch, for one, wraps a function of its own with its compiler."""
     code = """
-from bfc_bench.process_state import Surroundings
-surroundings = Surroundings()
+from bfc_bench.process_state import ProcessState
+state = ProcessState()
 import jax, matplotlib.pyplot, pandas, scipy.special, sklearn.ensemble, torch
-assert (found := surroundings.restore()) == [], found
+assert (found := state.restore()) == [], found
 torch.optim.Adam([torch.ones(1, requires_grad=True)])
 import torch._dynamo
 from bfc_bench.toolkit.precision import prepare_jax, prepare_torch
 prepare_jax("cpu"), prepare_torch()
 jax.jit(lambda x: x @ x)(jax.numpy.ones((3, 3)))
-assert (found := surroundings.restore()) == [], found
+assert (found := state.restore()) == [], found
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
@@ -108,20 +108,20 @@ def test_what_is_set_for_a_gpu_is_no_learners_fault_and_what_a_learner_sets_is(m
 
     from bfc_bench.toolkit.precision import prepare_torch
 
-    surroundings = ProcessState()
-    surroundings.restore()
+    state = ProcessState()
+    state.restore()
     modes = ["torch.get_deterministic_debug_mode()", "torch.backends.cudnn.deterministic"]
     try:
         prepare_torch("cuda")
-        assert sorted(surroundings.restore()) == sorted(modes)  # nothing here computes on a GPU: a learner's doing
+        assert sorted(state.restore()) == sorted(modes)  # nothing here computes on a GPU: a learner's doing
         assert (torch.get_deterministic_debug_mode(), torch.backends.cudnn.deterministic) == (0, False)
         monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
         prepare_torch("cuda")
-        assert surroundings.restore() == []
-        surroundings.snapshot()
+        assert state.restore() == []
+        state.snapshot()
         torch.use_deterministic_algorithms(False)
         torch.backends.cudnn.deterministic = False
-        assert sorted(surroundings.restore()) == sorted(modes)
+        assert sorted(state.restore()) == sorted(modes)
         assert (torch.get_deterministic_debug_mode(), torch.backends.cudnn.deterministic) == (1, True)
     finally:
         torch.set_deterministic_debug_mode(0)

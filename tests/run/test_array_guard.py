@@ -47,10 +47,10 @@ def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(name, faulty, 
     assert session.exit_code == 1
     for row in rows:
         if row.learner == name:
-            what, _, spared = row.reason.removeprefix(f"{name} has changed arrays that it was lent: ").partition(". ")
+            what, _, spared = row.reason.removeprefix(f"{name} has changed arrays that it was given: ").partition(". ")
             assert row.status == ("failed" if row.n == 20 else "ok"), row
             assert (CHANGED[row.label.partition(":")[0]] in what.split(" and ")) == (row.n == 20), row.reason
-            assert spared == ("Copy what you change." if row.n == 20 else "")
+            assert spared == ("Copy an array before you change it." if row.n == 20 else "")
 
 
 def test_facts_of_the_context_are_each_fits_own(faulty, suite_file, tmp_path):

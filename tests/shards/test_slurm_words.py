@@ -118,7 +118,7 @@ def test_no_slurm_and_one_that_refuses_are_errors_and_leave_no_job(suite_file, s
     assert jobs(store) == []
     monkeypatch.setenv("PATH", "/nowhere")
     assert run(command) == 1
-    assert "scontrol is not here. `submit --local`" in capsys.readouterr().err
+    assert "scontrol is not installed. `submit --local`" in capsys.readouterr().err
     assert jobs(store) == []
 
 

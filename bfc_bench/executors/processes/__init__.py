@@ -1,11 +1,8 @@
-"""Runs units in spawned processes with one thread each: one process, two pipes and one unit at a time per worker.
+"""Runs units in spawned worker processes with one thread each.
 
-A unit that exceeds its time is killed with its worker; the death of a worker, whatever the cause and the exit code,
-fails only the unit that it was running. Nothing is shared between workers, so that none can hold up another: no lock,
-no queue that a dying process may leave half written. Workers are spawned, never forked, since JAX and CUDA do not
-survive a fork.
-
-Units that compute on a GPU have workers of their own, so many for each GPU, beside those on the cores.
+A worker has two pipes and runs one unit at a time. A unit that exceeds its time is killed with its worker. When a
+worker ends, only its unit fails. Workers share no lock or queue that a dying process could leave in a bad state. They
+are spawned, not forked, since JAX and CUDA do not survive a fork. Units on a GPU have workers of their own.
 """
 
 from bfc_bench.executors.processes.executor import ProcessExecutor

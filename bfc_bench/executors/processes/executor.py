@@ -1,4 +1,4 @@
-"""The executor of a suite on one machine: as many processes as it has cores."""
+"""The executor ``processes``: worker processes on this machine, by default one per core."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from bfc_bench.toolkit.gpu import cell_memory
 
 
 class ProcessExecutor(Executor):
-    """Runs units in spawned processes with one thread each, and stops those that exceed their time."""
+    """Runs units in worker processes with one thread each, and stops those that exceed their limits."""
 
     name: ClassVar[str] = "processes"
     promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death"})
     threads: ClassVar[int | None] = 1
 
     gpus: list[int | str] | None = None
-    """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; left out, all that this process sees."""
+    """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; by default all that this process sees."""
     jobs_per_gpu: PositiveInt = 1
     """Workers that share one GPU and its memory."""
 
     def gpu_bytes(self) -> int:
-        """Of a GPU that ``jobs_per_gpu`` workers share."""
+        """GPU memory of a unit on a GPU that ``jobs_per_gpu`` workers share."""
         return cell_memory(self.jobs_per_gpu)
 
     def open(
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
-        """A pool of workers that apply ``call``, which gives bytes; each runs ``prepare`` first."""
+        """A pool of worker processes."""
         gpus = None if self.gpus is None else list(map(str, self.gpus))
         return ProcessPool(call, jobs or usable_cores(), prepare, gpus, self.jobs_per_gpu)
 
     def begin(
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> Pool:
-        """Such a pool with a first worker on the CPU; of a subclass that has pools of another kind, one of these."""
+        """A pool whose first worker on the CPU starts now; the pool of a subclass may ignore that."""
         pool = self.open(call, prepare, jobs)
         if isinstance(pool, ProcessPool):
             pool.begin()

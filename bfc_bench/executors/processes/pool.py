@@ -1,4 +1,4 @@
-"""A pool of worker processes: it starts them, hands units out, hears what becomes of these, and stops who must be."""
+"""A pool of worker processes: starts them, gives them units, reads their messages, and stops them at their limits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import is_credential, variables
 
 FAILED_STARTS = 3
-"""Workers in a row that end before they are ready, after which no more are started."""
+"""Number of workers in a row that may end before they are ready, before the pool gives up."""
 TICK = 0.1
-"""Seconds between two looks at clocks and at who is alive."""
+"""Seconds between two checks of time limits, memory and liveness."""
 
 
 class ProcessPool:
-    """An open pool of worker processes: ``jobs`` on the CPU and ``jobs_per_gpu`` on each of ``gpus``."""
+    """A pool of worker processes: ``jobs`` on the CPU and ``jobs_per_gpu`` on each of ``gpus``."""
 
     def __init__(
         self,
@@ -40,15 +40,15 @@ class ProcessPool:
         self._named_gpus, self._jobs_per_gpu = gpus, jobs_per_gpu
         self._environment = ChangedVariables()
         self._environment.set(worker_variables())
-        self._guard = Reaper({name: value for name, value in variables().items() if not is_credential(name, value)})
+        self._reaper = Reaper({name: value for name, value in variables().items() if not is_credential(name, value)})
         self._queues: dict[Device, deque[PoolUnit]] = {"cpu": deque()}
         self._unsent: list[tuple[int, UnitFailure]] = []
-        """Of units whose payload cannot be sent."""
+        """Failures of units whose payload cannot be pickled."""
         self._workers: list[WorkerHandle] = []
-        self._news = select.poll()
-        """Of the workers' messages."""
+        self._poll = select.poll()
+        """Watches the pipes of the workers' messages."""
         self._failed_starts, self._last_death = 0, ""
-        self._looked = 0.0
+        self._last_check = 0.0
         self._closed = False
 
     @cached_property
@@ -64,23 +64,23 @@ class ProcessPool:
         self._add("cpu")
 
     def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue one unit; its worker is killed when ``needs.seconds`` have passed on its clock.
+        """Queue a unit. Its worker is killed after ``needs.seconds`` on the unit's clock.
 
-        Raises ``BenchError`` for one that needs a GPU where there is none.
+        Raises ``BenchError`` if it needs a GPU and none is visible.
         """
         if not self.slots(needs.device):
             raise BenchError("executor 'processes': a unit needs a GPU, and none is visible here. Use --device cpu.")
         self._queues.setdefault(needs.device, deque()).append(PoolUnit(key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """(key, result or Fault) in the order in which units end. Raises ``BenchError`` when workers cannot start."""
+        """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if workers cannot start."""
         self._hand_out()
         while any(self._queues.values()) or self._unsent or any(worker.unit for worker in self._workers):
             while self._unsent:
                 yield self._unsent.pop()
-            workers, look = self._with_news()
-            ended = [outcome for worker in workers for outcome in self._hear(worker, look)]
-            self._hand_out()  # nobody waits while the session is busy with what has ended
+            workers, check = self._to_read()
+            ended = [outcome for worker in workers for outcome in self._read(worker, check)]
+            self._hand_out()  # before ``yield``, so that no worker waits while the session handles outcomes
             yield from ended
             if self._failed_starts >= FAILED_STARTS:
                 raise BenchError(
@@ -90,7 +90,7 @@ class ProcessPool:
             self._hand_out()
 
     def close(self, now: bool = False) -> None:
-        """Wait for the workers to end; with ``now`` stop them."""
+        """Wait for the workers to end, or stop them ``now``."""
         if self._closed:
             return
         self._closed = True
@@ -104,11 +104,11 @@ class ProcessPool:
                 self._end(worker)
         finally:
             self._workers = []
-            self._guard.close()
+            self._reaper.close()
             self._environment.restore()
 
     def _hand_out(self) -> None:
-        """Give units to those who are ready, and start workers where there are units for more."""
+        """Give units to workers that are ready, and start workers for the remaining units."""
         for device, queue in self._queues.items():
             for worker in [worker for worker in self._workers if worker.ready and worker.device == device]:
                 self._give(worker, queue)
@@ -118,13 +118,13 @@ class ProcessPool:
                 self._add(device)
 
     def _add(self, device: Device) -> None:
-        """Start one more worker."""
+        """Start a worker."""
         self._workers.append(worker := self._start(device))
-        self._news.register(worker.messages, select.POLLIN)
-        self._guard.watch(worker.group)
+        self._poll.register(worker.messages, select.POLLIN)
+        self._reaper.watch(worker.group)
 
     def _give(self, worker: WorkerHandle, queue: deque[PoolUnit]) -> None:
-        """Hand a worker the next unit that can be sent, if there is one."""
+        """Give a worker the next unit that can be pickled, if there is one."""
         while queue:
             unit = queue.popleft()
             if isinstance(message := pickled(unit.payload), UnitFailure):
@@ -132,7 +132,7 @@ class ProcessPool:
                 continue
             try:
                 worker.take(unit, message)
-            except OSError:  # it ended while it had nothing to do; the unit is another's
+            except OSError:  # it ended while idle; another worker gets the unit
                 worker.unit = None
                 queue.appendleft(unit)
                 self._workers.remove(worker)
@@ -140,7 +140,7 @@ class ProcessPool:
             return
 
     def _start(self, device: Device) -> WorkerHandle:
-        """A new worker, on the GPU that has the fewest. Beside workers on GPUs those on the CPU see none."""
+        """A new worker, on the GPU with the fewest. If there are workers on GPUs, those on the CPU see no GPU."""
         if device == "cpu":
             hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if "cuda" in self._queues else {}
             return WorkerHandle(self._call, self._prepare, hidden)
@@ -154,36 +154,36 @@ class ProcessPool:
         return WorkerHandle(self._call, self._prepare, environment, gpu)
 
     def _end(self, worker: WorkerHandle) -> int | None:
-        """End a worker and what it started; its exit code, where it had one of its own."""
-        self._news.unregister(worker.messages)
+        """End a worker and its children. Returns its exit code if it had ended by itself, else None."""
+        self._poll.unregister(worker.messages)
         code = worker.end()
-        self._guard.forget(worker.group)
+        self._reaper.forget(worker.group)
         return code
 
-    def _with_news(self) -> tuple[list[WorkerHandle], bool]:
-        """Those who have sent something, or everybody at each tick, and whether this is one.
+    def _to_read(self) -> tuple[list[WorkerHandle], bool]:
+        """Workers that have sent something or, once per tick, all of them; and whether limits are checked too.
 
-        A process may end without a word, or hold more than it may.
+        The check finds workers that have ended silently, and those that exceed their limits.
         """
-        heard = {file for file, _ in self._news.poll(1000 * TICK)}
-        if (now := time.monotonic()) - self._looked < TICK:
-            return [worker for worker in self._workers if worker.messages.fileno() in heard], False
-        self._looked = now
+        readable = {file for file, _ in self._poll.poll(1000 * TICK)}
+        if (now := time.monotonic()) - self._last_check < TICK:
+            return [worker for worker in self._workers if worker.messages.fileno() in readable], False
+        self._last_check = now
         return list(self._workers), True
 
-    def _hear(self, worker: WorkerHandle, look: bool) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """What has become of a worker's unit, if anything has; a worker that has ended, or must, is gone after it."""
-        alive = worker.process.is_alive()  # before the last look at what it sent
+    def _read(self, worker: WorkerHandle, check: bool) -> Iterator[tuple[int, bytes | UnitFailure]]:
+        """The outcome of a worker's unit, if it has ended. Removes a worker that has ended or exceeds a limit."""
+        alive = worker.process.is_alive()  # before reading, so that no message of a dead process is missed
         try:
             connected = worker.inbox.read()
             for message in worker.inbox.messages():
                 yield from worker.hear(message[:1], message[1:])
-        except (ValueError, TypeError):  # a learner has written to its pipe
+        except (ValueError, TypeError):  # invalid: a learner has written to the pipe
             connected = False
-        if not connected:  # the end of a process follows the end of its pipes
+        if not connected:  # pipes close before the process ends
             worker.wait(5 * TICK)
         late = worker.overdue(time.monotonic())
-        excess = worker.excess() if look else ""
+        excess = worker.excess() if check else ""
         if alive and connected and not late and not excess:
             return
         self._workers.remove(worker)

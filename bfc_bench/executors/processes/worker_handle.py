@@ -1,4 +1,4 @@
-"""A worker process as its session sees it: what it was handed, what it said, what it takes, and how it ended."""
+"""A worker process as the session sees it: its unit, messages, limits and exit code."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
 from bfc_bench.toolkit.precision import Device
 
 START_SECONDS = 300.0
-"""What a worker may take to start, and a unit to prepare beyond its own time before it says that its clock starts."""
+"""Time limit for a worker to start, and for a unit to prepare, beyond its own limit, before its clock starts."""
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
-"""Signals that a process is ended by from outside; those of its own faults are others."""
+"""Signals that come from outside a process, unlike those of its own faults."""
 NEARLY = 0.9
-"""Share of the memory allowed that a worker has asked for which crashes because of it: not all code checks what it
-gets."""
+"""If a worker crashes after it asked for this fraction of its memory limit, memory counts as the cause, since some code
+does not check allocations."""
 PATIENCE = 10.0
-"""Seconds for which a worker may leave a unit untouched, or take to end when there is nothing more to do."""
+"""Seconds for a worker to accept a unit, or to end when there are no more units."""
 
 
 @dataclass(frozen=True)
 class PoolUnit:
-    """Something to do."""
+    """A unit in the queue of a pool."""
 
     key: int
     payload: Any
@@ -42,9 +42,9 @@ class PoolUnit:
 
 
 class WorkerHandle:
-    """A worker process as the session sees it.
+    """Starts a worker process and keeps track of it.
 
-    ``environment`` is what it has beside the session's own. ``gpu`` is the one that it computes on, empty on the CPU.
+    ``environment`` are variables beside those of the session. ``gpu`` names the worker's GPU, empty on the CPU.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class WorkerHandle:
             self.process.start()
         assert self.process.pid is not None
         self.group = self.process.pid
-        """The group of processes that it leads."""
+        """Its process group, which includes processes that it starts."""
         units.close()
         messages.close()
         os.set_blocking(self._units.fileno(), False)
@@ -73,35 +73,35 @@ class WorkerHandle:
         self.started = self.ready = False
         self.unit: PoolUnit | None = None
         self.since = time.monotonic()
-        """When it was started, or handed its unit."""
+        """When it was started, or got its unit."""
         self.clock: float | None = None
         """When the unit's clock started."""
         self.allowed = 0
-        """Bytes that the unit may take beyond what its process had ``before``; 0 for any number."""
+        """Memory limit of the unit in bytes, beyond what the process had ``before``; 0 for none."""
         self.before = Memory(0, 0)
         self.asked = 0
-        """Bytes that the process had asked for beyond that when it was looked at last."""
+        """Bytes that the process had asked for beyond ``before`` at the last check."""
 
     @property
     def device(self) -> Device:
-        """What its units compute on."""
+        """The device of its units."""
         return "cuda" if self.gpu else "cpu"
 
     def take(self, unit: PoolUnit, message: bytes) -> None:
-        """Hand it a unit, its payload pickled. Raises ``OSError`` when it does not take it."""
+        """Send it a unit with its pickled payload. Raises ``OSError`` if the worker does not accept it."""
         self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
         self.allowed = self.asked = 0
         pipes.send(self._units.fileno(), message, patience=PATIENCE)
 
     def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """Take note of a message; its unit's outcome, where it is one. Raises ``ValueError`` for what is no message."""
+        """Handle a message; yields the unit's outcome if it is one. Raises ``ValueError`` for an invalid message."""
         now = time.monotonic()
         if kind == READY and self.unit is None:
             self.started = self.ready = True
         elif kind == CLOCK and self.unit is not None:
             if self.clock is None:
                 clock, *granted = json.loads(content)
-                # Its own reading, which a slow session does not change, unless it is one that cannot be.
+                # The worker's reading, since the session may be slow; clipped to what is possible.
                 self.clock = min(max(float(clock), self.since), now)
                 if granted:
                     self.allowed, self.before = int(granted[0]), Memory(*map(int, granted[1:]))
@@ -109,10 +109,10 @@ class WorkerHandle:
             yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *json.loads(content))
             self.unit, self.since = None, now
         else:
-            raise ValueError(f"a worker that has {self.unit} must not say {kind!r}")
+            raise ValueError(f"a worker with {self.unit} must not send {kind!r}")
 
     def overdue(self, now: float) -> str:
-        """Why it shall be stopped, or an empty text."""
+        """Why the worker must be stopped for its time, or an empty string."""
         if self.unit is None:
             late = not self.ready and now - self.since > START_SECONDS
             return f"was not ready within {START_SECONDS:g} s" if late else ""
@@ -123,7 +123,7 @@ class WorkerHandle:
         return f"was not prepared within {limit:g} s and was stopped" if now - self.since > limit else ""
 
     def excess(self) -> str:
-        """Why it shall be stopped for what it and its children hold, or an empty text."""
+        """Why the worker must be stopped for the memory of its process group, or an empty string."""
         if self.unit is None or not self.allowed:
             return ""
         with suppress(OSError):  # it has ended
@@ -136,11 +136,17 @@ class WorkerHandle:
 
     @property
     def _met_its_limit(self) -> bool:
-        """Whether it had asked for nearly all the memory that it may when it was looked at last."""
+        """Whether it had asked for nearly all the memory of its limit at the last check."""
         return bool(self.allowed) and self.asked > NEARLY * self.allowed
 
     def fault(self, code: int | None, late: str, excess: str) -> UnitFailure:
-        """What has ended its unit together with it: why it was stopped, or its own exit code, if any."""
+        """The failure of its unit, after the worker has ended.
+
+        Args:
+            code: Exit code of the worker; None if it had not ended by itself.
+            late: Why it was stopped for its time, or empty.
+            excess: Why it was stopped for its memory, or empty.
+        """
         if late or excess:
             return UnitFailure("timeout", late) if late else UnitFailure("memory", excess)
         if code is not None and code < 0 and self._met_its_limit:
@@ -150,27 +156,27 @@ class WorkerHandle:
         return UnitFailure("lost" if code is not None and -code in OUTSIDE else "killed", death(code))
 
     def finish(self) -> None:
-        """Tell it that nothing more comes."""
+        """Tell the worker that there are no more units."""
         self._units.close()
 
     def wait(self, seconds: float) -> None:
-        """Until the process has ended, or ``seconds`` have passed.
+        """Wait until the process has ended, for at most ``seconds``.
 
-        Not by ``join``, which asks a pipe that the process may have closed, or left to a child.
+        ``join`` would wait for a pipe that the process may have closed, or left to a child.
         """
         deadline = time.monotonic() + seconds
         while self.process.exitcode is None and time.monotonic() < deadline:
             time.sleep(0.002)
 
     def end(self) -> int | None:
-        """Kill what is left of it and of what it started; its exit code, where it had one of its own."""
+        """Kill the worker and its process group. Returns its exit code if it had ended by itself, else None."""
         code = self.process.exitcode
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.group, signal.SIGKILL)
         self.process.kill()
         self.wait(PATIENCE)
-        for end in (self._units, self.messages):
-            end.close()
+        for pipe in (self._units, self.messages):
+            pipe.close()
         return code
 
 

@@ -1,7 +1,7 @@
-"""Runs units on a Ray cluster: slots on its nodes, each our own pool of one worker, and a loop here that feeds them.
+"""Runs units on a Ray cluster, in slots: actors on its nodes, each with a ``ProcessPool`` of one worker.
 
-Of Ray this takes placement, transport and the news of who is gone. Limits of time and memory, exit codes and the end of
-what a unit started are those of the pool in each slot; what Ray would do again by itself is switched off.
+Ray provides placement, transport, and the detection of lost nodes. The pool in each slot handles limits of time and
+memory, exit codes, and child processes of units. Ray's own retries are switched off.
 """
 
 from bfc_bench.executors.ray.executor import RayExecutor

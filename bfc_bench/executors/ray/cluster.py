@@ -1,4 +1,4 @@
-"""This process's connection to a Ray cluster, or a cluster of its own on this machine. Ray is imported here only."""
+"""Connects to a Ray cluster, or starts one on this machine. Only this module imports Ray."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from bfc_bench.executors.environment import ChangedVariables
 LOCAL = "none"
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what it warns of otherwise; slots are told which GPUs they see
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # avoids a warning; slots set their GPUs themselves
 }
 OBJECT_STORE = 80 * 2**20
-"""Bytes of the shared memory of a cluster of our own, which passes rows on and nothing large."""
+"""Bytes of shared memory of a cluster that is started here; it transfers only rows."""
 PATIENCE = 10.0
-"""Seconds for which an address may be silent."""
+"""Seconds to wait for an address to answer."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A machine of the cluster that is there, with what Ray says it has."""
+    """A live machine of the cluster, with the resources that Ray reports."""
 
     id: str
     host: str
@@ -42,11 +42,11 @@ class Node:
 
 
 def import_ray() -> ModuleType:
-    """Ray. Raises ``UsageError`` that says how to install it."""
+    """Import Ray. Raises ``UsageError``, which says how to install it."""
     try:
         import ray
 
-        if ray.__file__ is None:  # Ray leaves a folder of that name in /tmp, which Python takes for a package
+        if ray.__file__ is None:  # Ray leaves a folder "ray" in /tmp, which Python imports as a package
             raise ImportError(f"only a folder {next(iter(ray.__path__))} is there")
     except ImportError as error:
         raise UsageError(
@@ -56,9 +56,9 @@ def import_ray() -> ModuleType:
 
 
 class Cluster:
-    """A connection, or a cluster that is started here and ends with this process, however that ends.
+    """A connection to a cluster, or a cluster that is started here and ends with this process.
 
-    Whoever has called ``ray.init`` before keeps that connection; nothing is started or ended then.
+    If ``ray.init`` was called before, that connection is used and stays open.
     """
 
     def __init__(self, address: str, gpus: int | None = None) -> None:
@@ -66,8 +66,8 @@ class Cluster:
         self._environment.set(QUIET)
         self._folder: Path | None = None
         self.ray = import_ray()
-        self._mine = not self.ray.is_initialized()
-        if self._mine:
+        self._owned = not self.ray.is_initialized()
+        if self._owned:
             handler = signal.getsignal(signal.SIGTERM)
             try:
                 self._start(gpus) if address == LOCAL else self._join(address)
@@ -76,19 +76,19 @@ class Cluster:
                 raise
             finally:
                 if threading.current_thread() is threading.main_thread():
-                    signal.signal(signal.SIGTERM, handler)  # Ray takes it for its own
+                    signal.signal(signal.SIGTERM, handler)  # Ray replaces it
 
     def nodes(self) -> dict[str, Node]:
-        """The nodes that are alive, by id."""
+        """The live nodes by id."""
         return {node["NodeID"]: _node(node) for node in self.ray.nodes() if node["Alive"]}
 
     def on(self, node: Node) -> Any:
-        """Where Ray shall place something: on this node or nowhere."""
+        """Scheduling strategy of Ray: on this node or nowhere."""
         return self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
 
     def close(self) -> None:
-        """Disconnect, and end what was started here."""
-        if self._mine:
+        """Disconnect, and end a cluster that was started here."""
+        if self._owned:
             self.ray.shutdown()
         self._environment.restore()
         if self._folder is not None:
@@ -96,13 +96,13 @@ class Cluster:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _read_settings(self) -> None:
-        """Have Ray read its variables again, which it does once in a process, before it forgets the token it knew."""
+        """Make Ray read its variables and its token again, which it does only once in a process."""
         self.ray._raylet.Config.initialize("")
         self.ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
 
     def _start(self, gpus: int | None) -> None:
-        """A cluster of this machine alone. All its ports are open to the network, so that it asks for a token."""
-        self._folder = Path(mkdtemp(prefix="bfc-ray-"))  # for its owner only; Ray opens what is in it to everybody
+        """Start a cluster on this machine. It requires a token, since all its ports are open to the network."""
+        self._folder = Path(mkdtemp(prefix="bfc-ray-"))  # private, since Ray makes its files readable for all users
         token = self._folder / "token"
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
@@ -124,24 +124,26 @@ class Cluster:
                 socket.create_connection((host, int(port)), PATIENCE).close()
             self._init(address=address)
         except Exception as error:
-            (said, *_) = error_text(error).strip().splitlines() or [type(error).__name__]
+            (reason, *_) = error_text(error).strip().splitlines() or [type(error).__name__]
             raise UsageError(
-                f"executor 'ray': cannot join the cluster {address!r} from here: {said} Start one with "
-                "`ray start --head` and run on one of its nodes, or leave the address out."
+                f"executor 'ray': cannot join the cluster {address!r} from here: {reason} Start one with "
+                "`ray start --head` and run on one of its nodes, or omit the address."
             ) from None
 
     def _init(self, **options: Any) -> None:
         self.ray.init(log_to_driver=False, configure_logging=True, logging_level=logging.ERROR, **options)
 
 
-def _node(said: Mapping[str, Any]) -> Node:
-    has = said["Resources"]
-    cores, gpus, memory = (int(has.get(name, 0)) for name in ("CPU", "GPU", "memory"))
-    return Node(said["NodeID"], f"{said['NodeManagerHostname']} ({said['NodeManagerAddress']})", cores, gpus, memory)
+def _node(entry: Mapping[str, Any]) -> Node:
+    """A node from its entry in ``ray.nodes()``."""
+    resources = entry["Resources"]
+    cores, gpus, memory = (int(resources.get(name, 0)) for name in ("CPU", "GPU", "memory"))
+    host = f"{entry['NodeManagerHostname']} ({entry['NodeManagerAddress']})"
+    return Node(entry["NodeID"], host, cores, gpus, memory)
 
 
 def first_line(error: Exception) -> str:
-    """What an error of Ray says, less its list of facts."""
+    """The message of an error of Ray, without its list of details."""
     lines = [line.strip() for line in error_text(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.split(":")[0].isidentifier() or " " in line.split(":")[0]]
-    return " ".join(dict.fromkeys([*told[:1], *told[-1:]]))[:400] or type(error).__name__
+    sentences = [line for line in lines if not line.split(":")[0].isidentifier() or " " in line.split(":")[0]]
+    return " ".join(dict.fromkeys([*sentences[:1], *sentences[-1:]]))[:400] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Which nodes of a cluster are used: as they join, those that have the versions of this process, until they leave."""
+"""Keeps track of the nodes to use: live nodes that have the same versions as this process."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ log = logging.getLogger(__name__)
 
 
 class ClusterNodes:
-    """The nodes that are used, each asked for its versions first."""
+    """The nodes to use. Each is asked for its versions first."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Ask those that are there. Raises ``UsageError`` for one that has other versions than this process."""
+        """Ask the present nodes. Raises ``UsageError`` if one has other versions than this process."""
         self._cluster, self._ray = cluster, cluster.ray
         self.nodes: dict[str, Node] = {}
-        """Those that are used, by id."""
+        """Nodes to use, by id."""
         self.greeted: dict[Any, Node] = {}
-        """New ones by their answer to come."""
-        self._strange: set[str] = set()
-        """Those that joined later with other versions."""
+        """New nodes by their pending answer."""
+        self._rejected: set[str] = set()
+        """Nodes that joined later with other versions."""
         self._distributions = distributions()
-        self._here = greeting()(self._distributions)
+        self._versions = greeting()(self._distributions)
         for node in cluster.nodes().values():
-            self._greet(node)
+            self._ask(node)
         for answer, node in list(self.greeted.items()):
             try:
                 differs = self._differs(self._ray.get(answer, timeout=START_SECONDS))
             except self._ray.exceptions.RayError as error:
-                log.warning("Ray: node %s is left out: %s", node.host, first_line(error))
+                log.warning("Ray: node %s is not used: %s", node.host, first_line(error))
             else:
                 if differs:
                     raise UsageError(f"executor 'ray': node {node.host} has {differs}. Install the same on both.")
@@ -42,35 +42,35 @@ class ClusterNodes:
             del self.greeted[answer]
 
     def look(self) -> Collection[str]:
-        """Forget those that have left and greet those that have joined; the ids of all that are there."""
-        there = self._cluster.nodes()
-        self.nodes = {id: node for id, node in self.nodes.items() if id in there}
-        known = {*self.nodes, *self._strange, *(node.id for node in self.greeted.values())}
-        for id in there.keys() - known:
-            self._greet(there[id])
-        return there.keys()
+        """Remove nodes that have left and ask those that have joined. Returns the ids of all live nodes."""
+        present = self._cluster.nodes()
+        self.nodes = {id: node for id, node in self.nodes.items() if id in present}
+        known = {*self.nodes, *self._rejected, *(node.id for node in self.greeted.values())}
+        for id in present.keys() - known:
+            self._ask(present[id])
+        return present.keys()
 
     def welcome(self, answer: Any) -> None:
-        """Use a node that has answered, unless it has other versions."""
+        """Use a node that has answered if its versions are the same."""
         node = self.greeted.pop(answer)
         try:
             differs = self._differs(self._ray.get(answer))
-        except self._ray.exceptions.RayError as error:  # it may be greeted again
+        except self._ray.exceptions.RayError as error:  # ``look`` asks it again
             log.warning("Ray: node %s did not answer: %s", node.host, first_line(error))
             return
         if differs:
-            self._strange.add(node.id)
-            log.warning("Ray: node %s has joined and is not used: it has %s.", node.host, differs)
+            self._rejected.add(node.id)
+            log.warning("Ray: node %s has joined but is not used: it has %s.", node.host, differs)
         else:
             self.nodes[node.id] = node
 
-    def _greet(self, node: Node) -> None:
+    def _ask(self, node: Node) -> None:
         """Ask a node for its versions."""
         options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": self._cluster.on(node)}
         versions = self._ray.remote(**options)(greeting())
         self.greeted[versions.remote(self._distributions)] = node
 
-    def _differs(self, there: dict[str, str]) -> str:
-        """In which versions a node differs from this process, in words."""
-        pairs = [(name, there.get(name, "missing"), mine) for name, mine in self._here.items()]
+    def _differs(self, versions: dict[str, str]) -> str:
+        """The versions of a node that differ from those of this process, as text; empty if none differ."""
+        pairs = [(name, versions.get(name, "missing"), mine) for name, mine in self._versions.items()]
         return ", ".join(f"{name} {other} (here {mine})" for name, other, mine in pairs if other != mine)

@@ -1,4 +1,4 @@
-"""The executor ``ray``: what can be asked of it, and the pool that it opens."""
+"""The executor ``ray``: its options, and how it opens a pool."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class RayExecutor(Executor):
     threads: ClassVar[int | None] = 1
 
     address: str = LOCAL
-    """The cluster: ``auto``, that of this machine or of ``RAY_ADDRESS``; ``HOST:PORT``; ``none`` starts one here."""
+    """The cluster: ``auto`` (on this machine, or ``RAY_ADDRESS``), ``HOST:PORT``, or ``none`` to start one here."""
     cpus_per_slot: PositiveInt = 1
-    """Cores that Ray sets aside for each worker, which uses one thread."""
+    """Cores that Ray reserves for each worker, which uses one thread."""
     slots_per_node: PositiveInt | None = None
-    """Most workers on the cores of one node; left out, as many as its cores allow."""
+    """Most workers on the cores of one node; by default as many as its cores allow."""
     jobs_per_gpu: PositiveInt = 1
     """Workers that share one GPU and its memory."""
     gpus: PositiveInt | None = None
-    """GPUs of the cluster that ``none`` starts; left out, those that Ray finds."""
+    """GPUs of the cluster that ``none`` starts; by default those that Ray finds."""
     environment: dict[str, str] = {}
-    """Further environment variables of the workers, beside those that begin with BFC_."""
+    """Environment variables of the workers, in addition to those of this process that begin with BFC_."""
     grace_seconds: NonNegativeFloat = START_SECONDS + 60
-    """Seconds beyond a unit's limit after which a slot that says nothing is replaced; units may prepare for 300."""
+    """Seconds beyond a unit's limit after which a silent slot is replaced. Units may prepare for 300 s."""
 
     @field_validator("address")
     @classmethod
@@ -48,11 +48,11 @@ class RayExecutor(Executor):
         return value
 
     def ready(self) -> None:
-        """Raises ``UsageError`` without Ray."""
+        """Raises ``UsageError`` if Ray cannot be imported."""
         import_ray()
 
     def resolve_device(self, request: str) -> Device:
-        """Of a cluster elsewhere ``auto`` is what some node has, and ``cuda`` is believed."""
+        """On a remote cluster, ``auto`` is ``cuda`` if a node has a GPU, and ``cuda`` is not checked."""
         if self.address == LOCAL or request not in ("auto", "cuda"):
             return "cuda" if request == "cuda" and self.gpus else resolve_device(request)
         if request == "cuda":
@@ -64,22 +64,22 @@ class RayExecutor(Executor):
             cluster.close()
 
     def gpu_bytes(self) -> int:
-        """Of a GPU of this machine that ``jobs_per_gpu`` workers share; of a cluster elsewhere it is not known."""
+        """GPU memory of a unit on this machine, with ``jobs_per_gpu`` workers per GPU; 0 on a remote cluster."""
         return cell_memory(self.jobs_per_gpu) if self.address == LOCAL else 0
 
     def remarks(self) -> list[str]:
-        """What a cluster of its own means."""
+        """A warning about open ports if a cluster is started."""
         if self.address != LOCAL:
             return []
         return [
-            "a Ray cluster is started on this machine: Ray's ports are open to the network whatever it is told, and "
-            "ask for a token that only this run has."
+            "a Ray cluster is started on this machine. Its ports are always open to the network; they require a token "
+            "that only this run has."
         ]
 
     def open(
         self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
     ) -> RayPool:
-        """A pool on the cluster with at most ``jobs`` workers on cores. Raises ``UsageError`` for nodes that differ."""
+        """A pool on the cluster. Raises ``UsageError`` if a node has other versions than this process."""
         shape = SlotShape(self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment)
         cluster = Cluster(self.address, self.gpus)
         try:

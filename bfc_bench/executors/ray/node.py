@@ -1,4 +1,4 @@
-"""What runs on the nodes of a Ray cluster: slots, which are our own pool of one worker in an actor, and a handshake."""
+"""Code that runs on the nodes of a Ray cluster: slot actors with a pool of one worker, and the check of versions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bfc_bench.executors.processes import ProcessPool
 from bfc_bench.utils.hook_markers import PROJECT
 
 PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
-"""On which numbers depend, beside the distributions of plugins."""
+"""Packages on which numbers depend, in addition to the distributions of plugins."""
 
 
 class SlotActor:
     """An actor that runs one unit at a time, in a process of its own.
 
-    Ray has no limit of time for a task, enforces no memory and does not say how a process ended; the pool does. What
-    the session sends, ``call`` and ``prepare`` too, stays pickled here: learners are none of this process's business.
+    The pool limits time and memory and reports how a process ended, which Ray does not. ``call``, ``prepare`` and
+    payloads stay pickled here, so that this process imports no learner.
     """
 
     def __init__(self, call: bytes, prepare: bytes | None, jobs_per_gpu: int) -> None:
@@ -30,11 +30,11 @@ class SlotActor:
         self._pool = ProcessPool(partial(_apply, call), 1, start, gpus, jobs_per_gpu)
 
     def ready(self) -> int:
-        """The process that it runs in."""
+        """Id of this process; its arrival shows that the actor has started."""
         return os.getpid()
 
     def run(self, payload: bytes, needs: Resources) -> bytes | UnitFailure:
-        """What becomes of a unit. Raises ``BenchError`` where no worker starts."""
+        """The outcome of a unit. Raises ``BenchError`` if no worker starts."""
         self._pool.submit(0, payload, needs)
         ((_, outcome),) = self._pool.outcomes()
         return outcome
@@ -55,33 +55,33 @@ def _prepare(prepare: bytes) -> None:
 
 @cache
 def _loaded(pickled: bytes) -> Callable[..., Any]:
-    """Once in each worker."""
+    """Unpickle a function, once per worker."""
     function: Callable[..., Any] = pickle.loads(pickled)
     return function
 
 
 def distributions() -> list[str]:
-    """Those that nodes must have in the versions that they have here."""
+    """Names of the distributions whose versions must be the same on all nodes."""
     plugins = {point.dist.name for point in entry_points(group=PROJECT) if point.dist is not None}
     return list(dict.fromkeys([*PACKAGES, *sorted(plugins)]))
 
 
 def greeting() -> Callable[[Sequence[str]], dict[str, str]]:
-    """A function that tells versions of Python and of distributions, a missing one as such.
+    """A function that returns the versions of Python and of distributions, "missing" for absent ones.
 
-    It is made here, so that it travels as it is, to nodes without this package too.
+    It is a local function, so that Ray pickles it by value and it runs on nodes without this package.
     """
 
     def versions(names: Sequence[str]) -> dict[str, str]:
         import platform
         from importlib.metadata import PackageNotFoundError, version
 
-        found = {"Python": platform.python_version()}
+        installed = {"Python": platform.python_version()}
         for name in names:
             try:
-                found[name] = version(name)
+                installed[name] = version(name)
             except PackageNotFoundError:
-                found[name] = "missing"
-        return found
+                installed[name] = "missing"
+        return installed
 
     return versions

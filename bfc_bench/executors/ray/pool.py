@@ -1,4 +1,4 @@
-"""The session's loop: it feeds slots, hears what becomes of their units, and replaces those that are gone."""
+"""A pool of slots on a Ray cluster: gives them units, collects outcomes, and replaces slots that are lost."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bfc_bench.toolkit.precision import Device
 log = logging.getLogger(__name__)
 
 LOOK = 1.0
-"""Seconds between two looks at which nodes there are."""
+"""Seconds between two checks of which nodes are there."""
 TICK = 0.1
-"""Seconds for which to wait for an answer before looking at clocks."""
+"""Seconds to wait for an answer before time limits are checked."""
 RESUBMITTED = 2
-"""Times that a unit is given to another slot when its own is gone."""
+"""How often a unit is given to another slot after its slot was lost."""
 WAITED = 120.0
-"""Seconds without anything that runs, after which this is said."""
+"""Seconds without a running unit, after which a warning is logged."""
 
 
 class RayPool:
-    """Slots on the nodes of a cluster, made where there are units for them."""
+    """Slots on the nodes of a cluster, started when there are units for them."""
 
     def __init__(
         self,
@@ -39,25 +39,25 @@ class RayPool:
         prepare: Callable[[], object] | None,
         grace_seconds: float,
     ) -> None:
-        """Greet the nodes that are there. Raises ``UsageError`` for one that has other versions than this process."""
+        """Ask the nodes for their versions. Raises ``UsageError`` if one has other versions than this process."""
         self._cluster, self._ray, self._shape, self._grace = cluster, cluster.ray, shape, grace_seconds
         self._members = ClusterNodes(cluster)
         self._slots = Slots(cluster, self._members, shape, call, prepare)
         self._queues = Queues()
         self._offered: set[Device] = set()
-        """Devices that some node has had; nodes that have left may be back."""
-        self._offer()
-        self._looked = 0.0
+        """Devices that some node has or had; nodes that have left may return."""
+        self._note_devices()
+        self._last_check = 0.0
         self._busy = time.monotonic()
-        """When some slot ran something last."""
+        """When a unit ran last."""
         self._failed_starts = 0
 
     def slots(self, device: Device) -> int:
-        """Of the nodes that are there now."""
+        """The number of slots that the present nodes have room for."""
         return self._slots.most(device)
 
     def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue one unit. Raises ``BenchError`` for one that no node has cores or a GPU for."""
+        """Queue a unit. Raises ``BenchError`` if no node has the cores or GPU that it needs."""
         if needs.device not in self._offered:
             what = "GPU" if needs.device == "cuda" else "core"
             raise BenchError(f"executor 'ray': a unit needs a {what}, and the nodes of the cluster have none.")
@@ -66,7 +66,7 @@ class RayPool:
         self._queues.waiting[needs.device].append(RayUnit(key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """(key, result or Fault) as units end. Raises ``BenchError`` when no slot can start."""
+        """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if slots cannot start."""
         while self._queues or any(slot.calls for slot in self._slots.all):
             self._look()
             self._hand_out()
@@ -78,46 +78,47 @@ class RayPool:
                 time.sleep(TICK)  # until a node joins
                 continue
             self._ray.wait(answers, num_returns=1, timeout=TICK)
-            come, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
+            arrived, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
             ended: list[tuple[int, bytes | UnitFailure]] = []
-            for answer in come:
+            for answer in arrived:
                 if answer in self._members.greeted:
                     self._members.welcome(answer)
-                    self._offer()
+                    self._note_devices()
                 else:
-                    ended += self._hear(waiting[answer], answer)
+                    ended += self._receive(waiting[answer], answer)
             ended += self._overdue()
-            self._hand_out()  # nobody waits while the session is busy with what has ended
+            self._hand_out()  # before ``yield``, so that no slot waits while the session handles outcomes
             yield from ended
 
     def close(self, now: bool = False) -> None:
-        """End the workers, after what they do or ``now``; a cluster of our own ends with them."""
+        """End the workers, after their units or ``now``, and a cluster that was started here."""
         try:
             self._slots.close(now)
         finally:
             self._slots.all.clear()
             self._cluster.close()
 
-    def _offer(self) -> None:
+    def _note_devices(self) -> None:
         self._offered |= {device for device in get_args(Device) if self.slots(device)}
 
     def _look(self) -> None:
-        """See which nodes have joined and which have left."""
-        if (now := time.monotonic()) - self._looked < LOOK:
+        """Find nodes that have joined or left, and warn if nothing runs."""
+        if (now := time.monotonic()) - self._last_check < LOOK:
             return
-        self._looked = now
+        self._last_check = now
         if any(slot.calls for slot in self._slots.all):
             self._busy = now
         elif now - self._busy > WAITED:
             self._busy = now
             count = len(self._members.nodes)
-            log.warning("Ray: nothing has run for %g s; %d nodes are there. Units wait for room.", WAITED, count)
+            log.warning("Ray: nothing has run for %g s on %d nodes. Units wait for free resources.", WAITED, count)
         self._slots.keep_on(self._members.look())
 
     def _hand_out(self) -> None:
-        """Give units to slots that do nothing, start slots, and give one more to each while there are more than these.
+        """Give units to idle slots, start slots, and queue a second unit in busy slots if more units remain.
 
-        What waits behind another unit would have been begun by a slot that starts meanwhile.
+        A second unit is queued only if there are more units than slots, including those that are starting, which would
+        begin it earlier.
         """
         memory = NodeMemory(self._members.nodes.values(), self._slots.all)
         for device in ("cuda", "cpu"):
@@ -133,14 +134,14 @@ class RayPool:
                 if len(slot.calls) == 1 and len(queue) > len(ready) + starting:
                     self._queues.feed(slot, memory)
 
-    def _hear(self, slot: Slot, answer: Any) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """Take note of a slot's answer, a unit's outcome where it is one. Raises ``BenchError`` when none can start."""
+    def _receive(self, slot: Slot, answer: Any) -> Iterator[tuple[int, bytes | UnitFailure]]:
+        """Handle the answer of a slot; yields an outcome if it is one. Raises ``BenchError`` if slots cannot start."""
         try:
             outcome = self._ray.get(answer)
         except self._ray.exceptions.RayTaskError as error:
             raise BenchError(f"executor 'ray', node {slot.node.host}: {describe_error(error.cause or error)}") from None
         except self._ray.exceptions.RayError as error:
-            yield from self._missed(slot, error)
+            yield from self._lost(slot, error)
             return
         if slot.starting:
             slot.starting, self._failed_starts = None, 0
@@ -149,37 +150,37 @@ class RayPool:
         slot.since = time.monotonic()
         yield unit.key, outcome
 
-    def _missed(self, slot: Slot, error: Exception) -> Iterator[tuple[int, UnitFailure]]:
-        """A slot is gone: what it ran is another's, not too often, and what waited behind that is anyway."""
-        said = first_line(error)
+    def _lost(self, slot: Slot, error: Exception) -> Iterator[tuple[int, UnitFailure]]:
+        """Handle a lost slot: its units go to other slots, unless the running one was lost too often."""
+        reason = first_line(error)
         if slot.starting and slot.node.id in self._cluster.nodes():
             self._failed_starts += 1
             if self._failed_starts >= FAILED_STARTS:
                 raise BenchError(
                     f"executor 'ray': {FAILED_STARTS} workers in a row did not start, the last one on node "
-                    f"{slot.node.host}: {said}"
+                    f"{slot.node.host}: {reason}"
                 )
         if slot.calls:
             unit = slot.calls[0][1]
             unit.lost += 1
             if unit.lost > RESUBMITTED:
                 slot.calls.popleft()
-                reason = f"{unit.lost} workers were gone while they ran it, the last one on {slot.node.host}: {said}"
-                yield unit.key, UnitFailure("lost", reason)
-        self._give_up(slot)
+                text = f"{unit.lost} workers were lost while they ran it, the last one on {slot.node.host}: {reason}"
+                yield unit.key, UnitFailure("lost", text)
+        self._drop(slot)
 
     def _overdue(self) -> Iterator[tuple[int, UnitFailure]]:
-        """End slots that say nothing long after their unit's time; the pool inside should have."""
+        """End slots that are silent long after their unit's time, when the pool in them should have stopped it."""
         now = time.monotonic()
         for slot in [slot for slot in self._slots.all if slot.calls]:
             unit = slot.calls[0][1]
             if now - slot.since > unit.needs.seconds + self._grace:
                 slot.calls.popleft()
-                self._give_up(slot)
+                self._drop(slot)
                 limit = f"{unit.needs.seconds:g} s and {self._grace:g} s of grace"
                 yield unit.key, UnitFailure("timeout", f"its worker on {slot.node.host} said nothing for {limit}")
 
-    def _give_up(self, slot: Slot) -> None:
-        """Forget a slot, its units first in the queue again."""
+    def _drop(self, slot: Slot) -> None:
+        """End a slot and return its units to the front of the queue."""
         self._queues.release(slot)
         self._slots.drop(slot)

@@ -1,4 +1,4 @@
-"""Units that wait for a slot, and which of them a slot gets: the first that its node has memory for."""
+"""Queues of units that wait for a slot. A slot gets the first unit that its node has memory for."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from bfc_bench.executors.ray.slots import RayUnit, Slot
 from bfc_bench.toolkit.precision import Device
 
 LOOKED_THROUGH = 100
-"""Units among which one is looked for that a node has memory for."""
+"""How many waiting units are searched for one that a node has memory for."""
 
 
 class NodeMemory:
-    """Bytes that nodes have, and what is set aside of them for units that slots run or have waiting."""
+    """Memory of the nodes, and how much of it is reserved for units in slots."""
 
     def __init__(self, nodes: Iterable[Node], slots: Iterable[Slot]) -> None:
         self._largest = max((node.memory_bytes for node in nodes), default=0)
-        self._held = Counter[str]()
+        self._reserved = Counter[str]()
         for slot in slots:
-            self._held[slot.node.id] += slot.bytes
+            self._reserved[slot.node.id] += slot.bytes
 
     def lacking(self, unit: RayUnit) -> UnitFailure | None:
-        """What becomes of a unit that no node has memory for; None for any other."""
+        """The failure of a unit that no node has memory for, or None."""
         if not unit.needs.memory_bytes > self._largest > 0:
             return None
         need, most = unit.needs.memory_bytes / 1e9, self._largest / 1e9
@@ -34,30 +34,36 @@ class NodeMemory:
         )
 
     def free(self, slot: Slot) -> float:
-        """What a unit in this slot may take beside all other slots of the node; any number where Ray does not say."""
-        beside = self._held[slot.node.id] - slot.bytes
-        return slot.node.memory_bytes - beside if slot.node.memory_bytes else float("inf")
+        """Memory for a unit in this slot, after the other slots of the node; infinite if Ray reports none."""
+        others = self._reserved[slot.node.id] - slot.bytes
+        return slot.node.memory_bytes - others if slot.node.memory_bytes else float("inf")
 
     def give(self, slot: Slot, unit: RayUnit, payload: bytes) -> None:
-        """Send a slot a unit and set its memory aside; of the units of one slot one runs at a time."""
+        """Send a unit to a slot and reserve its memory. A slot runs one unit at a time, so its largest unit counts.
+
+        Args:
+            slot: The slot.
+            unit: The unit.
+            payload: The pickled payload of the unit.
+        """
         before = slot.bytes
         slot.give(unit, payload)
-        self._held[slot.node.id] += slot.bytes - before
+        self._reserved[slot.node.id] += slot.bytes - before
 
 
 class Queues:
-    """Units by the device that they compute on."""
+    """Waiting units by device."""
 
     def __init__(self) -> None:
         self.waiting: dict[Device, deque[RayUnit]] = {"cpu": deque(), "cuda": deque()}
         self.refused: list[tuple[int, UnitFailure]] = []
-        """Those that cannot be sent, or that no node has memory for."""
+        """Failures of units that cannot be pickled, or that no node has memory for."""
 
     def __bool__(self) -> bool:
         return bool(self.refused) or any(self.waiting.values())
 
     def feed(self, slot: Slot, memory: NodeMemory) -> None:
-        """Give a slot the first unit that can be sent and that its node has memory for, if there is one."""
+        """Give a slot the first unit that can be pickled and that its node has memory for, if there is one."""
         queue, free = self.waiting[slot.device], memory.free(slot)
         for unit in list(islice(queue, LOOKED_THROUGH)):
             fault = memory.lacking(unit)
@@ -72,5 +78,5 @@ class Queues:
                 return
 
     def release(self, slot: Slot) -> None:
-        """What a slot has comes first again."""
+        """Return the units of a slot to the front of the queue."""
         self.waiting[slot.device].extendleft(unit for _, unit in reversed(slot.calls))

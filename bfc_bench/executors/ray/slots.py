@@ -1,4 +1,4 @@
-"""Slots on the nodes of a cluster: how many there can be, where the next ones go, how one is started and ended."""
+"""Starts, places and ends slots on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import is_credential, variables
 
 PASSED_ON = "BFC_"
-"""How variables begin that workers on other machines get from here, credentials excepted."""
+"""Prefix of the environment variables that workers on other machines get, except credentials."""
 
 
 @dataclass(eq=False)
 class RayUnit:
-    """Something to do."""
+    """A unit in the queue of a pool."""
 
     key: int
     payload: Any
     needs: Resources
     lost: int = 0
-    """Slots that were gone while they ran it."""
+    """Number of slots that were lost while they ran it."""
 
 
 @dataclass(eq=False)
 class Slot:
-    """One place on a node, as the session sees it."""
+    """An actor for one worker on a node, as the session sees it."""
 
     actor: Any
     node: Node
     device: Device
     cores: int
     starting: Any
-    """The answer that it is there; None once it has come."""
+    """The pending answer that it has started; None after that."""
     calls: deque[tuple[Any, RayUnit]] = field(default_factory=deque)
-    """The unit that it runs and those that wait behind it, with their answers to come."""
+    """The unit that it runs and those queued behind it, with their pending answers."""
     since: float = 0.0
     """When the first of these began, as far as is known here."""
 
     def give(self, unit: RayUnit, payload: bytes) -> None:
-        """Send it a unit, for when it has done what it has."""
+        """Queue a unit behind the one that is running."""
         if not self.calls:
             self.since = time.monotonic()
         self.calls.append((self.actor.run.remote(payload, unit.needs), unit))
 
     @property
     def waits_for(self) -> Any:
-        """The next answer that may come, or None."""
+        """The next pending answer, or None."""
         return self.starting or (self.calls[0][0] if self.calls else None)
 
     @property
     def bytes(self) -> int:
-        """Memory that is set aside for its units."""
+        """Memory that is reserved for its units."""
         return max((unit.needs.memory_bytes for _, unit in self.calls), default=0)
 
 
 @dataclass(frozen=True)
 class SlotShape:
-    """What slots are made of: options of the executor."""
+    """Size and number of slots, from the options of the executor."""
 
     cpus_per_slot: int = 1
     slots_per_node: int | None = None
@@ -74,7 +74,7 @@ class SlotShape:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def on(self, node: Node, device: Device) -> int:
-        """How many slots a node has room for."""
+        """Number of slots that a node has room for."""
         if device == "cuda":
             return node.gpus * self.jobs_per_gpu
         count = node.cores // self.cpus_per_slot
@@ -82,7 +82,7 @@ class SlotShape:
 
 
 class Slots:
-    """The slots that there are, on the nodes that are used."""
+    """The current slots, on the nodes that are used."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class Slots:
         self.all: list[Slot] = []
 
     def most(self, device: Device) -> int:
-        """How many there can be on the nodes that are there now."""
+        """Most slots on the present nodes."""
         count = sum(self._shape.on(node, device) for node in self._members.nodes.values())
         return min(count, self._shape.jobs or count) if device == "cpu" else count
 
     def start(self, device: Device, count: int) -> int:
-        """Up to ``count`` new ones, each on the node that has most room for it then; how many these are."""
+        """Start up to ``count`` slots, each on the node with the most room. Returns how many were started."""
         if count <= 0:
             return 0
         if device == "cpu":
@@ -120,16 +120,16 @@ class Slots:
         return max(0, count)
 
     def drop(self, slot: Slot) -> None:
-        """End one, whatever it does."""
+        """End a slot at once."""
         self.all.remove(slot)
         self._ray.kill(slot.actor)
 
     def keep_on(self, nodes: Collection[str]) -> None:
-        """Forget those that do nothing on other nodes than these; what the rest waits for tells that they are gone."""
+        """Remove idle slots of other nodes. For busy ones, their pending answer will report the loss."""
         self.all = [slot for slot in self.all if slot.node.id in nodes or slot.waits_for is not None]
 
     def close(self, now: bool = False) -> None:
-        """End all, after what they do or ``now``."""
+        """End all slots, after their units or ``now``."""
         if not now:
             closing = [slot.actor.close.remote() for slot in self.all if not slot.starting]
             if closing:
@@ -138,7 +138,7 @@ class Slots:
             self._ray.kill(slot.actor)
 
     def _room(self, device: Device) -> dict[str, tuple[int, int]]:
-        """By node, how many more slots for a device it takes, and its cores that no slot has."""
+        """For each node, the number of further slots for a device, and its free cores."""
         nodes = self._members.nodes
         slots, cores = Counter[str](), {id: node.cores for id, node in nodes.items()}
         for slot in self.all:
@@ -166,6 +166,6 @@ class Slots:
 
 
 def _passed_on() -> dict[str, str]:
-    """Variables of this process that workers get wherever they are."""
+    """Environment variables of this process that all workers get."""
     named = ((name, value) for name, value in variables().items() if name.startswith(PASSED_ON))
     return {name: value for name, value in named if not is_credential(name, value)}
