@@ -1,4 +1,4 @@
-"""``bfc-bench check``: the conformance kit, for authors of learners, executors and of what suites are made of."""
+"""``bfc-bench check``: run the conformance checks on a learner, an executor or a part of a suite."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ def check(
         str,
         typer.Argument(
             metavar="NAME_OR_MODULE",
-            help="A learner, executor or part of a suite by name, such as a target; module:Class; a suite's file.",
+            help="Name of a learner, an executor or a part of a suite; module:Class; or a suite file.",
         ),
     ] = "",
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of what is checked; not of learners. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the part; not for learners. Repeatable."),
     ] = None,
     executor_option: ExecutorOptionsOption = None,
     statistics: Annotated[
-        bool, typer.Option("--statistics", help="Measure how often the intervals of reports and claims cover instead.")
+        bool, typer.Option("--statistics", help="Check instead how often intervals cover the truth.")
     ] = False,
 ) -> None:
-    """Try every law of its contract on something and print how many passed, were skipped and failed."""
-    if statistics == bool(name):
-        raise UsageError("check: a name or --statistics is required, and only one.")
-    if statistics:
-        from bfc_bench.analysis.selftest import report as measured
+    """Check that a learner, an executor or a part of a suite keeps its contract.
 
-        for line in measured():
+    Prints how many checks passed, were skipped and failed. Exit code 1 if one failed.
+    """
+    if statistics == bool(name):
+        raise UsageError("check: give either a name or --statistics.")
+    if statistics:
+        from bfc_bench.analysis.selftest import report as coverage_report
+
+        for line in coverage_report():
             typer.echo(line)
         return
     from bfc_bench.suite.changes import apply
@@ -50,12 +53,12 @@ def check(
     options: dict[str, Any] = {}
     for change in set_ or ():
         apply(options, change)
-    fine, parts = True, find_parts(name, options)
+    passed, parts = True, find_parts(name, options)
     if options and not parts:
         raise UsageError("check: --set is for parts of a suite; learners are checked with their smoke options.")
     for report in (
         map(partial(check_part, strict=False), parts) if parts else check_apart(name, executor_options(executor_option))
     ):
         typer.echo(f"{report.name}\n{report}")
-        fine = fine and report.ok
-    raise typer.Exit(0 if fine else 1)
+        passed = passed and report.ok
+    raise typer.Exit(0 if passed else 1)
