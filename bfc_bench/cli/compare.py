@@ -27,10 +27,12 @@ def compare(
         typer.Option("--suite", metavar="SUITE", help="Name or path of a suite; needed if the store has several."),
     ] = None,
     task: TaskOption = None,
-    d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Restrict to this dimension. Repeatable.")] = None,
+    d: Annotated[
+        list[int] | None, typer.Option("--d", metavar="D", min=1, help="Restrict to this dimension. Repeatable.")
+    ] = None,
     metric: Annotated[
         str,
-        typer.Option("--metric", help="Column of the results, or a path such as feature_errors.S2."),
+        typer.Option("--metric", metavar="COLUMN", help="Column of the results, or a path such as feature_errors.S2."),
     ] = "nmse",
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
     store: StoreOption = STORE,

@@ -100,7 +100,7 @@ def _state(kind: type[DataSet], name: str) -> str:
     try:
         missing = kind.parse({}, name).missing()
     except UsageError:  # one kind for many data sets
-        return f"{name}:NAME, of many"
+        return f"choose one as {name}:NAME"
     return f"not here; `bfc-bench data get {name}`" if missing else "here"
 
 

@@ -18,7 +18,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_(
-    kind: Annotated[str, typer.Option("--kind", help="List only this kind, e.g. learner, target or suite.")] = "",
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="List only this kind, e.g. learner, target or suite.")
+    ] = "",
 ) -> None:
     """List the learners, targets, suites and other parts that are installed.
 

@@ -110,7 +110,8 @@ def _verb(command: str) -> Callable[[str, Path | None], None]:
     def write(
         name: Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")],
         directory: Annotated[
-            Path | None, typer.Option("--directory", help="Folder to write to; ./bfc-bench-NAME by default.")
+            Path | None,
+            typer.Option("--directory", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default."),
         ] = None,
     ) -> None:
         folder = directory or Path(f"bfc-bench-{name}")

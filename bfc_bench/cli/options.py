@@ -103,6 +103,7 @@ UriOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--tracking-uri",
+        metavar="URI",
         envvar="MLFLOW_TRACKING_URI",
         help="MLflow server or database; a database in the store by default.",
     ),
@@ -114,7 +115,7 @@ RedoOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--redo",
-        metavar="failed|killed|stale|all",
+        metavar="CELLS",
         help="Run cells again: failed, killed, stale (made by another release or device) or all. Repeatable.",
     ),
 ]

@@ -54,7 +54,7 @@ def plan(
     store: StoreOption = STORE,
     data: DataOption = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")
+        int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
     ] = None,
     redo: RedoOption = None,
     retry_failed: RetryOption = False,

@@ -50,7 +50,7 @@ def results(
             "--format", metavar="table|csv|json|parquet", help="Output format; parquet needs --output or a pipe."
         ),
     ] = "table",
-    output: Annotated[Path | None, typer.Option("--output", help="Write to this file.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")] = None,
     store: StoreOption = STORE,
     every: Annotated[
         bool, typer.Option("--all", help="Include rows of older definitions of the tasks and learners.")

@@ -50,7 +50,7 @@ def run(
     executor: ExecutorOption = None,
     executor_option: ExecutorOptionsOption = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")
+        int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
     ] = None,
     store: StoreOption = STORE,
     data: DataOption = None,
@@ -64,7 +64,8 @@ def run(
         ),
     ] = False,
     hours: Annotated[
-        float | None, typer.Option("--hours", help="With --until-decided: start no cells after this many hours.")
+        float | None,
+        typer.Option("--hours", metavar="H", help="With --until-decided: start no cells after this many hours."),
     ] = None,
     up_to: Annotated[
         int | None,

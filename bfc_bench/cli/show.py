@@ -22,7 +22,9 @@ def add_to(app: typer.Typer) -> None:
 
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`, or sklearn:module.Class.")],
-    kind: Annotated[str, typer.Option("--kind", help="Show only this kind, e.g. learner or target.")] = "",
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="Show only this kind, e.g. learner or target.")
+    ] = "",
     format: Annotated[str, typer.Option("--format", metavar="text|json", help="Output format.")] = "text",
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""

@@ -37,16 +37,21 @@ def submit(
     suite: SuiteArgument,
     shards: Annotated[int, typer.Option("--shards", metavar="K", min=1, help="Maximum number of shards.")],
     partition: Annotated[
-        str, typer.Option("--partition", help="SLURM partition; the cluster's default if not given.")
+        str, typer.Option("--partition", metavar="NAME", help="SLURM partition; the cluster's default if not given.")
     ] = "",
     time: Annotated[
         str, typer.Option("--time", metavar="T", help="Time limit of each shard as SLURM writes it, e.g. 4:00:00.")
     ] = "",
     memory: Annotated[
-        str, typer.Option("--memory", metavar="8G", help="Memory of each shard; by default what its cells may use.")
+        str,
+        typer.Option(
+            "--memory", metavar="SIZE", help="Memory of each shard, e.g. 8G; by default what its cells may use."
+        ),
     ] = "",
-    account: Annotated[str, typer.Option("--account", help="SLURM account to charge.")] = "",
-    cpus: Annotated[int, typer.Option("--cpus", min=1, help="Cores of each shard; each runs one cell.")] = 1,
+    account: Annotated[str, typer.Option("--account", metavar="NAME", help="SLURM account to charge.")] = "",
+    cpus: Annotated[
+        int, typer.Option("--cpus", metavar="N", min=1, help="Cores of each shard; each runs one cell.")
+    ] = 1,
     sbatch: Annotated[
         str, typer.Option("--sbatch", metavar="OPTIONS", help="More options for sbatch, in quotes.")
     ] = "",

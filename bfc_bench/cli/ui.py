@@ -17,7 +17,7 @@ def add_to(app: typer.Typer) -> None:
 def ui(
     store: StoreOption = STORE,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 chooses a free one.")
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port on 127.0.0.1; 0 chooses a free one.")
     ] = 5000,
 ) -> None:
     """Serve the MLflow pages of a store on this machine until Ctrl-C.

@@ -118,7 +118,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["plan", "smoke", "--format", "xml"], "--format must be table or json. Got 'xml'"),
         (["check", "quad-densnet"], "Did you mean 'quad-densenet'?"),
         (["check"], "give either a name or --statistics"),
-        (["check", "quad-densenet", "--statistics"], "and only one"),
+        (["check", "quad-densenet", "--statistics"], "give either a name or --statistics"),
         (["new", "learner", "My Learner"], "lower-case words"),
     ],
 )
