@@ -97,7 +97,7 @@ IMPORTED = {
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    new = typer.Typer(help="Write a package to start a plugin from.", no_args_is_help=True)
+    new = typer.Typer(help="Write a package to start a plugin from, with tests.", no_args_is_help=True)
     for command in KINDS:
         new.command(command)(_verb(command))
     new.callback()(lambda: None)
@@ -119,7 +119,7 @@ def _verb(command: str) -> Callable[[str, Path | None], None]:
             typer.echo(str(path))
         typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}{kind.check}")
 
-    write.__doc__ = f"Write a package with one {kind.what}, a suite and tests."
+    write.__doc__ = f"Write a plugin package with one {kind.what} and its tests."
     return write
 
 

@@ -23,7 +23,7 @@ def report(
         Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; in the store by default.")
     ] = None,
     figures: Annotated[
-        str, typer.Option("--figures", metavar="LIST", help="Formats of figure files, of png, svg and pdf; or none.")
+        str, typer.Option("--figures", metavar="LIST", help="Formats of the figures: png, svg and pdf, or none.")
     ] = "png,svg",
     form: Annotated[
         Literal["html", "pdf"], typer.Option("--format", help="With pdf, also write report.pdf for papers.")

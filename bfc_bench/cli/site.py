@@ -35,8 +35,7 @@ def site(
 ) -> None:
     """Write a static web site about the suites of one or more stores.
 
-    It has an index, pages about claims, learners and machines, and the reports. Existing pages are replaced, and
-    reports that are up to date are kept.
+    Existing pages are replaced; reports that are up to date are kept.
     """
     from bfc_bench.errors import UsageError
     from bfc_bench.report.site import write_site
