@@ -346,8 +346,8 @@ def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, ca
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--hours", "1"], "--hours belongs to --until-decided"),
-        (["--up-to", "9"], "--up-to belongs to --until-decided"),
+        (["--hours", "1"], "--hours needs --until-decided"),
+        (["--up-to", "9"], "--up-to needs --until-decided"),
         (["--until-decided", "--hours", "0"], "--hours must be positive. Got 0"),
         (["--until-decided", "--up-to", "2"], "--up-to must be at least 3"),
     ],

@@ -1,4 +1,4 @@
-"""The command line: one file per verb."""
+"""The command line interface: one module per verb."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Puts the verbs together and turns errors into messages and exit codes."""
+"""The command line application: loads the verbs and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from bfc_bench.verbs import HIDDEN, VERBS
 
 
 class Verbs(TyperGroup):
-    """The verbs, each loaded when it is called, or when help is asked for."""
+    """A command group that imports a verb's module only when the verb is called or help is shown."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "commands": dict.fromkeys(VERBS)})  # their names, to suggest the nearest one
+        super().__init__(**{**options, "commands": dict.fromkeys(VERBS)})  # names, for suggestions
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All verbs, those of plugins last."""
         return [*VERBS, *_registered()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """One verb; None for an unknown name."""
+        """The command of a verb; None for an unknown name."""
         app = typer.Typer()
         app.callback()(lambda: None)
         if cmd_name in (*VERBS, *HIDDEN):
@@ -60,15 +60,15 @@ def _registered() -> dict[str, Callable[..., Any]]:
 app = typer.Typer(
     cls=Verbs,
     name="bfc-bench",
-    help="Sample-complexity benchmarks for hierarchical learning: learners against shared task suites.",
+    help="Benchmark the sample complexity of learners on shared suites of tasks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"bfc-bench {version('bfc-bench')}")
@@ -85,7 +85,10 @@ def _options(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The exit code of a command: 0 fine, 1 some cell or check failed, 2 bad usage, suite or store, 130 interrupted."""
+    """Run a command and return its exit code.
+
+    0 is success, 1 a failed cell or check, 2 bad usage, a bad suite or a bad store, 130 an interrupt.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with warnings.catch_warnings():
@@ -97,18 +100,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return exit.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", 130)
-    except BrokenPipeError:  # the reader of a pipe has gone, as `| head` does
+    except BrokenPipeError:  # the reader of the pipe ended early, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error found by the parser
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the parser
             return _complain(str(error.format_message()), int(error.exit_code))
         raise
     return code if isinstance(code, int) else 0
 
 
 def leave(code: int) -> None:
-    """End the process; at once where a request to MLflow hangs, whose libraries would have the interpreter wait."""
+    """End the process, without waiting for a request to MLflow that hangs."""
     if any(thread.name == THREAD for thread in threading.enumerate()):
         with suppress(OSError):
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""``bfc-bench backup``: a copy of a store, also of one that is being written."""
+"""``bfc-bench backup``: copy a store, even while a run writes to it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def backup(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="The store; a run may be writing it.")],
-    to: Annotated[Path, typer.Argument(metavar="TO", help="Folder of the copy, which must not exist yet.")],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="Store to copy.")],
+    to: Annotated[Path, typer.Argument(metavar="TO", help="Folder of the copy; it must not exist yet.")],
 ) -> None:
-    """Copy a store as it is at one moment; the copy is a store as well."""
+    """Copy a store, even while a run is writing to it."""
     from bfc_bench.store.backup import backup
 
     rows = backup(store, to)

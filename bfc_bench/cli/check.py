@@ -1,4 +1,4 @@
-"""``bfc-bench check``: the conformance kit, for authors of learners, executors and of what suites are made of."""
+"""``bfc-bench check``: run the conformance checks on a learner, an executor or a part of a suite."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ def check(
         str,
         typer.Argument(
             metavar="NAME_OR_MODULE",
-            help="A learner, executor or part of a suite by name, such as a target; module:Class; a suite's file.",
+            help="Name of a learner, an executor or a part of a suite; module:Class; or a suite file.",
         ),
     ],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of what is checked; not of learners. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the part; not for learners. Repeatable."),
     ] = None,
     executor_option: ExecutorOptionsOption = None,
 ) -> None:
-    """Test every requirement of a contract and print how many passed, were skipped and failed."""
+    """Check that a learner, an executor or a part of a suite keeps its contract.
+
+    Prints how many checks passed, were skipped and failed. Exit code 1 if one failed.
+    """
     from bfc_bench.suite.changes import apply
     from bfc_bench.testing import check_part
     from bfc_bench.testing.parts import find_parts
@@ -39,11 +42,11 @@ def check(
     options: dict[str, Any] = {}
     for change in set_ or ():
         apply(options, change)
-    fine, parts = True, find_parts(name, options)
+    passed, parts = True, find_parts(name, options)
     if options and not parts:
         raise UsageError("check: --set is for parts of a suite; learners are checked with their smoke options.")
     tested = map(partial(check_part, strict=False), parts)
     for report in tested if parts else check_in_subprocess(name, executor_options(executor_option)):
         typer.echo(f"{report.name}\n{report}")
-        fine = fine and report.ok
-    raise typer.Exit(0 if fine else 1)
+        passed = passed and report.ok
+    raise typer.Exit(0 if passed else 1)

@@ -1,4 +1,4 @@
-"""``bfc-bench claims``: a verdict per claim of a suite."""
+"""``bfc-bench claims``: print a verdict for each claim of a suite."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def add_to(app: typer.Typer) -> None:
 
 def claims(
     suite: SuiteArgument,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
+    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
     store: StoreOption = STORE,
 ) -> None:
-    """Judge the claims of a suite: supported, contradicted or undecided, with the numbers.
+    """Judge the claims of a suite: supported, contradicted or undecided.
 
-    Exit code 0 whatever the verdicts are.
+    The exit code is 0 for every verdict.
     """
     from bfc_bench.errors import UsageError
     from bfc_bench.stored_suite import open_store
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
-    with open_store(store) as held:
-        verdicts = held[suite].claims()
+    with open_store(store) as suites:
+        verdicts = suites[suite].claims()
     if format == "json":
         print_json([verdict.as_dict() for verdict in verdicts])
     elif verdicts:
@@ -51,8 +51,8 @@ def _print_table(verdicts: list[Verdict]) -> None:
     from bfc_bench.report.tables import number, with_interval
 
     colours: dict[Word, str] = {"supported": "green", "contradicted": "red", "undecided": "dim"}
-    heads = ("verdict", "claim", "statement", "estimate [95 %]", "worst", "claimed", "R", "p", "Holm p")
-    table = Table(*heads, box=None)
+    header = ("verdict", "claim", "statement", "estimate [95 %]", "worst", "claimed", "R", "p", "Holm p")
+    table = Table(*header, box=None)
     table.header_style, table.padding = "bold", (0, 2, 1, 0)
     for verdict in verdicts:
         statement = Text(verdict.statement)
@@ -81,8 +81,8 @@ def _print_table(verdicts: list[Verdict]) -> None:
     out = console()
     out.print(table)
     counts = Counter(verdict.verdict for verdict in verdicts)
-    words = ", ".join(f"{counts[word]} {word}" for word in colours)
+    summary = ", ".join(f"{counts[word]} {word}" for word in colours)
     checks = sum(verdict.sanity for verdict in verdicts)
-    aside = f" Sanity checks among them, which say nothing about the theory: {checks}." if checks else ""
-    out.print(f"{len(verdicts)} claims: {words}.{aside}", highlight=False)
+    remark = f" {checks} of them are sanity checks, which say nothing about the theory." if checks else ""
+    out.print(f"{len(verdicts)} claims: {summary}.{remark}", highlight=False)
     out.print(expected_errors(verdicts), highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``bfc-bench collect``: what shards have made into the store."""
+"""``bfc-bench collect``: copy the rows of shards into the store."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def collect(store: StoreOption = STORE) -> None:
-    """Put the rows that shards have made so far into the store. Running it twice adds nothing."""
+    """Copy the rows that shards have made so far into the store."""
     from bfc_bench.shards.collect import collect
 
-    found = collect(store)
-    for job in found:
+    collected = collect(store)
+    for job in collected:
         typer.echo(f"{job}.")
-    if not found:
+    if not collected:
         typer.echo(f"{store}: nothing to collect.")

@@ -1,4 +1,4 @@
-"""``bfc-bench data``: which data sets there are, what they hold, and fetching those that can be."""
+"""``bfc-bench data``: list, download and describe data sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from bfc_bench.plugins import Plugins
     from bfc_bench.tasks.base import DataSet, DataSetContents
 
-NameArgument: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Kind of a data set, as suites name it.")]
+NameArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of a data set in `bfc-bench data list`.")
+]
 NAMES = 12
-"""Classes and columns that are named; of more the number is."""
+"""The largest number of classes or columns that are printed by name."""
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    verb = typer.Typer(help="Data sets: which there are, what they hold, and fetching those that can be.")
+    verb = typer.Typer(help="List, download and describe data sets.")
     verb.callback(no_args_is_help=True)(lambda: None)
     for name, command in (("list", list_), ("get", get), ("show", show)):
         verb.command(name)(command)
@@ -30,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_(data: DataOption = None) -> None:
-    """List the kinds of data sets, what each needs, and whether it is there."""
+    """List the data sets, what each needs and whether it is on this machine."""
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
@@ -41,7 +43,10 @@ def list_(data: DataOption = None) -> None:
 
 
 def get(name: NameArgument) -> None:
-    """Fetch a public data set into the cache, with its checksum. Nothing else downloads."""
+    """Download a public data set into the cache and verify its checksum.
+
+    No other command downloads data.
+    """
     from bfc_bench.plugins import load_plugins
 
     typer.echo(_data_set(load_plugins(), name, []).get())
@@ -51,26 +56,29 @@ def show(
     name: NameArgument,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the data set, e.g. pool=2. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the data set, e.g. pool=2. Repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where examples of images go; NAME.png by default.")
+        Path | None, typer.Option("--out", metavar="FILE", help="File for examples of images; NAME.png by default.")
     ] = None,
     data: DataOption = None,
 ) -> None:
-    """Print counts, shape, classes and columns of a data set, and write examples of images as a PNG."""
+    """Print the size, shape, classes and columns of a data set.
+
+    For images, also write examples to a PNG file.
+    """
     from bfc_bench.plugins import load_plugins
     from bfc_bench.tasks.load_data import read
 
-    found = read(_data_set(load_plugins(), name, set_ or []), f"data {name!r}")
-    for line in _facts(found):
+    contents = read(_data_set(load_plugins(), name, set_ or []), f"data {name!r}")
+    for line in _described(contents):
         typer.echo(line)
-    if found.shape:
+    if contents.shape:
         from bfc_bench.report.examples import sheet
         from bfc_bench.utils.files import write_file
 
         out = out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.png")
-        write_file(out, sheet(found))
+        write_file(out, sheet(contents))
         typer.echo(f"examples: {out.resolve()}")
 
 
@@ -86,33 +94,33 @@ def _data_set(plugins: Plugins, name: str, changes: list[str]) -> DataSet:
 
 
 def _state(kind: type[DataSet], name: str) -> str:
-    """Whether it is there, or what it needs."""
+    """Whether the data set is on this machine, or what it needs."""
     if required := [option for option, field in kind.model_fields.items() if field.is_required()]:
-        return f"reads what you name: {', '.join(required)}"
+        return f"options needed: {', '.join(required)}"
     try:
         missing = kind.parse({}, name).missing()
-    except UsageError:  # one that stands for others
-        return f"{name}:NAME, of many"
+    except UsageError:  # one kind for many data sets
+        return f"choose one as {name}:NAME"
     return f"not here; `bfc-bench data get {name}`" if missing else "here"
 
 
-def _facts(found: DataSetContents) -> list[str]:
-    """What a data set holds, a line each."""
+def _described(contents: DataSetContents) -> list[str]:
+    """Lines that describe a data set."""
     import numpy as np
 
-    points, test = found.points, found.test
+    points, test = contents.points, contents.test
     lines = [f"points: {len(points):,}" + (f" to train on, {len(test):,} to test on" if test else ", no test part")]
-    shape = " x ".join(map(str, found.shape))
+    shape = " x ".join(map(str, contents.shape))
     lines.append(
         f"inputs: {points.x.shape[1]:,}" + (f", images of {shape} (channels x height x width)" if shape else "")
     )
-    low, high = float(points.x.min()) / found.divisor, float(points.x.max()) / found.divisor
+    low, high = float(points.x.min()) / contents.divisor, float(points.x.max()) / contents.divisor
     lines.append(f"values: {low:.6g} to {high:.6g}")
-    if found.columns:
-        lines.append(f"columns: {_some(found.columns)}")
-    if found.classes:
-        counts = np.bincount(points.y.astype(int), minlength=len(found.classes))
-        each = [f"{name} ({count:,})" for name, count in zip(found.classes, counts.tolist(), strict=True)]
+    if contents.columns:
+        lines.append(f"columns: {_some(contents.columns)}")
+    if contents.classes:
+        counts = np.bincount(points.y.astype(int), minlength=len(contents.classes))
+        each = [f"{name} ({count:,})" for name, count in zip(contents.classes, counts.tolist(), strict=True)]
         lines.append(f"classes: {len(each)}: {_some(each)}")
     else:
         y = np.asarray(points.y, float)

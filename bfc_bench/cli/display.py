@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a bar with the time left, and the best error so far of each learner."""
+"""The progress display of a run: a bar with the time left, and the best error so far of each learner."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bfc_bench.store.row import Row
 from bfc_bench.utils.hook_markers import hookimpl
 
 QUIET_SECONDS = 10.0
-"""Where the output is no terminal, one line this often."""
+"""Time between two lines of progress if the output is no terminal."""
 
 
 class Display:
-    """Follows a run on the console; a context manager."""
+    """Shows a run on the console; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -37,10 +37,10 @@ class Display:
         self._task = self._progress.add_task("", total=None)
         self._best: dict[str, dict[str, float]] = {}
         self._tasks: list[str] = []
-        self._said: list[str] = []
+        self._printed_lines: list[str] = []
         self._ended = 0
         self._total = 0
-        self._printed = time.monotonic()
+        self._last_line_at = time.monotonic()
         self._live = Live(console=console, refresh_per_second=4, transient=True, get_renderable=self._render)
 
     def __enter__(self) -> Self:
@@ -56,37 +56,37 @@ class Display:
 
     @hookimpl
     def bfc_run_started(self, session: Session) -> None:
-        """The number of cells is known."""
+        """Reset the bar and print the warnings, cautions and remarks of a session."""
         self._total, self._ended = len(session.plan.todo) + len(session.plan.to_skip), 0
         self._progress.reset(self._task, total=self._total, description=session.suite)
         for warning in session.warnings:
             self._print(f"warning: {warning}")
         for line in (*(f"caution: {caution}" for caution in session.plan.cautions), *session.plan.remarks):
-            if line not in self._said:  # by a session before, of one command
-                self._said.append(line)
+            if line not in self._printed_lines:  # one command may have several sessions
+                self._printed_lines.append(line)
                 self._print(line)
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
-        """A cell has ended."""
+        """Count a cell that ended and print it if it failed."""
         row = result
         self._ended += 1
         self._progress.update(self._task, completed=self._ended)
         error = row.error_rate if row.nmse is None else row.nmse
         if error is not None:
-            held = self._best.setdefault(row.label, {})
-            held[row.task] = min(error, held.get(row.task, error))
+            best = self._best.setdefault(row.label, {})
+            best[row.task] = min(error, best.get(row.task, error))
             if row.task not in self._tasks:
                 self._tasks.append(row.task)
         if row.status not in ("ok", "skipped"):
             where = f"{row.label} · {row.task} · d={row.d} · n={row.n} · r{row.replicate}"
             self._print(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
-        if not self._console.is_terminal and time.monotonic() - self._printed > QUIET_SECONDS:
-            self._printed = time.monotonic()
+        if not self._console.is_terminal and time.monotonic() - self._last_line_at > QUIET_SECONDS:
+            self._last_line_at = time.monotonic()
             self._print(f"{row.suite}: {self._ended} of {self._total} cells")
 
     def say(self, text: str) -> None:
-        """Print a line above what goes on."""
+        """Print a line above the progress bar."""
         self._print(text)
 
     def _print(self, text: str) -> None:

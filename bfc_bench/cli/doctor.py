@@ -1,4 +1,4 @@
-"""``bfc-bench doctor``: what this installation has, and whether it works."""
+"""``bfc-bench doctor``: show what is installed and check that it works."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor(store: StoreOption = STORE) -> None:
-    """Show versions, devices, plugins and the state of the store. Exit code 1 when something is broken.
+    """Show versions, devices, plugins and the state of the store.
 
-    A library that is not installed is not broken: what needs it is left out of runs.
+    Exit code 1 if something is broken. A missing library is not an error: runs leave out the learners that need it.
     """
     from bfc_bench.errors import BenchError
     from bfc_bench.plugins import load_plugins
@@ -38,15 +38,15 @@ def doctor(store: StoreOption = STORE) -> None:
             typer.echo(f"device {device}: {resolve_device(device)}")
         except BenchError as error:
             typer.echo(f"device {device}: unavailable: {error}")
-    for library, (_, _, called) in PROGRAMS.items():
+    for library, (_, _, program) in PROGRAMS.items():
         reason = missing({library}) or miscompiled({library})
-        typer.echo(f"compiled for this CPU, {called}: {reason or 'right'}")
+        typer.echo(f"compiled code for {program}: {reason or 'correct'}")
         broken = broken or bool(not missing({library}) and reason)
     plugins = load_plugins()
-    lacking = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)
+    unusable = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)
     typer.echo(
         f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites"
-        + (f"; {lacking} learners need libraries that are not installed, see `bfc-bench list`" if lacking else "")
+        + (f"; {unusable} learners need libraries that are not installed, see `bfc-bench list`" if unusable else "")
     )
     for item in plugins.unavailable:
         typer.echo(f"  {item}")
@@ -56,8 +56,8 @@ def doctor(store: StoreOption = STORE) -> None:
         if (store / "results.sqlite").exists():
             with Store(store) as opened:
                 suites = opened.suites()
-        found = "none yet" if suites is None else ", ".join(f"{name}@{version}" for name, version in suites) or "empty"
-        typer.echo(f"store {store}: {found}")
+        contents = ", ".join(f"{name}@{version}" for name, version in suites or ()) or "empty"
+        typer.echo(f"store {store}: {'none yet' if suites is None else contents}")
     except BenchError as error:
         typer.echo(f"store {store}: {error}")
         broken = True

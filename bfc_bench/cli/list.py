@@ -1,4 +1,4 @@
-"""``bfc-bench list``: what is installed."""
+"""``bfc-bench list``: list what is installed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_(
-    kind: Annotated[str, typer.Option("--kind", help="Only this kind: learner, target, suite, ...")] = "",
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="List only this kind, e.g. learner, target or suite.")
+    ] = "",
 ) -> None:
-    """List everything that plugins register, with the plugin each thing comes from; `show NAME` says more."""
+    """List the learners, targets, suites and other parts that are installed.
+
+    `bfc-bench show NAME` describes one of them.
+    """
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
@@ -33,7 +38,7 @@ def list_(
         if kind in ("", registry.kind)
         for name in registry
     ]
-    # Not a table of rich, whose import and layout take longer than to find all this.
+    # No rich table: importing rich takes longer than all the rest.
     widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
     for row in (HEADER, *rows):
         typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
@@ -42,7 +47,7 @@ def list_(
 
 
 def _summary(value: object) -> str:
-    """The first line of a docstring, before it what a learner lacks that cannot be used here; a path as it is."""
+    """The first line of a docstring, after the libraries that a learner lacks here; a path as it is."""
     from bfc_bench.learner import Learner
     from bfc_bench.toolkit.libraries import missing
 
@@ -54,5 +59,5 @@ def _summary(value: object) -> str:
 
 
 def _first_line(value: object) -> str:
-    described = getattr(value, "measure", value)  # a metric's words are those of its function
+    described = getattr(value, "measure", value)  # a metric is described by its function
     return (getattr(described, "__doc__", "") or "").strip().split("\n")[0].rstrip(".")

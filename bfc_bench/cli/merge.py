@@ -1,4 +1,4 @@
-"""``bfc-bench merge``: several stores as one."""
+"""``bfc-bench merge``: merge several stores into one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def merge(
-    stores: Annotated[
-        list[Path], typer.Argument(metavar="STORE...", help="Stores to take from; they stay as they are.")
-    ],
-    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="The store to put it all into, or a new one.")],
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores to merge; they are not changed.")],
+    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Store to merge into; created if needed.")],
     prefer: Annotated[
         str,
-        typer.Option(
-            "--prefer", metavar="newer|STORE", help="Which row of a cell to keep where two say different things."
-        ),
+        typer.Option("--prefer", metavar="newer|STORE", help="Which row to keep if two stores differ."),
     ] = "",
 ) -> None:
-    """Put the rows of several stores into one, with runs, looks and artifacts. All or nothing; twice is as once."""
+    """Merge several stores into one, with their runs, looks and artifacts.
+
+    Nothing is written if an error occurs. Merging again adds nothing.
+    """
     from bfc_bench.store.merge import merge
 
     done = merge(stores, into, prefer=prefer)

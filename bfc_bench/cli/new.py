@@ -1,4 +1,4 @@
-"""Writes a complete distribution with one learner, or one part of suites, ready to be changed."""
+"""``bfc-bench new``: write a plugin package with one learner, suite or part of a suite."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from bfc_bench.errors import UsageError
 
 @dataclass(frozen=True)
 class Scaffold:
-    """What can be written anew."""
+    """A kind of plugin package that can be written."""
 
     what: str
-    """In words."""
+    """The kind in words."""
     example: str
-    """A name for one."""
+    """An example of a name."""
     hook: str
     base: str = ""
-    """The class that it derives from."""
+    """Its base class."""
     check: str = ""
     """Options that ``bfc-bench check`` needs."""
     packaged: str = ""
-    """Of pyproject.toml, where files that are no Python belong to the package."""
+    """A section of pyproject.toml, for packages with files other than Python."""
     layout: dict[str, str] = field(default_factory=dict)
-    """Where further files of its template go, or go elsewhere."""
+    """Where its template files go; empty for ``LAYOUT``."""
 
 
 LAYOUT = {
@@ -44,7 +44,7 @@ LAYOUT = {
     "{kind}/part.py": "src/$package/$module.py",
     "{kind}/test.py": "tests/test_$module.py",
 }
-"""Where each file of the template goes."""
+"""Where each template file goes."""
 SUITE = {
     "pyproject.toml": "pyproject.toml",
     "{kind}/README.md": "README.md",
@@ -72,10 +72,10 @@ KINDS = {
         layout=SUITE,
     ),
 }
-"""By what follows ``bfc-bench new``."""
+"""By the word after ``bfc-bench new``."""
 
 LONGEST = 60
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 IMPORTED = {
     *(
@@ -92,12 +92,12 @@ IMPORTED = {
     *("Region", "Sequence"),
     *bfc_bench.__all__,
 }
-"""Names that the templates import, so that no class of them can have them."""
+"""Names that the templates import, which no generated class may have."""
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    new = typer.Typer(help="Write a complete distribution to start a plugin from.", no_args_is_help=True)
+    new = typer.Typer(help="Write a package to start a plugin from, with tests.", no_args_is_help=True)
     for command in KINDS:
         new.command(command)(_verb(command))
     new.callback()(lambda: None)
@@ -108,9 +108,10 @@ def _verb(command: str) -> Callable[[str, Path | None], None]:
     kind = KINDS[command]
 
     def write(
-        name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case words joined by hyphens.")],
+        name: Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")],
         directory: Annotated[
-            Path | None, typer.Option("--directory", help="Folder to write; ./bfc-bench-NAME by default.")
+            Path | None,
+            typer.Option("--directory", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default."),
         ] = None,
     ) -> None:
         folder = directory or Path(f"bfc-bench-{name}")
@@ -118,20 +119,25 @@ def _verb(command: str) -> Callable[[str, Path | None], None]:
             typer.echo(str(path))
         typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}{kind.check}")
 
-    write.__doc__ = f"Write a distribution with one {kind.what}, such as {kind.example}: entry point, suite and tests."
+    write.__doc__ = f"Write a plugin package with one {kind.what} and its tests."
     return write
 
 
 def write_distribution(command: str, name: str, directory: Path) -> list[Path]:
-    """Write a distribution for a ``learner``, ``target`` or another of ``KINDS`` called ``name`` into ``directory``;
-    gives the files, which must not exist yet.
+    """Write a plugin package and return the paths of its files.
 
-    Raises ``UsageError`` for a name that is not kebab-case or not usable in Python, and for a folder that is not empty.
+    Args:
+        command: The kind of plugin, a key of ``KINDS`` such as ``learner``.
+        name: Name in kebab-case.
+        directory: Folder to write to, new or empty.
+
+    Raises:
+        UsageError: The name is not kebab-case or not usable in Python, or the folder is not empty.
     """
     kind = KINDS[command]
     names = _names(name, kind)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory}: must be a new or an empty folder. Choose another one or move what is there.")
+        raise UsageError(f"{directory}: must be a new or an empty folder. Choose another one or move its files.")
     written = []
     for source, target in (kind.layout or LAYOUT).items():
         path = directory / Template(target).substitute(names)
@@ -157,7 +163,7 @@ def _names(name: str, kind: Scaffold) -> dict[str, str]:
     cls = "".join(word.capitalize() for word in name.split("-"))
     if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED:
         raise UsageError(
-            f"{article} {kind.what} cannot be called {name!r}: {cls!r} or {module!r} means something else. Add a word."
+            f"{article} {kind.what} cannot be called {name!r}: {cls!r} or {module!r} is already taken. Add a word."
         )
     names = {
         "name": name,

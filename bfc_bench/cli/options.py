@@ -20,52 +20,54 @@ if TYPE_CHECKING:
 
 
 def _suites(incomplete: str) -> list[str]:
-    """Names of suites that begin so, for the shell; files it completes itself."""
+    """Names of suites that begin with the text, for shell completion; the shell completes files itself."""
     from bfc_bench.plugins import load_plugins
 
     return [name for name in load_plugins().suites if name.startswith(incomplete)]
 
 
 def _learners(incomplete: str) -> list[str]:
-    """Names of learners that begin so, for the shell."""
+    """Names of learners that begin with the text, for shell completion."""
     from bfc_bench.plugins import load_plugins
 
     return [name for name in load_plugins().learners if name.startswith(incomplete)]
 
 
 SuiteArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="SUITE", help="Name of a suite, or path of a suite file.", autocompletion=_suites)
+    str, typer.Argument(metavar="SUITE", help="Name of a suite or path of a suite file.", autocompletion=_suites)
 ]
 StoreOption: TypeAlias = Annotated[
-    Path, typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Directory of the results.")
+    Path, typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Folder of the store.")
 ]
 SetOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the suite, e.g. replicates=2. Repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a value of the suite, e.g. replicates=2. Repeatable."),
 ]
 LearnerOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--learner", metavar="NAME", help="Only this learner or label. Repeatable.", autocompletion=_learners),
+    typer.Option(
+        "--learner", metavar="NAME", help="Restrict to this learner or label. Repeatable.", autocompletion=_learners
+    ),
 ]
 TaskOption: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--task", metavar="NAME", help="Only this task. Repeatable.")
+    list[str] | None, typer.Option("--task", metavar="NAME", help="Restrict to this task. Repeatable.")
 ]
 DeviceOption: TypeAlias = Annotated[
-    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where learners compute.")
+    str, typer.Option("--device", metavar="auto|cpu|cuda", help="Device that learners use.")
 ]
 
 ExecutorOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--executor", metavar="NAME", help="Where cells run: the suite's, processes, serial, ray, ..."),
+    typer.Option("--executor", metavar="NAME", help="Use this executor instead of the suite's, e.g. serial."),
 ]
 ExecutorOptionsOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--executor-option", metavar="KEY=VALUE", help="One of its options, see `show NAME`. Repeatable."),
+    typer.Option("--executor-option", metavar="KEY=VALUE", help="Set an option of the executor. Repeatable."),
 ]
 
 
 def executor_options(options: Sequence[str] | None) -> dict[str, Any]:
-    """What ``--executor-option`` says, values as TOML writes them. Raises ``UsageError`` for what is no option."""
+    """Parse ``--executor-option``, with values in TOML. Raises ``UsageError`` for a wrong form."""
     from bfc_bench.suite.changes import read_value
 
     values = {}
@@ -78,7 +80,7 @@ def executor_options(options: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _look_in(folder: Path | None) -> Path | None:
-    """Tell this process and its workers where data sets lie."""
+    """Set the data folder for this process and its workers."""
     if folder is not None:
         if not folder.is_dir():
             raise UsageError(f"--data {folder}: there is no such folder.")
@@ -93,13 +95,16 @@ DataOption: TypeAlias = Annotated[
         metavar="DIR",
         envvar=DATA_VARIABLE,
         callback=_look_in,
-        help="Where public data sets lie, before others.",
+        help="Folder to search first for public data sets.",
     ),
 ]
 UriOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server or database; the store's own by default."
+        "--tracking-uri",
+        metavar="URI",
+        envvar="MLFLOW_TRACKING_URI",
+        help="MLflow server or database; a database in the store by default.",
     ),
 ]
 STORE = Path(DEFAULT_STORE)
@@ -109,15 +114,14 @@ RedoOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--redo",
-        metavar="failed|killed|stale|all",
-        help="Make again: cells not ok, those whose worker was ended, cells of another release or device, or all. "
-        "Repeatable.",
+        metavar="CELLS",
+        help="Run cells again: failed, killed, stale (made by another release or device) or all. Repeatable.",
     ),
 ]
 
 
 def redo_of(redo: Sequence[str] | None) -> set[Redo]:
-    """What ``--redo`` asks for. Raises ``UsageError`` for another word."""
+    """Parse ``--redo``. Raises ``UsageError`` for an unknown word."""
     known = get_args(Redo)
     for word in redo or ():
         if word not in known:
@@ -126,7 +130,7 @@ def redo_of(redo: Sequence[str] | None) -> set[Redo]:
 
 
 def console(width: int = 200) -> Console:
-    """The terminal, or ``width`` columns where the output goes elsewhere."""
+    """The terminal, or at least ``width`` columns if the output is no terminal."""
     from rich.console import Console
 
     out = Console()
@@ -141,5 +145,5 @@ def print_json(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def finite(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A flat record for JSON, which has no word for numbers that are not finite: they are null."""
+    """A flat record with null for numbers that are not finite, which JSON cannot write."""
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}

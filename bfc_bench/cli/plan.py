@@ -1,4 +1,4 @@
-"""``bfc-bench plan``: what a run would do, before it does it."""
+"""``bfc-bench plan``: show what a run would do."""
 
 from __future__ import annotations
 
@@ -52,11 +52,16 @@ def plan(
     executor_option: ExecutorOptionsOption = None,
     store: StoreOption = STORE,
     data: DataOption = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Number of workers.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
+    ] = None,
     redo: RedoOption = None,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
+    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
 ) -> None:
-    """Show cells to do, done, failed and skipped, with estimated time and memory. Writes nothing."""
+    """Show which cells a run would compute, with estimated time and memory.
+
+    Nothing is run or written.
+    """
     from rich.table import Table
 
     from bfc_bench.errors import UsageError
@@ -78,14 +83,14 @@ def plan(
     plugins = load_plugins()
     path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
-    opens = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
-    wanted = redo_of(redo)
-    with Store(store) if (store / "results.sqlite").exists() else nullcontext() as held:
-        made = plan_for(grid, held, _device(opens, device), redo=wanted, executor=opens)
-        suite_held = StoredSuite(held, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if held else None
-        claims = suite_held.replicates_needed() if suite_held and suite_held.sessions else None
+    chosen = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
+    redone = redo_of(redo)
+    with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
+        made = plan_for(grid, opened, _device(chosen, device), redo=redone, executor=chosen)
+        stored = StoredSuite(opened, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if opened else None
+        claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"
-    remarks = [*made.remarks, *([_unseen(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
+    remarks = [*made.remarks, *([_no_gpu_remark(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
     count = jobs or usable_cores()
     curves: dict[tuple[str, str], Counter[str]] = {}
     for what, cells in (
@@ -140,7 +145,7 @@ def plan(
         table.add_row(name, label, *numbers, f"{seconds[name, label]:.0f}")
     out.print(table)
     if claims:
-        out.print(_claims(claims))
+        out.print(_claims_table(claims))
     elif grid.suite.claim:
         out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
     for reason, number in Counter(made.skipped.values()).items():
@@ -159,7 +164,7 @@ def plan(
 
 
 def _device(executor: Executor, request: str) -> Device:
-    """What a run would compute on. What is asked for is believed: login nodes have no GPU."""
+    """The device of the run; ``cuda`` is accepted without a GPU, because login nodes have none."""
     from bfc_bench.errors import UsageError
 
     try:
@@ -170,15 +175,15 @@ def _device(executor: Executor, request: str) -> Device:
         return "cuda"
 
 
-def _unseen(gpu_bytes: int) -> str:
+def _no_gpu_remark(gpu_bytes: int) -> str:
     return (
-        f"no GPU is visible here: times are those of an unknown one, of whose memory a cell may take "
+        f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "
         f"{gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
     )
 
 
-def _claims(claims: Sequence[ReplicatesNeeded]) -> Table:
-    """What would decide each claim."""
+def _claims_table(claims: Sequence[ReplicatesNeeded]) -> Table:
+    """A table of what would decide each claim."""
     from rich.table import Table
     from rich.text import Text
 
@@ -190,8 +195,8 @@ def _claims(claims: Sequence[ReplicatesNeeded]) -> Table:
         if math.isinf(claim.needed):
             needed = "none would do"
         verdict = f"{claim.verdict} (look {claim.look} of {claim.looks})" if claim.look else claim.verdict
-        says = claim.says
+        text = claim.says
         if claim.next_look and claim.look:
-            says += f"; next look at {claim.next_look}"
-        table.add_row(Text(claim.id), verdict, str(claim.replicates), needed, Text(says))
+            text += f"; next look at {claim.next_look}"
+        table.add_row(Text(claim.id), verdict, str(claim.replicates), needed, Text(text))
     return table

@@ -1,4 +1,4 @@
-"""``bfc-bench report``: one self-contained HTML file, and its figures as SVG, PNG or PDF."""
+"""``bfc-bench report``: write one self-contained HTML file, and its figures as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def report(
     suite: SuiteArgument,
     store: StoreOption = STORE,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Folder to write; in the store by default.")
+        Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; in the store by default.")
     ] = None,
     figures: Annotated[
-        str, typer.Option("--figures", metavar="LIST", help="Files of each figure: of png, svg and pdf; or none.")
+        str, typer.Option("--figures", metavar="LIST", help="Formats of the figures: png, svg and pdf, or none.")
     ] = "png,svg",
     form: Annotated[
-        Literal["html", "pdf"], typer.Option("--format", help="With pdf there is a report.pdf, too, for papers.")
+        Literal["html", "pdf"], typer.Option("--format", help="With pdf, also write report.pdf for papers.")
     ] = "html",
 ) -> None:
-    """Write the report of a suite from the rows in the store."""
+    """Write the HTML report of a suite from the rows in the store."""
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import open_store
 
     if output is not None and output.exists() and not output.is_dir():
-        raise UsageError(f"--output must name a folder to write. {output} is a file.")
+        raise UsageError(f"--output must be a folder. {output} is a file.")
     suffixes = [] if figures == "none" else [suffix.strip() for suffix in figures.split(",")]
     if unknown := set(suffixes) - {"png", "svg", "pdf"}:
-        raise UsageError(f"--figures takes png, svg and pdf, with commas between them, or none. Got {min(unknown)!r}.")
-    with open_store(store) as held:
-        stored = held[suite]
+        raise UsageError(f"--figures must be png, svg and pdf separated by commas, or none. Got {min(unknown)!r}.")
+    with open_store(store) as suites:
+        stored = suites[suite]
         page = stored.report(output, figures=suffixes, pdf=form == "pdf")
         print_summary(stored, console(160))
     typer.echo(f"Report: {page.with_suffix('.pdf') if form == 'pdf' else page}")

@@ -1,4 +1,4 @@
-"""``bfc-bench results``: one row per cell."""
+"""``bfc-bench results``: print or export one row per cell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bfc_bench.stored_suite import StoredSuite
 
 FITTED_ROWS = 300
-"""Up to so many rows a table is fitted to the width of the terminal, which takes a millisecond a row."""
+"""A table with at most so many rows is fitted to the terminal, which takes a millisecond a row."""
 NUMBERS = {
     "nmse": "NMSE",
     "nmse_trimmed": "trimmed",
@@ -30,11 +30,11 @@ NUMBERS = {
     "train_nmse": "train",
     "fit_cpu_seconds": "CPU s",
 }
-"""What is printed of a row, with its title; error rates where there are some."""
+"""Columns of numbers that are printed, with their titles; error rates only if there are any."""
 READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data")
-"""What is read of a row, beside what tells its cell: what is printed, what N* is of, and what made it."""
+"""Columns to read, besides those that identify a cell: the printed ones, those of N* and the origin of a row."""
 WIDEST = 60
-"""Characters to which the columns of a longer table are filled."""
+"""Maximum width in characters of the columns of a longer table."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,27 +47,27 @@ def results(
     format: Annotated[
         str,
         typer.Option(
-            "--format", metavar="table|csv|json|parquet", help="How to print; parquet needs --output or a pipe."
+            "--format", metavar="table|csv|json|parquet", help="Output format; parquet needs --output or a pipe."
         ),
     ] = "table",
-    output: Annotated[Path | None, typer.Option("--output", help="Write to this file.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")] = None,
     store: StoreOption = STORE,
     every: Annotated[
-        bool, typer.Option("--all", help="Also rows made under older definitions of the suite's tasks and learners.")
+        bool, typer.Option("--all", help="Include rows of older definitions of the tasks and learners.")
     ] = False,
     task: TaskOption = None,
     label: Annotated[
-        list[str] | None, typer.Option("--label", metavar="NAME", help="Only this label. Repeatable.")
+        list[str] | None, typer.Option("--label", metavar="NAME", help="Restrict to this label. Repeatable.")
     ] = None,
     status: Annotated[
         list[str] | None,
-        typer.Option("--status", metavar="ok|failed|...", help="Only cells that ended so."),
+        typer.Option("--status", metavar="ok|failed|...", help="Restrict to cells with this status. Repeatable."),
     ] = None,
     columns: Annotated[
-        str, typer.Option("--columns", metavar="A,B,...", help="Only these columns of the rows, in this order.")
+        str, typer.Option("--columns", metavar="A,B,...", help="Print only these columns, in this order.")
     ] = "",
 ) -> None:
-    """Print the rows of a suite."""
+    """Print the rows of a suite, one per cell."""
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import as_text, csv_parts, json_parts, parquet_bytes
     from bfc_bench.store.row import COLUMNS
@@ -87,20 +87,20 @@ def results(
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        wrong = "is a folder" if output.is_dir() else f"lies in {output.parent}, which is no folder"
-        raise UsageError(f"--output must name a file to write. {output} {wrong}.")
-    with open_store(store) as held:
-        stored, wanted = held[suite], {"task": task, "label": label, "status": status}
+        reason = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
+        raise UsageError(f"--output must name a file to write. {output} {reason}.")
+    with open_store(store) as suites:
+        stored, wanted = suites[suite], {"task": task, "label": label, "status": status}
         if format == "table" and output is None and not columns:
-            found = stored.columns(every=every, only=READ)
-            asked = _known(wanted, found)
-            rows = found.where(task=asked.get("task"), label=asked.get("label"), status=asked.get("status"))
+            all_rows = stored.columns(every=every, only=READ)
+            filters = _checked_filters(wanted, all_rows)
+            rows = all_rows.where(task=filters.get("task"), label=filters.get("label"), status=filters.get("status"))
             _print_table(rows)
-            if not every and not status:  # of cells that ended in one way there are no curves
+            if not every and not status:  # cells of one status alone give no curves
                 _print_ill_behaved(stored, rows)
             return
-        kept = _known(wanted, stored.columns(every=every, only=("status",))) if any(wanted.values()) else {}
-        with closing(stored.each(every=every)) as each:  # before the store is, also where the reader of a pipe has gone
+        kept = _checked_filters(wanted, stored.columns(every=every, only=("status",))) if any(wanted.values()) else {}
+        with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
             chosen = (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
             if format == "table" and output is None:
                 lines = ([getattr(row, name) for name in named] for row in chosen)
@@ -115,17 +115,17 @@ def results(
                 write_file(output, parts)
 
 
-def _known(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> dict[str, Sequence[str]]:
-    """The values that are asked for, by column. Raises ``UsageError`` for one that is in no row, but for statuses."""
+def _checked_filters(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> dict[str, Sequence[str]]:
+    """The wanted values by column. Raises ``UsageError`` for an unknown status or a value that no row has."""
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.row import Status
 
-    asked = {name: values for name, values in wanted.items() if values}
-    for name, values in asked.items():
+    filters = {name: values for name, values in wanted.items() if values}
+    for name, values in filters.items():
         known = get_args(Status) if name == "status" else sorted(set(rows.column(name)))
         if unknown := [value for value in values if value not in known]:
             raise UsageError(f"--{name}: no row has {unknown[0]!r}.{suggest(unknown[0], known)}")
-    return asked
+    return filters
 
 
 def _print_table(rows: Rows) -> None:
@@ -142,7 +142,7 @@ def _print_table(rows: Rows) -> None:
 
 
 def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]]]]:
-    """The head of the table, and what gives its columns anew each time: a million lines need not be held."""
+    """The header, and a function that yields the columns; it is called twice, so that no table is kept in memory."""
     from bfc_bench.store.row import Origin
     from bfc_bench.store.row_origin import ORIGIN
 
@@ -174,10 +174,10 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
 def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
     from bfc_bench.report.tables import remark_on, sample_size
 
-    for found in stored.thresholds(rows=rows):
-        if remark := remark_on(found.threshold):
-            size = sample_size(found.threshold)[0]
-            text = f"{found.task}, d = {found.d}, {found.label}: N*({found.level:g}) = {size}, {remark}"
+    for reached in stored.thresholds(rows=rows):
+        if remark := remark_on(reached.threshold):
+            size = sample_size(reached.threshold)[0]
+            text = f"{reached.task}, d = {reached.d}, {reached.label}: N*({reached.level:g}) = {size}, {remark}"
             console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""``bfc-bench run``: run what is missing of a suite."""
+"""``bfc-bench run``: run the cells of a suite that the store lacks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(
     executor: ExecutorOption = None,
     executor_option: ExecutorOptionsOption = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Number of workers; one per core by default.")
+        int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
     ] = None,
     store: StoreOption = STORE,
     data: DataOption = None,
@@ -58,22 +58,26 @@ def run(
         bool,
         typer.Option(
             "--until-decided",
-            help="Then add replicates, and sizes where N* lies beyond those tested, to undecided claims.",
+            help="Then add replicates, and sizes if N* is outside the tested ones, until claims are decided.",
         ),
     ] = False,
     hours: Annotated[
-        float | None, typer.Option("--hours", help="With --until-decided: begin no cells after so many hours.")
+        float | None,
+        typer.Option("--hours", metavar="H", help="With --until-decided: start no cells after this many hours."),
     ] = None,
     up_to: Annotated[
         int | None,
-        typer.Option("--up-to", metavar="R", help="With --until-decided: replicates at the last look; 20 by default."),
+        typer.Option("--up-to", metavar="R", help="With --until-decided: maximum number of replicates; 20 by default."),
     ] = None,
     no_mlflow: Annotated[
-        bool, typer.Option("--no-mlflow", help="Do not log to MLflow; `sync` can do so later.")
+        bool, typer.Option("--no-mlflow", help="Do not log to MLflow; `bfc-bench sync` can do it later.")
     ] = False,
     tracking_uri: UriOption = None,
 ) -> None:
-    """Run what is missing of a suite. The same command again continues; more learners, sizes or replicates extend."""
+    """Run the cells of a suite that are not in the store yet.
+
+    Repeat the command to continue after an interruption, or to add learners, sizes or replicates.
+    """
     from bfc_bench.analysis.alpha_spending import LAST
     from bfc_bench.api import RunOptions, run_suite, run_until_decided
     from bfc_bench.cli.display import Display
@@ -85,11 +89,11 @@ def run(
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
         if value is not None and not until_decided:
-            raise UsageError(f"{option} belongs to --until-decided.")
+            raise UsageError(f"{option} needs --until-decided.")
     out, plugins = console(160), load_plugins()
     tracker = None if no_mlflow else _tracker(tracking_uri, out)
-    for found in collect(store):
-        out.print(str(found), markup=False, highlight=False, soft_wrap=True)
+    for collected in collect(store):
+        out.print(str(collected), markup=False, highlight=False, soft_wrap=True)
     with Display(out) as display:
         options = RunOptions(
             store=store,
@@ -116,22 +120,22 @@ def run(
     if done.sessions:
         _conclude(done.sessions, plugins, tracker, tracking_uri, out)
     if until_decided and not done.ended:
-        out.print("No claim is about what was run.")
+        out.print("No claim is about the cells of this run.")
     for claim in done.ended:
         out.print(f"{claim.claim}: {claim.verdict}. {claim.why}", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(done.exit_code)
 
 
 def _tracker(uri: str | None, out: Console) -> MlflowTracker | None:
-    """What logs to MLflow during the run; None, with a line that says so, where MLflow is not installed."""
+    """The listener that logs to MLflow; None, after printing a hint, if MLflow is not installed."""
     from bfc_bench.run.provenance import git_commit
     from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.tracking.live import MlflowTracker
 
     if missing({"mlflow"}):
         text = (
-            f"MLflow is not installed, so this run is not logged there: {install_command('mlflow')}; then "
-            "`bfc-bench sync SUITE` logs it."
+            f"MLflow is not installed, so this run is not logged there. To log it: {install_command('mlflow')}; then "
+            "`bfc-bench sync SUITE`."
         )
         out.print(text, markup=False, highlight=False, soft_wrap=True)
         return None
@@ -145,14 +149,14 @@ def _tracker(uri: str | None, out: Console) -> MlflowTracker | None:
 def _conclude(
     sessions: Sequence[Session], plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, out: Console
 ) -> None:
-    """The last words of a run, in one session or several: a table of errors, what was done, and where the report is."""
+    """Write the report, then print the table of errors, the counts of cells and the path of the report."""
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import OpenStore
 
     session, plans = sessions[0], [session.plan for session in sessions]
     interrupted = any(session.interrupted for session in sessions)
-    with OpenStore(session.store.directory, plugins) as held:
-        stored = held.of(session.plan.grid.suite)
+    with OpenStore(session.store.directory, plugins) as suites:
+        stored = suites.of(session.plan.grid.suite)
         if not stored.reported:
             stored.report()
             if tracker is not None and not interrupted:

@@ -1,4 +1,4 @@
-"""``bfc-bench shard``: what SLURM calls for each part of a job; works without SLURM too."""
+"""``bfc-bench shard``: run one shard of a job; the command in SLURM scripts, which works without SLURM too."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def shard(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The job's, which `submit` made.")],
-    number: Annotated[int, typer.Argument(metavar="NUMBER", min=0, help="Which shard of it.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job, made by `bfc-bench submit`.")],
+    number: Annotated[int, typer.Argument(metavar="NUMBER", min=0, help="Number of the shard.")],
 ) -> None:
-    """Run what is missing of one shard of a job. Exit code 130 when it was told to stop before it was done."""
+    """Run the cells of one shard of a job that have no row yet.
+
+    Exit code 130 if the shard was told to stop before it was done.
+    """
     from bfc_bench.cli.display import Display
     from bfc_bench.shards.shard import run_shard
 

@@ -1,4 +1,4 @@
-"""``bfc-bench show``: what something is that a suite can name, and what its options are."""
+"""``bfc-bench show``: describe a learner, a target or another part by name, with its options."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `bfc-bench list` has it, or sklearn:module.Class.")],
-    kind: Annotated[str, typer.Option("--kind", help="Where several kinds have the name: learner, target, ...")] = "",
-    format: Annotated[str, typer.Option("--format", metavar="text|json", help="How to print it.")] = "text",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`, or sklearn:module.Class.")],
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="Show only this kind, e.g. learner or target.")
+    ] = "",
+    format: Annotated[str, typer.Option("--format", metavar="text|json", help="Output format.")] = "text",
 ) -> None:
-    """Show what a suite can name, a learner or a target say, with its options, their values, defaults and meaning."""
+    """Describe a learner, a target or another part that suites name, with its options."""
     import json
 
     from bfc_bench.plugins import load_plugins
@@ -33,12 +35,12 @@ def show(
 
     if format not in ("text", "json"):
         raise UsageError(f"--format must be text or json. Got {format!r}.")
-    found = find(load_plugins(), name, kind)
+    matches = find(load_plugins(), name, kind)
     if format == "json":
-        typer.echo(json.dumps([entry.as_dict() for entry in found], indent=1, ensure_ascii=False))
+        typer.echo(json.dumps([entry.as_dict() for entry in matches], indent=1, ensure_ascii=False))
         return
     out = console(100)
-    for entry in found:
+    for entry in matches:
         _print(entry, out)
 
 
@@ -50,7 +52,7 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
     out.print(Text.assemble((entry.name, "bold"), f"  {entry.kind} of {entry.origin}"))
     if entry.text:
         out.print()
-        out.print(Padding(Text(_flowing(entry.text)), (0, 0, 0, 2)))
+        out.print(Padding(Text(_unwrapped(entry.text)), (0, 0, 0, 2)))
     if entry.facts:
         facts = Table.grid(padding=(0, 2))
         for name, fact in entry.facts.items():
@@ -68,8 +70,8 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
     out.print()
 
 
-def _flowing(text: str) -> str:
-    """A docstring's paragraphs as one line each, for the terminal to break; lists and what is indented stay."""
+def _unwrapped(text: str) -> str:
+    """A docstring with each paragraph on one line, which the terminal wraps; lists and indented text stay."""
     paragraphs = []
     for paragraph in text.replace("``", "`").split("\n\n"):
         lines = paragraph.split("\n")

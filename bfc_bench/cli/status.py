@@ -1,4 +1,4 @@
-"""``bfc-bench status``: where the shards of a store stand."""
+"""``bfc-bench status``: show the state of the shards of a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bfc_bench.shards.states import State
 
 SHOWN = 40
-"""Shards of a job that are shown one by one, those that are not done first."""
+"""The most shards of a job that are listed, unfinished ones first."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,9 +25,12 @@ def add_to(app: typer.Typer) -> None:
 
 def status(
     store: StoreOption = STORE,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="How to print.")] = "table",
+    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
 ) -> None:
-    """Show the shards of every job: waiting, running, done, stopped, failed or lost, and their rows so far."""
+    """Show the state of the shards of every submitted job.
+
+    A shard is waiting, running, done, stopped, failed or lost.
+    """
     from rich.markup import escape
     from rich.table import Table
 
@@ -37,19 +40,21 @@ def status(
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
-    known = jobs(store)
-    found = states(known)
+    all_jobs = jobs(store)
+    all_states = states(all_jobs)
     if format == "json":
-        print_json([_record(state) for state in found])
+        print_json([_record(state) for state in all_states])
         return
     out = console(160)
-    for job in known:
-        own = [state for state in found if state.job is job]
+    for job in all_jobs:
+        own = [state for state in all_states if state.job is job]
         records = [_record(state) for state in own]
         counts = ", ".join(f"{count} {where}" for where, count in sorted(Counter(s.where for s in own).items()))
         rows, cells = (sum(record[name] for record in records) for name in ("rows", "cells"))
         out.print(f"{job.name}: {job.shards} shards: {counts}; {rows} of {cells} rows", highlight=False, soft_wrap=True)
-        table = Table("shard", "", "rows", "cells", "machine", "heard of", "runs", box=None, header_style="bold")
+        table = Table(
+            "shard", "", "rows", "cells", "machine", "last heartbeat", "running", box=None, header_style="bold"
+        )
         shown = sorted(records, key=lambda record: record["state"] == "done")
         for record in shown[:SHOWN]:
             texts = [str(record[name]) for name in ("shard", "state", "rows", "cells", "machine")]
@@ -58,8 +63,8 @@ def status(
         out.print(table)
         if len(shown) > SHOWN:
             out.print(f"and {len(shown) - SHOWN} more", highlight=False)
-    if not known:
-        out.print(f"{store} has no shards; `bfc-bench submit SUITE --shards K` makes some.", highlight=False)
+    if not all_jobs:
+        out.print(f"{store} has no shards. Submit some: bfc-bench submit SUITE --shards K.", highlight=False)
 
 
 def _record(state: State) -> dict[str, Any]:
@@ -72,12 +77,12 @@ def _record(state: State) -> dict[str, Any]:
         "cells": len(state.part.cells),
         "machine": heartbeat.host if heartbeat else "",
         "silent": time.time() - heartbeat.at if heartbeat and state.where == "running" else None,
-        "runs": _words(state, heartbeat.cells) if heartbeat and state.where in ("running", "lost") else "",
+        "runs": _running_cells(state, heartbeat.cells) if heartbeat and state.where in ("running", "lost") else "",
         "why": heartbeat.why if heartbeat and state.where == "failed" else "",
     }
 
 
-def _words(state: State, cells: Sequence[str]) -> str:
-    """The cells that are running, or were when it was lost, in a few words."""
+def _running_cells(state: State, cells: Sequence[str]) -> str:
+    """The cells that are running, or were running when the shard was lost."""
     named = {c.id: f"{c.label} on {c.task}, d={c.d}, n={c.n}, r{c.replicate}" for c in state.part.cells}
     return "; ".join(named[cell] for cell in cells[:2]) + (f" and {len(cells) - 2} more" if len(cells) > 2 else "")

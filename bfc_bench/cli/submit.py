@@ -1,4 +1,4 @@
-"""``bfc-bench submit``: a suite in parts, as an array of SLURM jobs or as processes of this machine."""
+"""``bfc-bench submit``: run a suite in shards, as an array of SLURM jobs or as processes of this machine."""
 
 from __future__ import annotations
 
@@ -35,30 +35,43 @@ def add_to(app: typer.Typer) -> None:
 
 def submit(
     suite: SuiteArgument,
-    shards: Annotated[int, typer.Option("--shards", metavar="K", min=1, help="In how many parts, at most.")],
-    partition: Annotated[str, typer.Option("--partition", help="SLURM's; its default one by default.")] = "",
-    time: Annotated[str, typer.Option("--time", metavar="T", help="Of each shard, as SLURM writes it: 4:00:00.")] = "",
+    shards: Annotated[int, typer.Option("--shards", metavar="K", min=1, help="Maximum number of shards.")],
+    partition: Annotated[
+        str, typer.Option("--partition", metavar="NAME", help="SLURM partition; the cluster's default if not given.")
+    ] = "",
+    time: Annotated[
+        str, typer.Option("--time", metavar="T", help="Time limit of each shard as SLURM writes it, e.g. 4:00:00.")
+    ] = "",
     memory: Annotated[
-        str, typer.Option("--memory", metavar="8G", help="Of each shard; what its cells may take by default.")
+        str,
+        typer.Option(
+            "--memory", metavar="SIZE", help="Memory of each shard, e.g. 8G; by default what its cells may use."
+        ),
     ] = "",
-    account: Annotated[str, typer.Option("--account", help="Who pays.")] = "",
-    cpus: Annotated[int, typer.Option("--cpus", min=1, help="Cores of each shard, one cell each.")] = 1,
+    account: Annotated[str, typer.Option("--account", metavar="NAME", help="SLURM account to charge.")] = "",
+    cpus: Annotated[
+        int, typer.Option("--cpus", metavar="N", min=1, help="Cores of each shard; each runs one cell.")
+    ] = 1,
     sbatch: Annotated[
-        str, typer.Option("--sbatch", metavar="OPTIONS", help="Further options of sbatch, in quotes.")
+        str, typer.Option("--sbatch", metavar="OPTIONS", help="More options for sbatch, in quotes.")
     ] = "",
-    local: Annotated[bool, typer.Option("--local", help="Run them on this machine instead, and wait.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the script and write nothing.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Run the shards on this machine and wait for them.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the batch script and write nothing.")] = False,
     learner: LearnerOption = None,
     task: TaskOption = None,
     set_: SetOption = None,
     device: Annotated[
-        str, typer.Option("--device", metavar="cpu|cuda", help="Where learners compute; cuda asks for one GPU a shard.")
+        str,
+        typer.Option("--device", metavar="cpu|cuda", help="Device that learners use; cuda requests a GPU per shard."),
     ] = "cpu",
     store: StoreOption = STORE,
     data: DataOption = None,
     redo: RedoOption = None,
 ) -> None:
-    """Run what is missing of a suite in parts, each on a machine that SLURM chooses. Nobody has to stay logged in."""
+    """Run the missing cells of a suite in shards, as an array of SLURM jobs.
+
+    You need not stay logged in. `bfc-bench status` shows the shards, and `bfc-bench collect` copies their rows.
+    """
     from bfc_bench.api import grid_of
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
@@ -67,19 +80,19 @@ def submit(
     from bfc_bench.shards.submit import ShardRequest, prepare, run_here, send, workers_for
 
     if device not in ("cpu", "cuda"):
-        raise UsageError(f"--device must be cpu or cuda: the machines are not chosen yet. Got {device!r}.")
+        raise UsageError(f"--device must be cpu or cuda, because the machines are not known yet. Got {device!r}.")
     if time and slurm.seconds(time) is None:
         raise UsageError(f"--time must be a time as SLURM writes it, such as 30, 4:00:00 or 1-12. Got {time!r}.")
     out, grid = console(160), grid_of(suite, set_ or (), load_plugins(), learner or (), task or ())
     memory_gb = _gigabytes(memory) if memory else None
     workers = workers_for(cpus, memory_gb, grid.suite.budget.memory_gb)
-    wanted = ShardRequest(shards, workers, partition, time, memory_gb, account, tuple(_options(sbatch)))
+    request = ShardRequest(shards, workers, partition, time, memory_gb, account, tuple(_options(sbatch)))
     on: Device = "cuda" if device == "cuda" else "cpu"
-    made = prepare(grid, store, wanted, device=on, redo=redo_of(redo), dry=dry_run)
+    made = prepare(grid, store, request, device=on, redo=redo_of(redo), dry=dry_run)
     for line in made.lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if workers < cpus:
-        out.print(f"{workers} cells at a time: --memory does not hold more.", highlight=False, soft_wrap=True)
+        out.print(f"{workers} cells at a time, because --memory holds no more.", highlight=False, soft_wrap=True)
     if made.job is None:
         out.print("nothing to do", highlight=False)
         return
@@ -89,13 +102,13 @@ def submit(
     out.print(_summary(made), markup=False, highlight=False, soft_wrap=True)
     if not local:
         ids = send(made.job)
-        arrays = "job" if len(ids) == 1 else f"{len(ids)} arrays, since one may not be so large:"
-        text = f"Submitted as {arrays} {', '.join(ids)}. `bfc-bench status --store {store}` shows where it stands."
+        arrays = "job" if len(ids) == 1 else f"{len(ids)} arrays, because of the size limit of one:"
+        text = f"Submitted as {arrays} {', '.join(ids)}. `bfc-bench status --store {store}` shows its progress."
         out.print(text, markup=False, highlight=False, soft_wrap=True)
         return
     codes = run_here(made.job, lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True))
-    for found in collect(store):
-        out.print(f"{found}.", markup=False, highlight=False, soft_wrap=True)
+    for collected in collect(store):
+        out.print(f"{collected}.", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(max(map(abs, codes)) and 1)
 
 
@@ -109,17 +122,17 @@ def _summary(made: Submission) -> str:
 
 
 def _gigabytes(text: str) -> float:
-    """``8G``, ``8192M``, or megabytes without a unit, as SLURM has them."""
+    """Gigabytes from ``8G``, ``8192M``, or megabytes without a unit, as in SLURM."""
     from bfc_bench.errors import UsageError
 
-    found = re.fullmatch(r"(\d+)([KMGT]?)", text.upper().removesuffix("B"))
-    if not found:
+    match = re.fullmatch(r"(\d+)([KMGT]?)", text.upper().removesuffix("B"))
+    if not match:
         raise UsageError(f"--memory must be a size such as 8G or 8192M. Got {text!r}.")
-    return int(found[1]) * UNITS[found[2] or "M"] / 1e9
+    return int(match[1]) * UNITS[match[2] or "M"] / 1e9
 
 
 def _options(text: str) -> list[str]:
-    """Options of ``sbatch`` from one text: an option that begins with a dash begins a line of the script."""
+    """Lines of options for ``sbatch`` from one text: each word with a leading dash begins a line."""
     lines: list[str] = []
     for word in shlex.split(text):
         if word.startswith("-") or not lines:

@@ -1,4 +1,4 @@
-"""The table of errors and thresholds with which a run and a report end."""
+"""The table of errors and thresholds that runs and reports print at their end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def print_summary(stored: StoredSuite, console: Console) -> None:
-    """The error at the largest n and N* of each level, per task, d and label; then what made the rows, if not alike."""
+    """Print the error at the largest n and N* of each level by task, d and label, and remarks on the origin of rows."""
     from rich.table import Table
 
     from bfc_bench.report.tables import summary_table

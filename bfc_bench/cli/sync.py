@@ -1,4 +1,4 @@
-"""``bfc-bench sync``: bring MLflow up to date with the store."""
+"""``bfc-bench sync``: log to MLflow what it lacks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOption = None) -> None:
-    """Log to MLflow what the store has and MLflow lacks. Running it twice adds nothing."""
+    """Bring MLflow up to date with the store."""
     from bfc_bench.stored_suite import open_store
     from bfc_bench.tracking.client import default_uri
     from bfc_bench.utils.masking import masked
 
-    with open_store(store) as held:
-        stored = held[suite]
+    with open_store(store) as suites:
+        stored = suites[suite]
         done = stored.sync(tracking_uri)
         typer.echo(f"{stored.name}@{stored.version} -> {masked(default_uri(store, tracking_uri))}: {done}")

@@ -1,4 +1,4 @@
-"""``bfc-bench ui``: MLflow's pages for a store, with the addresses of the saved views."""
+"""``bfc-bench ui``: serve the MLflow pages of a store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ def add_to(app: typer.Typer) -> None:
 def ui(
     store: StoreOption = STORE,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port on 127.0.0.1; 0 chooses a free one.")
     ] = 5000,
 ) -> None:
-    """Serve the store's MLflow pages on this machine until Ctrl-C, and print the addresses of the saved views."""
+    """Serve the MLflow pages of a store on this machine until Ctrl-C.
+
+    Prints the addresses of reports and saved views.
+    """
     from bfc_bench.store.store import Store
     from bfc_bench.tracking.database import database_uri
     from bfc_bench.tracking.server import serve
@@ -29,7 +32,7 @@ def ui(
     with Store(store) as opened:
         suites = opened.suites()
     with serve(store, port) as server:
-        typer.echo(f"MLflow: {server.url}  (Ctrl-C ends it)")
+        typer.echo(f"MLflow: {server.url}  (stop with Ctrl-C)")
         for name, version in suites:
             page = store / "reports" / f"{name}@{version}" / "report.html"
             if page.exists():

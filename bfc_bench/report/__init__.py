@@ -1,1 +1,1 @@
-"""What a run leaves for readers: figures, tables and one HTML page."""
+"""Reports: figures, tables, HTML pages and PDF files about the results of suites."""

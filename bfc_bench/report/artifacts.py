@@ -1,4 +1,4 @@
-"""Artifacts of cells: pictures in the page as far as there is room, what else there is as files beside it."""
+"""Artifacts of cells in a report: pictures in the page while there is room, other files beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from bfc_bench.utils.files import make_folder, write_file
 
 ROOM = 1_500_000
-"""Characters that pictures may take in the page."""
+"""Maximum number of characters of all pictures in the page."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class CellFiles:
     n: int
     replicate: int
     files: Mapping[str, Path]
-    """By name, where they are."""
+    """Paths by name."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Shown:
 
     name: str
     address: str
-    """A ``data:`` address for what is in the page, else one beside it."""
+    """A ``data:`` address if it is embedded, else the address of a file beside the page."""
     embedded: bool
 
 
@@ -47,31 +47,31 @@ class ShownCell:
 
 
 def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], list[ShownCell]]:
-    """By task and label, what the page in ``directory`` has of each cell: first replicates and largest n first.
+    """The artifacts of the page in ``directory`` by (task, label), first replicates and largest n first.
 
-    What has no room in it is copied to ``directory/artifacts``. Raises ``OutputError``.
+    Files that do not fit into the page are copied to ``directory/artifacts``. Raises ``OutputError``.
     """
     shown: dict[tuple[str, str], list[ShownCell]] = {}
     left = ROOM
     for cell in sorted(cells, key=lambda cell: (cell.replicate, -cell.n, cell.d, cell.task, cell.label)):
-        found = []
+        artifacts = []
         for name, file in sorted(cell.files.items()):
             content = file.read_bytes()
             address = f"data:image/png;base64,{b64encode(content).decode()}" if name.endswith(".png") else ""
             if embedded := 0 < len(address) <= left:
                 left -= len(address)
             else:
-                address = _beside(directory, cell.cell, name, content)
-            found.append(Shown(name, address, embedded))
+                address = _copied(directory, cell.cell, name, content)
+            artifacts.append(Shown(name, address, embedded))
         caption = f"d = {cell.d}, n = {cell.n:,}, replicate {cell.replicate}"
-        shown.setdefault((cell.task, cell.label), []).append(ShownCell(caption, tuple(found)))
+        shown.setdefault((cell.task, cell.label), []).append(ShownCell(caption, tuple(artifacts)))
     return shown
 
 
-def _beside(directory: Path, cell: str, name: str, content: bytes) -> str:
-    """Copy a file to where the page finds it; its address from there."""
-    place = directory / "artifacts" / cell
-    make_folder(place)
-    if not (file := place / name).exists() or file.read_bytes() != content:
+def _copied(directory: Path, cell: str, name: str, content: bytes) -> str:
+    """Copy a file beside the page and return its address."""
+    folder = directory / "artifacts" / cell
+    make_folder(folder)
+    if not (file := folder / name).exists() or file.read_bytes() != content:
         write_file(file, content)
     return quote(f"artifacts/{cell}/{name}")

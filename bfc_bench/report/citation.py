@@ -1,4 +1,4 @@
-"""How to cite the program and the papers whose claims it measures, as BibTeX."""
+"""BibTeX entries for this program and the papers whose claims it measures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAPERS = """@article{allenzhu2020backward,
 
 
 def citation() -> str:
-    """Entries for this release and for both papers."""
+    """BibTeX entries for this release and both papers."""
     return f"""@software{{bfcbench,
   title = {{bfc-bench}},
   author = {{{{The bfc-bench developers}}}},

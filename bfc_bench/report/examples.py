@@ -1,4 +1,4 @@
-"""A sheet of examples of a data set of images."""
+"""Draws example images of a data set."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from bfc_bench.tasks.base import DataSetContents, Float
 
 COLUMNS = 12
-"""Examples of each class."""
+"""Number of examples per class."""
 ROWS = 25
-"""Classes that are shown, the first."""
+"""Maximum number of classes; the first ones are shown."""
 
 
-def sheet(found: DataSetContents) -> bytes:
-    """A PNG with a row for each class, of the first images that the data set has of it, or of all where it has none."""
+def sheet(contents: DataSetContents) -> bytes:
+    """A PNG with the first images of each class in a row, or one row for a data set without classes."""
     from matplotlib.figure import Figure
 
-    groups = _groups(found)
-    channels, height, width = found.shape
+    groups = _groups(contents)
+    channels, height, width = contents.shape
     page = np.full((len(groups) * (height + 1) - 1, COLUMNS * (width + 1) - 1, 3), np.nan)
     for i, (_, rows) in enumerate(groups):
-        images = np.asarray(found.points.x[rows], float).reshape(-1, channels, height, width)
-        for j, image in enumerate(_colours(images)):
+        images = np.asarray(contents.points.x[rows], float).reshape(-1, channels, height, width)
+        for j, image in enumerate(_to_rgb(images)):
             page[i * (height + 1) :, j * (width + 1) :][:height, :width] = image
     low, high = np.nanmin(page), np.nanmax(page)
     page = np.nan_to_num((page - low) / ((high - low) or 1.0), nan=1.0)
@@ -40,17 +40,17 @@ def sheet(found: DataSetContents) -> bytes:
     return stream.getvalue()
 
 
-def _groups(found: DataSetContents) -> list[tuple[str, np.ndarray]]:
-    """Names of rows of the sheet, with the points in each."""
-    y = found.points.y
-    if not found.classes:
+def _groups(contents: DataSetContents) -> list[tuple[str, np.ndarray]]:
+    """The rows of the sheet: a name and the indices of points."""
+    y = contents.points.y
+    if not contents.classes:
         return [("", np.arange(min(COLUMNS, len(y))))]
-    classes = list(enumerate(found.classes))[:ROWS]
+    classes = list(enumerate(contents.classes))[:ROWS]
     return [(name, np.flatnonzero(y == number)[:COLUMNS]) for number, name in classes]
 
 
-def _colours(images: Float) -> Float:
-    """Images (m, height, width, 3) of (m, channels, height, width): three are colours, others their mean in grey."""
+def _to_rgb(images: Float) -> Float:
+    """RGB images (m, height, width, 3) of (m, channels, height, width); grey means unless there are 3 channels."""
     if images.shape[1] == 3:
         return images.transpose(0, 2, 3, 1)
     return np.repeat(images.mean(axis=1)[..., None], 3, axis=3)

@@ -1,4 +1,4 @@
-"""The figures of a report: written as files, and taken into the page as drawings."""
+"""Writes the figures of a report as files and as SVG elements of the page."""
 
 from __future__ import annotations
 
@@ -25,59 +25,69 @@ COLOURS = {
     "#ffffff": "var(--card)",
     "white": "var(--card)",
 }
-"""Colours of a drawing that are the page's own, which has a light and a dark face."""
+"""Colours of a figure that become the page's own, which has a light and a dark theme."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in the page, and the stem of its files in ``figures/``."""
+    """A figure as the page shows it."""
 
     title: str
     panels: Sequence[Markup]
-    """Its drawings: one of each panel, or a single one of a figure that is not of panels."""
+    """SVG elements: one per panel, or one for a figure without panels."""
     width: float
-    """Of one drawing in pixels, as it was drawn."""
+    """Width of one SVG element in pixels."""
     stem: str
+    """Stem of its files in ``figures/``."""
     suffixes: Sequence[str]
-    """Of its files."""
+    """Suffixes of its files."""
     styles: Styles = field(default_factory=dict)
     """The legend, by label."""
     notes: Sequence[str] = ()
 
     @property
     def svg(self) -> Markup:
-        """All drawings."""
+        """All SVG elements."""
         return Markup("\n").join(self.panels)
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Writes figures into ``directory/figures``, each under a name of its own."""
+    """Writes figures into ``directory/figures`` under distinct names."""
 
     directory: Path
     suffixes: Sequence[str] = ("png", "svg")
-    """The files that are written of each; the page itself needs none."""
-    book: PdfReport | None = None
-    """Where each is a page, too."""
+    """Formats of the files; the page itself needs none."""
+    pdf: PdfReport | None = None
+    """A PDF report to which each figure is added."""
     _taken: set[str] = field(default_factory=set)
 
     def add(self, figure: Figure, title: str, stem: str, *, files: bool = True) -> Picture:
-        """Give the drawing, and write the figure as ``files`` called ``stem``, what is unfit for that replaced."""
-        plain = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
+        """Write a figure and return it for the page.
+
+        Args:
+            figure: The figure, not laid out yet.
+            title: Title in the page.
+            stem: Stem of the files; characters that are unsafe in file names are replaced.
+            files: Whether to write files.
+        """
+        base = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
         count = 1
         while stem.lower() in self._taken:
             count += 1
-            stem = f"{plain}-{count}"
+            stem = f"{base}-{count}"
         self._taken.add(stem.lower())
         suffixes = self.suffixes if files else ()
-        if self.book is not None and files:
-            self.book.add(figure)
+        if self.pdf is not None and files:
+            self.pdf.add(figure)
         svg = save(figure, self.directory / "figures", stem, suffixes)
         prefix = f"f{len(self._taken)}"
         if not isinstance(figure, Drawing) or not figure.axes:
             width = figure.get_figwidth() * 96
             return Picture(title, [inline_svg(svg, prefix, title)], width, stem, suffixes)
-        panels = inline_panels(svg, prefix, figure.boxes(), [figure.said.get(panel, title) for panel in figure.axes])
+        panels = inline_panels(
+            svg, prefix, figure.boxes(), [figure.descriptions.get(panel, title) for panel in figure.axes]
+        )
         legend = {label: figure.styles[label] for label in figure.labels}
         width = figure.boxes()[0][2] * 96 / 72
         return Picture(title, panels, width, stem, suffixes, legend, figure.notes)
@@ -89,15 +99,19 @@ _START, _END = "%panel%", "%end%"
 def inline_panels(
     text: str, prefix: str, boxes: Sequence[tuple[float, float, float, float]], titles: Sequence[str]
 ) -> list[Markup]:
-    """Each panel of a matplotlib SVG file as an element of a page, in the page's colours.
+    """Each panel of a matplotlib SVG file as an SVG element in the page's colours; the rest is left out.
 
-    ``boxes`` are the panels' places in points, ``titles`` what they show in words. What is not in a panel is left out.
+    Args:
+        text: The SVG file.
+        prefix: Start of all ids, unique in the page.
+        boxes: x, y, width and height of each panel in points.
+        titles: Description of each panel in words.
     """
     pattern = r'^  <g id="axes_\d+">\n(.*?)^  </g>$'
     marked = re.sub(pattern, rf"{_START}\n\1{_END}", text, flags=re.DOTALL | re.MULTILINE)
     drawn = inline_svg(marked, prefix, "")
-    for colour, own in COLOURS.items():
-        drawn = Markup(re.sub(rf"(?<=:){colour}(?=[;\"])", own, drawn))
+    for colour, page_colour in COLOURS.items():
+        drawn = Markup(re.sub(rf"(?<=:){colour}(?=[;\"])", page_colour, drawn))
     font = re.search(r'<svg style="([^"]*)"', drawn)
     shared = "".join(re.findall(r"<clipPath.*?</clipPath>", drawn, flags=re.DOTALL))
     elements: list[Markup] = []
@@ -112,12 +126,16 @@ def inline_panels(
 
 
 def inline_svg(text: str, prefix: str, title: str) -> Markup:
-    """A matplotlib SVG file as an element of a page.
+    """A matplotlib SVG file as an SVG element of a page.
 
-    Ids start with ``prefix``, so that drawings in one page do not share any; prologue, metadata and style rules, which
-    would name outside addresses or apply to the whole page, are left out. So are ids that nothing refers to, indents,
-    digits of places beyond a hundredth of a point, styles that markers share, the font where all texts have the same
-    one, turns by nothing, and groups that say nothing: two fifths of the text.
+    Prologue, metadata and style rules are removed, because they name outside addresses or apply to the whole page.
+    Unused ids, indents, digits beyond a hundredth of a point, repeated styles and fonts, rotations by 0 and groups
+    without effect are removed too, two fifths of the text.
+
+    Args:
+        text: The SVG file.
+        prefix: Start of all ids, unique in the page.
+        title: Description for screen readers; empty for none.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
@@ -132,32 +150,32 @@ def inline_svg(text: str, prefix: str, title: str) -> Markup:
     if len(fonts) == 1:
         text = text.replace(font := fonts.pop(), "").replace("<svg", f'<svg style="{font[1:]}"', 1)
     text = re.sub(r"(<g[^>]*)>\n((?:<(?:use|path) [^>]*/>\n)+)</g>", _shared_style, text)
-    text = _without_bare_groups(text)
+    text = _without_plain_groups(text)
     text = re.sub(r' style="[^"]*"', lambda style: style[0].replace("; ", ";").replace(": ", ":"), text)
     text = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1) if title else text)
 
 
-def _without_bare_groups(text: str) -> str:
-    """Without groups that have neither an id nor a style: they change nothing of what they hold."""
-    bare: list[bool] = []
+def _without_plain_groups(text: str) -> str:
+    """Remove groups without attributes, which have no effect."""
+    plain: list[bool] = []
 
     def kept(tag: re.Match[str]) -> str:
-        if tag[1].endswith("/"):  # opened and closed at once
+        if tag[1].endswith("/"):  # an empty element
             return "" if tag[1] == "/" else tag[0]
         if tag[0][1] == "/":
-            return "" if bare.pop() else tag[0]
-        bare.append(tag[1] == "")
-        return "" if bare[-1] else tag[0]
+            return "" if plain.pop() else tag[0]
+        plain.append(tag[1] == "")
+        return "" if plain[-1] else tag[0]
 
     return re.sub(r"</?g\b([^>]*)>\n?", kept, text)
 
 
 def _shared_style(group: re.Match[str]) -> str:
-    """A group of markers or lines with the style that they have in common at the group, from which they inherit it."""
+    """Move the style that all markers or lines of a group share to the group."""
     styles = set(re.findall(r' style="([^"]*)"', group[2]))
     if len(styles) != 1 or "style=" in group[1] or any(re.search(r"(^|; )opacity:", style) for style in styles):
-        return group[0]  # the opacity of a group is not that of each of its members
+        return group[0]  # opacity of a group differs from opacity of its members
     markers = re.sub(r' style="[^"]*"', "", group[2])
     return f'{group[1]} style="{styles.pop()}">\n{markers}</g>'

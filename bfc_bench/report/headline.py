@@ -1,4 +1,4 @@
-"""The figure that a report begins with: the curves that its first claim speaks of."""
+"""The first figure of a report: the curves of its first claim."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bfc_bench.report.section import Section
 from bfc_bench.report.style import Drawing, Styles
 
 WIDE, NARROW = 11.4, 4.0
-"""Inches: the width of the page, and that of a phone."""
+"""Width in inches for a desktop page and for a phone."""
 OF_DIMENSION = ("exponent", "slope")
-"""Kinds of claims that speak of N* against d."""
+"""Kinds of claims about N* against d."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A statement and the figure that shows it, drawn for wide screens and for narrow ones."""
+    """A statement and its figure, drawn for wide and for narrow screens."""
 
     statement: str
     wide: Picture
@@ -39,28 +39,40 @@ def headline(
     styles: Styles,
     theories: Theories,
 ) -> Headline | None:
-    """Of the first claim on a task that has curves, or else of the first task that has some; None where none has."""
-    by_task = {section.name: section for section in sections if any(map(_is_drawn, section.curves))}
+    """The headline for the first claim whose task has curves, else for the first task with curves.
+
+    Args:
+        suite: Definition of the suite as plain data.
+        verdicts: Verdicts on its claims, in their order.
+        sections: Sections of the tasks.
+        gallery: Writes the figures.
+        styles: Styles by label.
+        theories: Theories to draw over the curves.
+
+    Returns:
+        The headline, or None if no task has curves.
+    """
+    by_task = {section.name: section for section in sections if any(map(_has_values, section.curves))}
     entries = {claim.get("id"): claim for claim in suite.get("claim", ())}
     for verdict in verdicts:
         entry = entries.get(verdict.id, {})
         task = entry.get("task") or next(iter(entry.get("tasks") or ()), None)
         if task in by_task:
             statement = f"{verdict.sign} {verdict.words}: {verdict.statement}"
-            return _made(statement, by_task[task], entry, gallery, styles, theories)
+            return _headline(statement, by_task[task], entry, gallery, styles, theories)
     if not by_task:
         return None
     first = next(iter(by_task.values()))
-    return _made(
+    return _headline(
         f"{first.name}: {plots.METRIC_NAMES.get(first.metric, first.metric)}", first, {}, gallery, styles, theories
     )
 
 
-def _is_drawn(curve: Curve) -> bool:
+def _has_values(curve: Curve) -> bool:
     return bool(np.isfinite(curve.mean).any() or curve.failures.any())
 
 
-def _made(
+def _headline(
     statement: str,
     section: Section,
     entry: Mapping[str, Any],
@@ -80,8 +92,8 @@ def _made(
         dims = sorted({curve.d for curve in section.curves})
         d = entry.get("d") if entry.get("d") in dims else dims[-1]
         curves = [curve for curve in section.curves if curve.d == d]
-        reached = [found for scaling in section.scalings for found in scaling.reached]
-        figure = plots.learning_curves(curves, "", styles, reached=reached, width=width)
+        thresholds = [reached for scaling in section.scalings for reached in scaling.reached]
+        figure = plots.learning_curves(curves, "", styles, reached=thresholds, width=width)
         theory_plots.add_theory(figure, curves, theories, styles)
         return figure
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, with its figures beside it as SVG, and as PNG on request."""
+"""Writes the HTML report of a suite: one self-contained page, with figure files beside it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import make_folder, write_file
 
 POINTS = 3000
-"""Points of curves that a page holds as CSV at most: some 400 KB."""
+"""Maximum number of curve points that a page holds as CSV, about 400 KB."""
 PROBLEMS = {
     "status": "status",
     "task": "task",
@@ -70,23 +70,38 @@ def write_report(
     suffixes: Sequence[str] = ("png", "svg"),
     pdf: bool = False,
 ) -> Path:
-    """Write ``report.html`` and the figures, each as the files ``suffixes`` ask for, into ``directory``.
+    """Write ``report.html`` and its figures into ``directory``.
 
-    Returns the path of the page. With ``pdf`` there is a ``report.pdf``, too, of the same figures.
+    The page is self-contained. It is written last, so that it is never newer than its figures.
 
-    ``suite`` is a suite's definition as plain data; ``rows`` hold at most one row per (task, d, label, n, replicate);
-    ``sessions`` are the store's records of the runs; ``extra_figures`` are drawn by plugins, by file stem; ``verdicts``
-    are those on the suite's claims; ``theories`` are what its learners offer; ``artifacts`` are files of some of the
-    cells; ``key`` is what ``report.key.key_of`` finds in it. The page loads nothing: drawings and style are inside. It
-    is written last, so that a page is never newer than its figures. Raises ``OutputError``.
+    Args:
+        directory: Folder to write to.
+        suite: Definition of the suite as plain data.
+        rows: At most one row per (task, d, label, n, replicate).
+        sessions: The store's records of the runs.
+        levels: Levels of error for N*.
+        metric: Column of the errors.
+        extra_figures: Figures of plugins by file stem.
+        verdicts: Verdicts on the suite's claims.
+        theories: Theories of the learners.
+        artifacts: Artifacts of some of the cells.
+        key: Key that ``report.source_key.key_of`` reads from the page.
+        suffixes: Formats of the figure files.
+        pdf: Whether to write ``report.pdf`` with the same figures too.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        OutputError: A file cannot be written.
     """
     make_folder(directory)
-    book = None
+    pdf_report = None
     if pdf:
-        from bfc_bench.report.pdf import PdfReport  # takes its time
+        from bfc_bench.report.pdf import PdfReport  # slow to import
 
-        book = PdfReport()
-    gallery = Gallery(directory, suffixes, book)
+        pdf_report = PdfReport()
+    gallery = Gallery(directory, suffixes, pdf_report)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     styles = assign([*(label for label in _labels(suite) if label in measured), *measured])
@@ -142,17 +157,17 @@ def write_report(
         problems=listing("", tables.problem_table(rows), PROBLEMS),
         sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
     )
-    if book is not None:
+    if pdf_report is not None:
         facts = [f"{len(rows):,} cells: {', '.join(f'{count:,} {status}' for status, count in statuses.items())}"]
         title = f"{suite.get('name', '')}, version {suite.get('version') or tables.MISSING}"
-        write_file(directory / "report.pdf", book.bytes(title, suite.get("description", ""), facts, verdicts))
+        write_file(directory / "report.pdf", pdf_report.bytes(title, suite.get("description", ""), facts, verdicts))
     path = directory / "report.html"
     write_file(path, page.encode())
     return path
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested settings as one line of text each: ``{"budget.memory_gb": "8"}``."""
+    """Nested settings as flat texts: ``{"budget.memory_gb": "8"}``."""
     lines: dict[str, str] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
@@ -163,14 +178,14 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, anything else as JSON, nothing as a dash."""
+    """Text as it is, None as a dash, anything else as JSON."""
     if value is None:
         return tables.MISSING
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _curves_csv(sections: Sequence[section.Section]) -> str:
-    """All points of the learning curves as CSV in base 64; empty where they would take too much of the page."""
+    """All points of the learning curves as CSV in base 64; empty if there are too many."""
     points = [point for part in sections for curve in part.curves for point in curve.points]
     if not 0 < len(points) <= POINTS:
         return ""
@@ -178,7 +193,7 @@ def _curves_csv(sections: Sequence[section.Section]) -> str:
 
 
 def _command(suite: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> str:
-    """What made the rows, as far as it is known."""
+    """The command that made the rows, if recorded, else the plain ``run``."""
     commands = [session.get("provenance", {}).get("command", "") for session in sessions]
     known = [command for command in commands if command.startswith("bfc-bench ")]
     return known[-1] if known else f"bfc-bench run {suite.get('name', 'SUITE')}"
@@ -189,7 +204,7 @@ def _labels(suite: Mapping[str, Any]) -> list[str]:
 
 
 def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
-    """Exponents of N* that the suite's claims name as the theorem's, by label."""
+    """Asymptotic exponents of N* that the suite's claims state, by label."""
     claims = (claim for claim in suite.get("claim", ()) if claim.get("task") == task)
     return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
@@ -208,9 +223,7 @@ def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:
         {"label": x, "learner": of[x].distinct("learner")[0], "options": as_text(of[x].distinct("options")[0])}
         for x in labels
     ]
-    return listing(
-        "", records, {"label": "learner", "learner": "plugin", "options": "options (a tuned one may differ)"}
-    )
+    return listing("", records, {"label": "learner", "learner": "plugin", "options": "options (tuned ones may differ)"})
 
 
 def _remarks(*texts: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Tables laid out for reading: records turned into a header and lines of cells."""
+"""Lays out tables of the report: records become a header and lines of cells."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TableCell:
-    """What stands in one place of a table: a value, its interval below it, and remarks."""
+    """One cell of a table: a value, its interval below it, and remarks."""
 
     text: str
     detail: str = ""
     remarks: tuple[str, ...] = ()
     kind: str = ""
-    """Class of the cell: ``label`` and ``status`` get their mark, ``text`` is set to the left and wraps."""
+    """CSS class: ``label`` and ``status`` get a mark, ``text`` is aligned to the left and wraps."""
     address: str = ""
-    """What the text leads to; empty for nothing."""
+    """Target of a link; empty for none."""
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """One table of the report, laid out."""
+    """One table of the report."""
 
     caption: str
     header: Sequence[str]
@@ -46,9 +46,17 @@ def pivot(
     order: Sequence[str] = (),
     note: str = "",
 ) -> ReportTable:
-    """One line per distinct value of the attributes ``lines`` (attribute: heading), one column per value of ``column``.
+    """A table with one line per value of the attributes ``lines`` and one column per value of ``column``.
 
-    Lines come in the order of their labels in ``order``, columns ascending; ``cell`` makes a record's cell.
+    Args:
+        caption: Title of the table.
+        records: Objects with the attributes ``lines`` and ``column``.
+        lines: Headings by attribute; one is ``label``.
+        column: Attribute whose values are the columns, ascending if they are integers.
+        cell: Makes the cell of a record.
+        head: Makes the heading of a column.
+        order: Labels in the order of the lines.
+        note: Text below the table.
     """
     records = list(records)
     columns = list(dict.fromkeys(getattr(record, column) for record in records))
@@ -58,24 +66,31 @@ def pivot(
     keys = dict.fromkeys(tuple(getattr(record, name) for name in lines) for record in records)
     at = list(lines).index("label")
     ordered = sorted(keys, key=lambda key: rank.get(key[at], len(rank)))
-    found = {
+    cells = {
         (tuple(getattr(record, name) for name in lines), getattr(record, column)): cell(record) for record in records
     }
     body = [
-        [*map(plain_cell, lines, key), *(found.get((key, value), TableCell("")) for value in columns)]
+        [*map(plain_cell, lines, key), *(cells.get((key, value), TableCell("")) for value in columns)]
         for key in ordered
     ]
     return ReportTable(caption, [*lines.values(), *map(head, columns)], body, note)
 
 
 def listing(caption: str, records: Iterable[Record], columns: Mapping[str, str], note: str = "") -> ReportTable:
-    """One line per record, one column per field of ``columns`` (field: heading)."""
+    """A table with one line per record.
+
+    Args:
+        caption: Title of the table.
+        records: Flat records.
+        columns: Headings by field.
+        note: Text below the table.
+    """
     body = [[plain_cell(name, record.get(name)) for name in columns] for record in records]
     return ReportTable(caption, list(columns.values()), body, note)
 
 
 def plain_cell(name: str, value: Any) -> TableCell:
-    """A field as a cell: numbers to two digits, names, texts and cells as they are."""
+    """The cell of a field: floats with two digits, everything else unchanged."""
     if isinstance(value, TableCell):
         return value
     if name in ("label", "status", "verdict"):
@@ -88,11 +103,19 @@ def plain_cell(name: str, value: Any) -> TableCell:
 
 
 def worst(value: float) -> tuple[str, ...]:
-    """The remark that names the worst replicate, which a mean hides; none where there is no such value."""
+    """A remark with the value of the worst replicate, which a mean hides; empty for nan."""
     return () if math.isnan(value) else (f"worst {number(value)}",)
 
 
 def estimate(mean: float, lo: float, hi: float, *remarks: str, digits: int = 2) -> TableCell:
-    """A mean with its interval, where it has one."""
+    """A cell with a mean and its interval.
+
+    Args:
+        mean: The mean.
+        lo: Lower end of the interval; nan for none.
+        hi: Upper end of the interval.
+        remarks: Texts below it.
+        digits: Significant digits.
+    """
     interval = "" if math.isnan(lo) else f"[{number(lo, digits)}, {number(hi, digits)}]"
     return TableCell(number(mean, digits), interval, remarks)

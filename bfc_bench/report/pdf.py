@@ -1,4 +1,4 @@
-"""A report as PDF, for papers and for printing: what was found, then a figure a page; fonts are embedded."""
+"""Writes a report as PDF: pages of text with the verdicts, then one figure per page, with embedded fonts."""
 
 from __future__ import annotations
 
@@ -17,28 +17,35 @@ from bfc_bench.report.style import INK, TITLE, lay_out
 from bfc_bench.report.tables import with_interval
 
 WIDTH, HEIGHT = 8.27, 11.69
-"""Inches: a page of text is A4."""
+"""Inches: pages of text are A4."""
 MARGIN, LINE = 0.8, 0.19
 COLUMNS = 92
-"""Characters of a line."""
+"""Characters per line."""
 
 
 class PdfReport:
-    """A PDF that grows by a page a figure."""
+    """Collects figures and writes them as a PDF, one per page."""
 
     def __init__(self) -> None:
         self._figures: list[Figure] = []
 
     def add(self, figure: Figure) -> None:
-        """A page for the figure as it is."""
+        """Add a page with the figure."""
         self._figures.append(figure)
 
     def bytes(self, title: str, description: str, facts: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
-        """The file: pages of text, then the figures in their order."""
+        """The PDF file: pages of text, then the figures in their order.
+
+        Args:
+            title: Title on each page of text.
+            description: Text of the first page.
+            facts: Lines below the description.
+            verdicts: Verdicts on the claims.
+        """
         stream = BytesIO()
-        about: dict[str, Any] = {"Title": title, "CreationDate": None, "ModDate": None}
-        with mpl.rc_context({"pdf.fonttype": 42}), PdfPages(stream, metadata=about) as pages:
-            for page in _pages(title, [*_wrapped(description), "", *facts, *_found(verdicts)]):
+        metadata: dict[str, Any] = {"Title": title, "CreationDate": None, "ModDate": None}
+        with mpl.rc_context({"pdf.fonttype": 42}), PdfPages(stream, metadata=metadata) as pages:
+            for page in _pages(title, [*_wrapped(description), "", *facts, *_claim_lines(verdicts)]):
                 pages.savefig(page)
             for figure in self._figures:
                 lay_out(figure)
@@ -52,7 +59,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, COLUMNS, subsequent_indent=indent)
 
 
-def _found(verdicts: Sequence[Verdict]) -> list[str]:
+def _claim_lines(verdicts: Sequence[Verdict]) -> list[str]:
     lines = ["", "Claims"] if verdicts else []
     for verdict in verdicts:
         estimate = with_interval(verdict.estimate, verdict.lo, verdict.hi)
@@ -64,12 +71,12 @@ def _found(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _pages(title: str, lines: Sequence[str]) -> Iterable[Figure]:
-    """Pages of text with the title on each."""
-    room = int((HEIGHT - 2 * MARGIN) / LINE) - 2
-    for start in range(0, max(1, len(lines)), room):
+    """Pages of text with the title at the top of each."""
+    lines_per_page = int((HEIGHT - 2 * MARGIN) / LINE) - 2
+    for start in range(0, max(1, len(lines)), lines_per_page):
         page = Figure(figsize=(WIDTH, HEIGHT))
         top = HEIGHT - MARGIN
         page.text(MARGIN / WIDTH, top / HEIGHT, title, fontsize=TITLE + 3, fontweight="bold", color=INK)
-        for i, line in enumerate(lines[start : start + room]):
+        for i, line in enumerate(lines[start : start + lines_per_page]):
             page.text(MARGIN / WIDTH, (top - (i + 2) * LINE) / HEIGHT, line, fontsize=9, color=INK, parse_math=False)
         yield page

@@ -1,7 +1,6 @@
-"""The figures of a report: learning curves, thresholds against d, feature errors by stage.
+"""Draws the figures of a report: learning curves, thresholds against d, feature errors by stage.
 
-Shapes: K sample sizes, R replicates. Every axis of an error, a size or a dimension is logarithmic, but that of an error
-that may be negative.
+Shapes: K sample sizes, R replicates. All axes are logarithmic, except those of errors that may be negative.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ METRIC_NAMES = {
     "train_nmse": "training NMSE",
 }
 MANY = 20
-"""Up to so many replicates each is drawn as a dot; more of them as what most of them span."""
+"""Up to so many replicates are drawn as dots; of more, the range of most of them is drawn."""
 MOST = (0.05, 0.95)
 """The quantiles between which most replicates lie."""
 ARROW_UP = Path([(0, 0), (0, 1), (-0.3, 0.6), (0, 1), (0.3, 0.6)], [1, 2, 1, 2, 2])
@@ -46,14 +45,20 @@ def learning_curves(
     reached: Iterable[Reached] = (),
     width: float | None = None,
 ) -> Drawing:
-    """Error against n, both logarithmic, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
+    """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
-    Of more than ``MANY`` replicates a second band shows the range from the 5 % to the 95 % quantile in place of dots.
-    Errors that may be negative, those in parts of the target, have a linear axis and arithmetic means.
-    The axes span the measured values: an interval that is wider, as at R = 2 or 3, runs out of the panel. A size at
-    which a replicate failed has an open marker and, where replicates are dots, a bar from the median to the worst; a
-    size at which every replicate failed has a cross at the top. Levels that are ``reached``, or not, are dotted
-    lines, with a bar at each N* on them. ``width`` is that of a panel, in inches.
+    For more than ``MANY`` replicates, a second band from the 5 % to the 95 % quantile replaces the dots. Errors that
+    may be negative, those in parts of the target, have a linear axis and arithmetic means. The axes span the measured
+    values, so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an
+    open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
+    at the top.
+
+    Args:
+        curves: Learning curves of one metric.
+        title: Title above the panels.
+        styles: Styles by label, in the order of the legend; new ones by default.
+        reached: Thresholds, drawn as dotted lines of their levels with a bar at each known N*.
+        width: Width of a panel in inches.
     """
     panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
     labels = in_order((curve.label for curve in curves), styles)
@@ -69,7 +74,7 @@ def learning_curves(
         shown = [curve for curve in curves if (curve.task, curve.d) == (task, d)]
         for curve in shown:
             _curve(panel, curve, styles[curve.label])
-        figure.said[panel] = _in_words(task, d, shown)
+        figure.descriptions[panel] = _curves_in_words(task, d, shown)
         panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
     name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
@@ -83,41 +88,41 @@ def learning_curves(
     ]
     notes += mark_levels(figure, panels, reached, styles)
     if missing := [label for label in labels if label not in drawn]:
-        notes.append(f"No values, see the skips: {', '.join(missing)}.")
+        notes.append(f"No values (see the skips): {', '.join(missing)}.")
     dress(figure, title, drawn, styles, notes)
     return figure
 
 
-def _in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
-    """What a panel of learning curves shows."""
-    found = []
+def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
+    """A description of a panel of learning curves."""
+    parts = []
     for curve in curves:
         measured = np.flatnonzero(np.isfinite(curve.mean))
         if measured.size:
             first, last = measured[0], measured[-1]
             ends = [f"{curve.mean[i]:.2g} at n = {curve.n[i]:,}" for i in dict.fromkeys((first, last))]
-            found.append(f"{curve.label} {', '.join(ends)}")
+            parts.append(f"{curve.label} {', '.join(ends)}")
     metric = METRIC_NAMES.get(curves[0].metric, curves[0].metric) if curves else "error"
-    return f"{metric} against training points n on {task}, d = {d}: {'; '.join(found) or 'no values'}."
+    return f"{metric} against training points n on {task}, d = {d}: {'; '.join(parts) or 'no values'}."
 
 
 def _bands(curves: Sequence[Curve]) -> str:
-    """What bands and dots are."""
+    """A note on bands and dots."""
     counts = {len(curve.replicates) > MANY for curve in curves}
     band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
     if True not in counts:
         return f"Band: its {band}. Dots: replicates."
-    dots = " Dots: replicates, where there are no more than that." * (False in counts)
+    dots = " Dots: replicates, if there are no more than that." * (False in counts)
     return f"Inner band: its {band}. Outer band: {most('replicates')}.{dots}"
 
 
 def most(what: str) -> str:
-    """In words, what is drawn of many replicates in place of dots."""
+    """A note on what replaces the dots of many replicates."""
     return f"from the 5 % to the 95 % quantile, for more than {MANY} {what}"
 
 
 def spread(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The quantiles ``MOST`` of values (R, K) over R, nan left out: two arrays (K,), nan where nothing is left."""
+    """The quantiles ``MOST`` of values (R, K) over R without nan, as two arrays (K,); nan for columns of nan."""
     columns = [column[~np.isnan(column)] for column in np.asarray(values, dtype=float).T]
     lo, hi = np.array([np.quantile(column, MOST) if column.size else (np.nan, np.nan) for column in columns]).T
     return lo, hi
@@ -153,7 +158,7 @@ def _curve(panel: Axes, curve: Curve, style: Style) -> None:
 
 @dataclass(frozen=True)
 class Markers:
-    """Draws markers of one colour, and nothing where there are none: an empty line would still distort the layout."""
+    """Draws markers of one colour, and no empty lines, which would distort the layout."""
 
     panel: Axes
     colour: str
@@ -168,11 +173,17 @@ class Markers:
 def thresholds_against_d(
     scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
 ) -> Drawing:
-    """N*(eps) against d, both logarithmic, one panel per level.
+    """Draw N*(eps) against d, one panel per level.
 
-    The marker is the median over replicates, each of which is a dot. An arrow up stands at the largest n of a replicate
-    that did not reach the level, an arrow down at the smallest n of one that had reached it there; where the median
-    itself is beyond, there is no marker.
+    The marker is the median over replicates, the dots are replicates. An arrow up is at the largest n of a replicate
+    that did not reach the level, an arrow down at the smallest n of one that reached it there already. There is no
+    marker if the median itself is censored.
+
+    Args:
+        scalings: N* by label and level.
+        title: Title above the panels.
+        styles: Styles by label, in the order of the legend; new ones by default.
+        width: Width of a panel in inches.
     """
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
@@ -180,7 +191,7 @@ def thresholds_against_d(
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
     dims = sorted({float(d) for scaling in scalings for d in scaling.measured_dims})
     log_axis(axes[0].xaxis, dims, most=6, at=apart(dims), pad=0.12)
-    sizes = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
+    sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     log_axis(axes[0].yaxis, sizes, pad=0.14)
     step = 0.015 * np.log(max(dims) / min(dims)) if dims else 0.0
     for panel, (metric, level) in zip(axes, panels, strict=False):
@@ -190,10 +201,10 @@ def thresholds_against_d(
             shift = float(np.exp((index - (len(labels) - 1) / 2) * step))
             scaling = by_label[label]
             _thresholds(panel, {d * shift: scaling.thresholds[d] for d in scaling.measured_dims}, styles[label])
-        figure.said[panel] = n_star_in_words(metric, level, by_label)
+        figure.descriptions[panel] = n_star_in_words(metric, level, by_label)
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
-    many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
+    many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
     notes = [
         f"Marker: median of the replicates. Dots: replicates{many_bars(many)}.",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
@@ -204,13 +215,19 @@ def thresholds_against_d(
 
 
 def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) -> str:
-    """What a panel of N* against d shows."""
-    found = []
+    """A description of a panel of N* against d.
+
+    Args:
+        metric: Column of the errors.
+        level: Level of error.
+        by_label: N* by label.
+    """
+    parts = []
     for label, scaling in by_label.items():
         if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at d = {d}" for d in scaling.measured_dims]:
-            found.append(f"{label} {', '.join(sizes)}")
+            parts.append(f"{label} {', '.join(sizes)}")
     name = METRIC_NAMES.get(metric, metric)
-    return f"Training points N* needed for {name} at most {level:g}: {'; '.join(found) or 'no values'}."
+    return f"Training points N* needed for {name} at most {level:g}: {'; '.join(parts) or 'no values'}."
 
 
 def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> None:
@@ -227,18 +244,23 @@ def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> Non
 
 
 def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Drawing:
-    """P_l of the hidden features, logarithmic, by learner and stage, of one n at each d.
+    """Draw P_l of the hidden features by learner and stage, for one n at each d.
 
-    One panel per (d, layer), one line per (label, stage) in order of training: the geometric mean as the label's marker
-    and each replicate as a dot, a learner's stages joined.
+    One panel per (d, layer), one line per (label, stage) in order of training. The label's marker is the geometric
+    mean, the dots are replicates, and the stages of a learner are joined.
+
+    Args:
+        errors: Feature errors by label, stage, d and layer.
+        title: Title above the panels.
+        styles: Styles by label, in the order of the legend; new ones by default.
     """
-    labels = in_order((found.label for found in errors), styles)
-    lines = list(dict.fromkeys((label, found.stage) for label in labels for found in errors if found.label == label))
+    labels = in_order((error.label for error in errors), styles)
+    lines = list(dict.fromkeys((label, error.stage) for label in labels for error in errors if error.label == label))
     styles = styles or assign(labels)
-    panels = list(dict.fromkeys((found.d, found.quantity.part) for found in errors))
+    panels = list(dict.fromkeys((error.d, error.quantity.part) for error in errors))
     layers = len({layer for _, layer in panels})
     figure, axes = grid(max(1, len(panels)), max(1, layers), width=4.2, height=0.5 + 0.24 * max(3, len(lines)))
-    log_axis(axes[0].xaxis, [value for found in errors for value in found.values])
+    log_axis(axes[0].xaxis, [value for error in errors for value in error.values])
     axes[0].set_ylim(len(lines) - 0.4, -0.6)
     axes[0].set_yticks(range(len(lines)), [f"{label} · {stage}" for label, stage in lines])
     for panel, (d, layer) in zip(axes, panels, strict=False):
@@ -246,48 +268,54 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
         for label in labels:
             own = {i: group[key] for i, key in enumerate(lines) if key[0] == label and key in group}
             _features(panel, own, styles[label])
-        means = [f"{label} {stage} {found.interval.mean:.2g}" for (label, stage), found in group.items()]
-        figure.said[panel] = f"Feature error P of {layer}, d = {d}: {'; '.join(means)}."
+        means = [f"{label} {stage} {error.interval.mean:.2g}" for (label, stage), error in group.items()]
+        figure.descriptions[panel] = f"Feature error P of {layer}, d = {d}: {'; '.join(means)}."
         panel.set_title(f"{layer}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "feature error P (relative)", "")
-    many = any(len(found.values) > MANY for found in errors)
+    many = any(len(error.values) > MANY for error in errors)
     dress(
         figure,
         title,
         labels,
         styles,
-        [f"Marker: geometric mean of the replicates, a learner's stages joined. Dots: replicates{many_bars(many)}."],
+        [f"Marker: geometric mean of the replicates. Line: stages of one learner. Dots: replicates{many_bars(many)}."],
     )
     return figure
 
 
 def _features(panel: Axes, own: Mapping[int, StageErrors], style: Style) -> None:
-    """One learner in one panel: the feature errors on each of its lines."""
+    """Draw the feature errors of one learner in one panel, by line."""
     markers = Markers(panel, style.colour)
-    for line, found in own.items():
-        if len(found.values) > MANY:
-            panel.hlines(line, *spread(np.array(found.values)[:, None]), color=markers.colour, linewidth=5, alpha=0.25)
+    for line, error in own.items():
+        if len(error.values) > MANY:
+            panel.hlines(line, *spread(np.array(error.values)[:, None]), color=markers.colour, linewidth=5, alpha=0.25)
             continue
-        markers(found.values, np.full(len(found.values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
-    means = [found.interval.mean for found in own.values()]
+        markers(error.values, np.full(len(error.values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
+    means = [error.interval.mean for error in own.values()]
     markers(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
 
 
 def many_bars(many: bool) -> str:
-    """What to add to a note on dots where ``many`` replicates are drawn as a bar."""
+    """An addition to a note on dots if ``many`` replicates are drawn as a bar."""
     return f"; bar: {most('of them')}" * many
 
 
 def in_order(labels: Iterable[str], styles: Styles | None) -> list[str]:
-    """Distinct labels in the order of ``styles``, else as they come."""
+    """Distinct labels in the order of ``styles`` if given."""
     distinct = list(dict.fromkeys(labels))
     return [label for label in styles if label in distinct] if styles else distinct
 
 
 def name_axes(axes: Sequence[Axes], x: str, y: str) -> None:
-    """Name the x axis of every panel, the y axis of those in the first column."""
+    """Name the axes of panels.
+
+    Args:
+        axes: The panels.
+        x: Name of the x axis, for every panel.
+        y: Name of the y axis, for the panels of the first column.
+    """
     for panel in axes:
-        place = panel.get_subplotspec()
+        spec = panel.get_subplotspec()
         panel.set_xlabel(x, fontsize=9.5, color=INK)
-        if place is None or place.is_first_col():
+        if spec is None or spec.is_first_col():
             panel.set_ylabel(y, fontsize=9.5, color=INK)

@@ -1,4 +1,4 @@
-"""What a report says of itself in a few lines of markdown: MLflow shows it as the description of a run."""
+"""The description of a report's MLflow run, in a few lines of markdown."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bfc_bench.analysis.thresholds import Reached
 from bfc_bench.report.tables import number, with_interval
 
 SHOWN = 5
-"""Ill-behaved curves that a note names."""
+"""Maximum number of ill-behaved curves that a note names."""
 LENGTH = 4000
-"""Characters that the table of claims may take; MLflow refuses tags beyond 8,000."""
+"""Maximum number of characters of the table of claims; MLflow refuses tags beyond 8,000."""
 
 
-def ill_behaved_note(found: Iterable[Reached]) -> str:
-    """The thresholds of curves that rise above their level again, as a sentence to append; empty where none does."""
-    names = [f"{r.label} on {r.task}, d = {r.d}, at {r.level:g}" for r in found if r.threshold.ill_behaved]
+def ill_behaved_note(thresholds: Iterable[Reached]) -> str:
+    """A sentence that names the curves that rise above their level again; empty if none does."""
+    names = [f"{r.label} on {r.task}, d = {r.d}, at {r.level:g}" for r in thresholds if r.threshold.ill_behaved]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"\n\nIll-behaved curves, above a level again: {'; '.join(names[:SHOWN])}{more}." if names else ""
 
 
 def note(text: str, verdicts: Sequence[Verdict]) -> str:
-    """The text with the claims as a markdown table below it, as far as there is room for it."""
+    """The text followed by a markdown table of the claims, shortened to ``LENGTH``."""
     if not verdicts:
         return text
     lines = ["| claim | verdict | estimate [95 %] | worst replicate | claimed | source |", "|---|---|---|---|---|---|"]

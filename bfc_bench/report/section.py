@@ -1,4 +1,4 @@
-"""What the report shows of one task: its figures and its tables."""
+"""The section of a report on one task: its figures and tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.targets.harmonics import part_degree
 
 HEAVY_TAIL = 1.5
-"""Ratio of NMSE to trimmed NMSE from which the trimmed curves are shown unfolded."""
+"""Ratio of NMSE to trimmed NMSE above which the trimmed curves are shown unfolded."""
 LABEL = {"label": "learner"}
 QUANTITIES = {
     "feature_errors": "P of {}",
@@ -35,7 +35,7 @@ QUANTITIES = {
     "span_errors": "span of {}",
     "cka_distance": "1 - CKA of {}",
 }
-"""Heads of the columns of a table of stages, for the name of a layer or of a part of the target."""
+"""Headings of the table of stages, for the name of a layer or a part of the target."""
 TUNING = {
     "label": "learner",
     "learner": "plugin",
@@ -66,7 +66,7 @@ COST = {
 
 @dataclass
 class Section:
-    """One task's part of the page."""
+    """The section of one task."""
 
     name: str
     definition: Mapping[str, Any]
@@ -76,30 +76,30 @@ class Section:
     pictures: list[Picture] = field(default_factory=list)
     trimmed: Picture | None = None
     heavy_tailed: bool = False
-    """Whether trimming changes the picture, so that both curves must be seen."""
+    """Whether trimming changes the curves, so that readers need both."""
     grids: list[ReportTable] = field(default_factory=list)
     oracle: Mapping[str, str] = field(default_factory=dict)
     """Facts about the target that learners were told, by label."""
     artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
-    """Files that predictors gave, by label."""
+    """Artifacts of cells by label."""
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A task's rows with what is computed from them once."""
+    """The rows of a task and the analyses that several figures and tables share."""
 
     name: str
     rows: Rows
     metric: str
     styles: Styles
-    found: Sequence[Curve]
+    curves: Sequence[Curve]
     trimmed: Sequence[Curve]
     scalings: Sequence[Scaling]
     stages: Sequence[StageErrors]
     degree: int | None = None
-    """Of a target of one degree on the sphere."""
+    """Degree of a target with one degree on the sphere."""
     asymptotic: Mapping[str, float] = field(default_factory=dict)
-    """Exponents that theorems give, by label."""
+    """Exponents of theorems by label."""
     theories: Theories = field(default_factory=dict)
 
     @property
@@ -116,28 +116,37 @@ def build(
     *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
     theories: Theories | None = None,
 ) -> Section:  # fmt: skip
-    """The section of task ``name`` from its ``rows``, its figures written by ``gallery`` in the report's ``styles``.
+    """Build the section of one task and write its figures.
 
-    ``asymptotic`` are exponents of N* as d grows that theorems give, by label; ``theories`` are those of learners.
+    Args:
+        name: Name of the task.
+        rows: Its rows.
+        definition: Its definition in the suite.
+        gallery: Writes the figures.
+        styles: Styles by label.
+        levels: Levels of error for N*.
+        metric: Column of the errors.
+        asymptotic: Exponents of N* as d grows that theorems give, by label.
+        theories: Theories of the learners.
     """
     rows = Rows.of(rows)
     metric = metric_of(rows, metric)
     trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if metric == "nmse" else []
-    found = curves(rows, metric)
+    measured = curves(rows, metric)
     task = _Task(
         name,
         rows,
         metric,
         styles,
-        found,
+        measured,
         trimmed,
-        scalings(found, levels),
+        scalings(measured, levels),
         stage_errors(rows, metric),
         _degree(definition),
         asymptotic or {},
         {} if theories is None or metric != "nmse" else theories,
     )
-    section = Section(name, definition, metric, found, task.scalings)
+    section = Section(name, definition, metric, measured, task.scalings)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
     _draw(section, task, gallery)
     grids = [
@@ -155,17 +164,17 @@ def build(
 
 
 def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
-    if task.found:
-        reached = [found for scaling in task.scalings for found in scaling.reached]
+    if task.curves:
+        thresholds = [reached for scaling in task.scalings for reached in scaling.reached]
         title = f"{task.name}: {task.metric_name} against n"
-        figure = plots.learning_curves(task.found, title, task.styles, reached=reached)
-        theory_plots.add_theory(figure, task.found, task.theories, task.styles)
+        figure = plots.learning_curves(task.curves, title, task.styles, reached=thresholds)
+        theory_plots.add_theory(figure, task.curves, task.theories, task.styles)
         section.pictures.append(gallery.add(figure, f"{task.metric_name} against n", f"curves-{task.name}"))
     if task.trimmed:
         figure = plots.learning_curves(task.trimmed, f"{task.name}: trimmed NMSE against n", task.styles)
         section.trimmed = gallery.add(figure, "trimmed NMSE against n", f"curves-trimmed-{task.name}")
         section.heavy_tailed = _heavy_tailed(task)
-    if len({curve.d for curve in task.found}) > 1:
+    if len({curve.d for curve in task.curves}) > 1:
         figure = plots.thresholds_against_d(task.scalings, f"{task.name}: N* against d", task.styles)
         theory_plots.add_expected_n_star(figure, task.scalings, task.theories, task.styles)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
@@ -184,17 +193,17 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
 
 
 def _errors(task: _Task) -> Iterable[ReportTable]:
-    errors = [point for curve in task.found for point in curve.points]
+    errors = [point for curve in task.curves for point in curve.points]
     robust = {(p.d, p.label, p.n): number(p.mean) for curve in task.trimmed for p in curve.points}
     most = max((p.replicates for p in errors), default=0)
-    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in task.found)) or "geometric mean"
-    interval = " or ".join(dict.fromkeys(curve.interval_in_words for curve in task.found)) or "95 % t-interval"
+    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in task.curves)) or "geometric mean"
+    interval = " or ".join(dict.fromkeys(curve.interval_in_words for curve in task.curves)) or "95 % t-interval"
     note = (
-        f"{mean.capitalize()} of {most} replicates, unless R says otherwise, with its {interval}; it hides failures "
-        "that are rare, so the worst replicate stands beside it."
+        f"{mean.capitalize()} of {most} replicates, or of R where R is given, with its {interval}. A mean hides rare "
+        "failures, so the worst replicate is shown too."
     )
-    if not all(curve.counted for curve in task.found):
-        note += " Of skewed values, which fewer than 5 cannot show, it covers 88 to 90 %."
+    if not all(curve.counted for curve in task.curves):
+        note += " For skewed values, which fewer than 5 replicates cannot reveal, the interval covers 88 to 90 %."
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
 
@@ -203,7 +212,7 @@ def _errors(task: _Task) -> Iterable[ReportTable]:
         remarks = [f"trimmed {robust[key]}"] if count and (key := (p.d, p.label, p.n)) in robust else []
         remarks += [f"median {number(p.median)}"] if failed and count else []
         remarks += worst(p.worst) if count > 1 else ()
-        remarks += ["skewed: covers less"] if p.skewed else []
+        remarks += ["skewed: interval covers less"] if p.skewed else []
         remarks += [f"R = {count}" + f", {failed} failed" * bool(failed)] if count < most else []
         return estimate(p.mean, p.lo, p.hi, *remarks)
 
@@ -215,22 +224,22 @@ def _errors(task: _Task) -> Iterable[ReportTable]:
 
 
 def _thresholds(task: _Task) -> Iterable[ReportTable]:
-    def cell(found: Reached) -> TableCell:
-        theory = task.theories.get((found.task, found.d, found.label))
-        remarks = [tables.remark_on(found.threshold)]
+    def cell(reached: Reached) -> TableCell:
+        theory = task.theories.get((reached.task, reached.d, reached.label))
+        remarks = [tables.remark_on(reached.threshold)]
         if theory is not None:
-            remarks.append(f"theory {number(expected_n_star(theory, found.level), 3)}")
-        return TableCell(*sample_size(found.threshold), tuple(filter(None, remarks)))
+            remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
+        return TableCell(*sample_size(reached.threshold), tuple(filter(None, remarks)))
 
     note = (
-        "Geometric mean of the replicates with its 95 % interval. Where some replicates are censored, their median: "
-        "they need more than the largest n (>) or less than the smallest (<). N* is where a replicate's error comes "
-        "down to the level first; of ill-behaved curves, which rise above it again, the size from which on it stays is "
-        "named. Theory: what the learner's own theory, without a free parameter, says of the mean curve."
+        "Geometric mean of the replicates with its 95 % interval, or the median if some replicates are censored: they "
+        "need more than the largest n (>) or less than the smallest (<). N* is the size at which a replicate's error "
+        "first reaches the level; for ill-behaved curves, which rise above it again, the size from which they stay "
+        "below is named too. Theory: N* of the mean curve in the learner's own theory, without a free parameter."
     )
     levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
     for level in levels:
-        at_level = (found for scaling in task.scalings if scaling.level == level for found in scaling.reached)
+        at_level = (reached for scaling in task.scalings if scaling.level == level for reached in scaling.reached)
         title = f"N*, training points needed for {task.metric_name} ≤ {level:g}"
         below = note if level == levels[-1] else ""
         yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=below)
@@ -252,7 +261,7 @@ def _exponents(task: _Task) -> ReportTable:
         }
 
     def theory(scaling: Scaling) -> TableCell:
-        """The slope of the learner's own theory, or where it has none that of B(d, p)."""
+        """The slope of the learner's own theory, or of B(d, p) if it has none."""
         limit, dims = task.asymptotic.get(scaling.label), scaling.exponent.dims
         asymptotic = "" if limit is None else f"asymptotically {limit:g}"
         slope = expected_exponent(task.theories, task.name, scaling.label, scaling.level, dims)
@@ -264,24 +273,25 @@ def _exponents(task: _Task) -> ReportTable:
         )
 
     note = (
-        "The slope over the tested range of d, with its 95 % interval: not the asymptotic exponent. Points: thresholds "
-        "reached + bounds. Detectable: the change of slope over the range that the curvature test finds at 80 % power."
+        "The slope over the tested range of d with its 95 % interval; it is not the asymptotic exponent. Points: known "
+        "thresholds + bounds. Detectable: the change of slope over the range that the curvature test detects with 80 % "
+        "power."
     )
     columns = EXPONENT
     if task.degree is not None or task.asymptotic:
         columns = EXPONENT | {"theory": "theory"}
-        note += " Theory: the slope over the same d of the N* that the learner's own theory gives, or for learners"
-        note += " without one of B(d, p), the number of harmonics; and the theorem's exponent."
+        note += " Theory: the slope over the same d of N* in the learner's own theory, or of B(d, p), the number of"
+        note += " harmonics, for learners without one; then the theorem's exponent."
     records = _ranked(map(line, _with_exponents(task)), task.order)
     return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 
 
 def _decay(task: _Task) -> ReportTable:
-    def cell(found: Decay) -> TableCell:
-        return estimate(found.slope.mean, found.slope.lo, found.slope.hi, digits=3)
+    def cell(decay: Decay) -> TableCell:
+        return estimate(decay.slope.mean, decay.slope.lo, decay.slope.hi, digits=3)
 
-    records = decays(task.found)
-    sizes = {(found.n_first, found.n_last) for found in records}
+    records = decays(task.curves)
+    sizes = {(decay.n_first, decay.n_last) for decay in records}
     span = f"n = {min(a for a, _ in sizes):,}..{max(b for _, b in sizes):,}" if sizes else "n"
     note = "One slope per replicate over all its sizes. A curve with a sharp fall or a floor has no single exponent."
     title = f"Decay: exponent b of {task.metric_name} ∝ n⁻ᵇ over {span}"
@@ -289,48 +299,49 @@ def _decay(task: _Task) -> ReportTable:
 
 
 def _fits(task: _Task) -> ReportTable:
-    def cell(found: CurveFit) -> TableCell:
-        b, c = found.exponent, found.floor
+    def cell(fit: CurveFit) -> TableCell:
+        b, c = fit.exponent, fit.floor
         floor = f"c = {with_interval(c.mean, c.lo, c.hi)}" if c.mean else "no floor"
         return estimate(b.mean, b.lo, b.hi, floor, digits=3)
 
     note = (
-        "b and the floor c of a fit per replicate (Huber loss of log error) with their t-intervals, of curves with "
-        "5 sizes or more. The law is assumed: a curve with a sharp drop follows none."
+        "Exponent b and floor c of one fit per replicate (Huber loss of log error) with t-intervals, for curves with "
+        "5 sizes or more. The power law is an assumption; a curve with a sharp drop does not follow it."
     )
     title = f"Curve fits: {task.metric_name} ≈ c + a n⁻ᵇ"
-    records = curve_fits(task.found)
+    records = curve_fits(task.curves)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
 
 
 def _stages(task: _Task) -> Iterable[ReportTable]:
     """Error and P_l after each stage, at the largest n of each d."""
 
-    def cell(found: StageErrors) -> TableCell:
-        interval = found.interval
-        return estimate(interval.mean, interval.lo, interval.hi, *(worst(found.worst) if interval.count > 1 else ()))
+    def cell(errors: StageErrors) -> TableCell:
+        interval = errors.interval
+        return estimate(interval.mean, interval.lo, interval.hi, *(worst(errors.worst) if interval.count > 1 else ()))
 
     def head(quantity: Quantity) -> str:
         return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else task.metric_name
 
     note = (
-        "P: Procrustes distance of the hidden features from the target's, relative; span: what a linear map of them "
-        "misses; CKA: centred kernel alignment. Geometric means with t-interval; arithmetic ones of errors in parts of "
-        "the target, unbiased estimates that may be negative, and of error rates on data, with the test points counted."
+        "P: relative Procrustes distance of the hidden features from the target's. Span: what a linear map of them "
+        "misses. CKA: centred kernel alignment. Means are geometric, with t-intervals; those of errors in parts of the "
+        "target (unbiased estimates that may be negative) and of error rates on data are arithmetic, and intervals of "
+        "error rates count the test points too."
     )
-    dims = sorted({found.d for found in task.stages})
+    dims = sorted({errors.d for errors in task.stages})
     for d in dims:
-        n = max(found.n for found in task.stages if found.d == d)
-        at_n = (found for found in task.stages if (found.d, found.n) == (d, n))
+        n = max(errors.n for errors in task.stages if errors.d == d)
+        at_n = (errors for errors in task.stages if (errors.d, errors.n) == (d, n))
         title, below = f"After each stage, d = {d}, n = {n:,}", note if d == dims[-1] else ""
         yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=below)
 
 
 def _tuning(task: _Task) -> ReportTable:
     note = (
-        "Candidates: option sets compared on a validation part of the training points, the tuning budget; 1 means not "
-        "tuned. Test error is never used. Oracle facts: what the learner was told of the target; depth and skips are "
-        "its L and J_l, where the options have the target's own and could have had others."
+        "Candidates: the number of option sets that were compared on a validation part of the training points; 1 means "
+        "not tuned. Tuning never uses test errors. Oracle facts: what the learner was told about the target. Depth and "
+        "skips are its L and J_l, listed if the options equal them and could have differed."
     )
     records = _ranked(tables.tuning_table(task.rows), task.order)
     lines = (
@@ -340,7 +351,7 @@ def _tuning(task: _Task) -> ReportTable:
 
 
 def _cost(task: _Task) -> ReportTable:
-    note = "CPU time of fits that ended ok, tuning included; an equal share where cells were trained together."
+    note = "CPU time of fits that ended ok, tuning included. Cells that were trained together share it equally."
     return listing("Cost", _ranked(tables.cost_table(task.rows), task.order), COST, note)
 
 
@@ -349,37 +360,37 @@ def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
 
 
 def _features_at_largest_n(task: _Task) -> list[StageErrors]:
-    """P_l by d, then by layer."""
-    features = [found for found in task.stages if found.quantity.kind == "feature_errors"]
-    largest = {d: max(found.n for found in features if found.d == d) for d in {found.d for found in features}}
-    shown = (found for found in features if found.n == largest[found.d])
-    return sorted(shown, key=lambda found: (found.d, found.quantity.part))
+    """Feature errors P_l at the largest n, by d and layer."""
+    features = [errors for errors in task.stages if errors.quantity.kind == "feature_errors"]
+    largest = {d: max(errors.n for errors in features if errors.d == d) for d in {errors.d for errors in features}}
+    shown = (errors for errors in features if errors.n == largest[errors.d])
+    return sorted(shown, key=lambda errors: (errors.d, errors.quantity.part))
 
 
 def _degree(definition: Mapping[str, Any]) -> int | None:
-    """The degree of a target that is of one degree on the sphere."""
+    """The degree of a target with one degree on the sphere, else None."""
     target = definition.get("target", {})
     pure = target.get("kind") == "lowrank-poly" and target.get("form", "gegenbauer") == "gegenbauer"
     return int(target["degree"]) if pure else None
 
 
 def _with_exponents(task: _Task) -> list[Scaling]:
-    """Those of labels that are measured at 2 dimensions or more."""
+    """Scalings with 2 measured dimensions or more."""
     return [scaling for scaling in task.scalings if len(scaling.measured_dims) > 1]
 
 
 def _degree_curves(task: _Task) -> dict[tuple[int, str], dict[int, Curve]]:
     """Errors per degree by (d, label), then degree."""
     degrees = {degree: part for part in task.rows.names("part_errors") if (degree := part_degree(part))}
-    found: dict[tuple[int, str], dict[int, Curve]] = {}
+    by_degree: dict[tuple[int, str], dict[int, Curve]] = {}
     for degree, part in sorted(degrees.items()):
         for curve in curves(task.rows, f"part_errors.{part}"):
             if np.isfinite(curve.values).any():
-                found.setdefault((curve.d, curve.label), {})[degree] = curve
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], task.order.index(item[0][1]))))
+                by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
+    return dict(sorted(by_degree.items(), key=lambda item: (item[0][0], task.order.index(item[0][1]))))
 
 
 def _heavy_tailed(task: _Task) -> bool:
     robust = {(curve.d, curve.label): curve.mean for curve in task.trimmed}
-    ratios = [c.mean / robust[c.d, c.label] for c in task.found if (c.d, c.label) in robust]
+    ratios = [c.mean / robust[c.d, c.label] for c in task.curves if (c.d, c.label) in robust]
     return any(np.any(ratio > HEAVY_TAIL) for ratio in ratios)

@@ -1,6 +1,6 @@
-"""A site of several suites and stores: what they hold, their claims and learners side by side, whose machine gave what.
+"""Writes a static web site about several suites and stores: an index, claims, learners and machines.
 
-Pages are files that need nothing else; each suite's own is the report, which the index leads to.
+Each page is a self-contained file. The index links to the report of each suite.
 """
 
 from __future__ import annotations
@@ -28,58 +28,58 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 COMMIT = 12
-"""Characters of a commit that are shown."""
+"""Number of characters of a commit that are shown."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """How far a learner came on a task at one d."""
+    """The best results of a learner on a task at one d."""
 
     label: str
     learner: str
     task: str
     d: int
     error: TableCell
-    """The least mean over replicates among all sizes, and where that is."""
+    """The lowest mean error of all sizes, with its size."""
     reached: Mapping[float, TableCell]
     """N* by level."""
 
 
 @dataclass(frozen=True)
 class SiteRun:
-    """The rows of one run of a suite, and what is recorded of it."""
+    """The rows of one run of a suite and its provenance."""
 
     rows: int
     devices: tuple[str, ...]
     releases: tuple[str, ...]
-    """Of bfc-bench."""
+    """Releases of bfc-bench."""
     started_at: float | None
     facts: Mapping[str, Any]
-    """Its provenance; empty where nothing is known of it."""
+    """Provenance of the run; empty if unknown."""
 
     @property
     def machine(self) -> tuple[str, ...]:
-        """Host, processor, number of cores and GPU, as far as they are known."""
+        """Host, processor, number of cores and GPU; empty texts if unknown."""
         host, processor, cores = (self.facts.get(name) for name in ("host", "processor", "cores"))
         gpu = (self.facts.get("precision") or {}).get("gpu")
         return host or "", processor or "", f"{cores} cores" if cores else "", gpu or ""
 
     @property
     def others(self) -> list[str]:
-        """Further machines, of a run in shards."""
+        """The other machines of a run in shards."""
         return [host for host in self.facts.get("machines", ()) if host != self.facts.get("host")]
 
 
 @dataclass(frozen=True)
 class SiteEntry:
-    """What a site says of one suite in one store."""
+    """What a site shows of one suite in one store."""
 
     store: str
     """The store's name on the site."""
     name: str
     """``smoke@1``."""
     address: str
-    """Folder of its report below that of the site."""
+    """Folder of its report, relative to the site."""
     description: str
     statuses: Mapping[str, int]
     finished_at: float | None
@@ -99,7 +99,17 @@ class SiteEntry:
         sessions: Iterable[Mapping[str, Any]],
         made_by: Mapping[tuple[str, str, str], int],
     ) -> SiteEntry:
-        """Of a suite's definition as plain data, its rows, and how many of them each (run, device, release) made."""
+        """Summarise a suite for the site.
+
+        Args:
+            store: Name of the store on the site; empty if there is only one.
+            address: Folder of the report, relative to the site.
+            suite: Definition of the suite as plain data.
+            rows: Its rows.
+            verdicts: Verdicts on its claims.
+            sessions: The store's records of the runs.
+            made_by: Number of rows by (run, device, release).
+        """
         finished = rows.number("finished_at")
         return cls(
             store=store,
@@ -115,16 +125,15 @@ class SiteEntry:
 
     @property
     def link(self) -> TableCell:
-        """The suite, which leads to its report."""
+        """A cell with the suite's name, which links to its report."""
         detail = f"store {self.store}" if self.store else ""
         return TableCell(self.name, detail, kind="text", address=f"{quote(self.address)}/report.html")
 
 
 def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
-    """Write the pages of a site whose reports lie in ``directory`` already; the path of its index.
+    """Write the pages of a site whose reports are in ``directory`` already, and return the path of its index.
 
-    Each page is replaced as a whole, the index last: whoever is killed in between leaves earlier pages or new ones.
-    Raises ``OutputError``.
+    Pages are replaced atomically, the index last. Raises ``OutputError``.
     """
     make_folder(directory)
     parts = {
@@ -152,17 +161,17 @@ def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
 
 
 def _best(rows: Rows, levels: Sequence[float]) -> Iterator[Best]:
-    """One per (task, d, label), those without a value included."""
+    """One entry per (task, d, label), also for those without a value."""
     for task, group in by_task(rows).items():
-        found = {(curve.d, curve.label): curve for curve in curves(group, metric_of(group))}
+        by_label = {(curve.d, curve.label): curve for curve in curves(group, metric_of(group))}
         for (d, label), own in sorted(group.groups("d", "label").items()):
-            curve, learner = found.get((d, label)), own.distinct("learner")[0]
+            curve, learner = by_label.get((d, label)), own.distinct("learner")[0]
             reached = {level: _reached(curve, level) for level in levels} if curve else {}
-            yield Best(label, learner, task, d, _least(curve, own), reached)
+            yield Best(label, learner, task, d, _lowest(curve, own), reached)
 
 
-def _least(curve: Curve | None, rows: Rows) -> TableCell:
-    """The least mean of a curve with its interval and size; where it has none, how its cells ended."""
+def _lowest(curve: Curve | None, rows: Rows) -> TableCell:
+    """The lowest mean of a curve with its interval and size, or the statuses of its cells if it has no value."""
     points = [] if curve is None else [x for x in zip(curve.intervals, curve.n, strict=True) if x[0].count]
     if curve is None or not points:
         return TableCell("no value", _counted(Counter(rows.column("status"))))
@@ -172,13 +181,13 @@ def _least(curve: Curve | None, rows: Rows) -> TableCell:
 
 
 def _reached(curve: Curve, level: float) -> TableCell:
-    found = threshold(curve, level)
-    size, detail = sample_size(found)
-    return TableCell(size, detail, tuple(filter(None, [remark_on(found)])))
+    n_star = threshold(curve, level)
+    size, detail = sample_size(n_star)
+    return TableCell(size, detail, tuple(filter(None, [remark_on(n_star)])))
 
 
 def _made(sessions: Iterable[Mapping[str, Any]], made_by: Mapping[tuple[str, str, str], int]) -> Iterator[SiteRun]:
-    """Runs that made rows, in their order; then those that nothing is known of."""
+    """The runs that made rows in their order, then unknown runs."""
     known = {session["id"]: session for session in sessions}
     for id in dict.fromkeys([*known, *(id for id, *_ in made_by)]):
         own = {origin[1:]: count for origin, count in made_by.items() if origin[0] == id}
@@ -194,8 +203,8 @@ def _facts(entries: Sequence[SiteEntry]) -> list[str]:
     suites, stores = {entry.name for entry in entries}, {entry.store for entry in entries}
     cells = sum(sum(entry.statuses.values()) for entry in entries)
     last = max((entry.finished_at for entry in entries if entry.finished_at), default=None)
-    facts = [_many(len(suites), "suite"), f"{cells:,} cells", f"last cell finished {date(last)}"]
-    return [*facts[:1], _many(len(stores), "store"), *facts[1:]] if len(stores) > 1 else facts
+    facts = [_counted_noun(len(suites), "suite"), f"{cells:,} cells", f"last cell finished {date(last)}"]
+    return [*facts[:1], _counted_noun(len(stores), "store"), *facts[1:]] if len(stores) > 1 else facts
 
 
 def _suites(entries: Sequence[SiteEntry]) -> ReportTable:
@@ -218,7 +227,7 @@ def _suites(entries: Sequence[SiteEntry]) -> ReportTable:
 
 
 def _claims(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
-    """A table per suite with a column per store."""
+    """One table per suite with a column per store."""
     for name, of_suite in _by(entries, lambda entry: entry.name).items():
         stores = {entry.store: {_key(verdict): verdict for verdict in entry.verdicts} for entry in of_suite}
         claims = {key: verdict for verdicts in stores.values() for key, verdict in verdicts.items()}
@@ -237,7 +246,7 @@ def _claims(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
 
 
 def _key(verdict: Verdict) -> tuple[str, str, str]:
-    """What tells a claim from another one of the same name in another store."""
+    """What identifies a claim across stores."""
     return verdict.id, verdict.statement, verdict.region
 
 
@@ -250,14 +259,14 @@ def _verdict(verdict: Verdict | None) -> TableCell:
 
 
 def _learners(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
-    """A table per label, in the order of their names."""
-    found = [(entry, best) for entry in entries for best in entry.best]
-    for label, of_label in sorted(_by(found, lambda item: item[1].label).items()):
+    """One table per label, sorted by label."""
+    results = [(entry, best) for entry in entries for best in entry.best]
+    for label, of_label in sorted(_by(results, lambda item: item[1].label).items()):
         plugins = dict.fromkeys(best.learner for _, best in of_label)
         suites = len({entry.name for entry, _ in of_label})
         tasks = len({(entry.name, best.task) for entry, best in of_label})
         levels = sorted({level for _, best in of_label for level in best.reached}, reverse=True)
-        caption = f"{label} ({', '.join(plugins)}): {_many(tasks, 'task')} of {_many(suites, 'suite')}"
+        caption = f"{label} ({', '.join(plugins)}): {_counted_noun(tasks, 'task')} of {_counted_noun(suites, 'suite')}"
         lines = [
             [
                 entry.link,
@@ -268,19 +277,21 @@ def _learners(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
             ]
             for entry, best in of_label
         ]
-        header = ["suite", "task", "d", "least mean error", *(f"N*({level:g})" for level in levels)]
+        header = ["suite", "task", "d", "lowest mean error", *(f"N*({level:g})" for level in levels)]
         yield ReportTable(caption, header, lines)
 
 
 def _machines(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
-    """A table per machine; a run on several ones is under the one that began it, and names the others."""
-    found = [(entry, made) for entry in entries for made in entry.made]
-    for machine, own in _by(found, lambda item: item[1].machine).items():
+    """One table per machine; a run on several machines is listed under its first, with the others named."""
+    runs = [(entry, made) for entry in entries for made in entry.made]
+    for machine, own in _by(runs, lambda item: item[1].machine).items():
         lines = [
             [
                 entry.link,
                 TableCell(
-                    _many(made.rows, "row"), remarks=tuple(f"also on {host}" for host in made.others), kind="text"
+                    _counted_noun(made.rows, "row"),
+                    remarks=tuple(f"also on {host}" for host in made.others),
+                    kind="text",
                 ),
                 TableCell(date(made.started_at), kind="text"),
                 TableCell(", ".join(made.devices) or MISSING, kind="text"),
@@ -291,17 +302,17 @@ def _machines(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
             for entry, made in own
         ]
         header = ["suite", "rows", "run started", "device", "release", "commit", "platform"]
-        yield ReportTable(", ".join(filter(None, machine)) or "Nothing is known of the machine", header, lines)
+        yield ReportTable(", ".join(filter(None, machine)) or "Unknown machine", header, lines)
 
 
 def _changed(made: SiteRun) -> str:
-    """The mark of a commit from which files differed, where the commit is cut."""
+    """The mark of uncommitted changes, if cutting the commit removed it."""
     git = made.facts.get("git") or ""
     return "+" if git.endswith("+") and len(git) > COMMIT else ""
 
 
 def _by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Items by what they have in common, in order of appearance."""
+    """Items grouped by key, in order of appearance."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -316,10 +327,10 @@ def _counted(statuses: Mapping[str, int]) -> str:
 
 
 def _stacked(texts: Iterable[str]) -> TableCell:
-    """One text below the other."""
+    """A cell with one text per line."""
     first, *others = [*texts] or [MISSING]
     return TableCell(first, remarks=tuple(others), kind="text")
 
 
-def _many(count: int, what: str) -> str:
+def _counted_noun(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"

@@ -1,4 +1,4 @@
-"""What a report was made from, read from its page without loading what draws it."""
+"""Reads from a report the key of its sources, without importing what draws figures."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def key_of(directory: Path) -> str:
-    """The key that ``write_report`` was given for the page in ``directory``; an empty text where none can be read."""
+    """The ``key`` that ``write_report`` wrote into the page in ``directory``; empty if it cannot be read."""
     try:
         with (directory / "report.html").open(encoding="utf-8", errors="replace") as page:
-            found = re.search(r'<meta name="bfc-key" content="(\w+)">', page.read(2000))
+            match = re.search(r'<meta name="bfc-key" content="(\w+)">', page.read(2000))
     except OSError:
         return ""
-    return found[1] if found else ""
+    return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""The figures of targets on the sphere: what each degree needs, and exponents beside what theory says of them."""
+"""Draws the figures for targets on the sphere: R^2 per degree, and exponents beside theory."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from bfc_bench.report.style import INK, Drawing, Style, Styles, apart, assign, d
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 LEAST = -0.25
-"""Where the axis of R^2 begins: far below 0 a learner is only more or less wrong."""
+"""Lower end of the axis of R^2; smaller values carry no information."""
 
 
 def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: str = "") -> Drawing:
-    """R^2 of each degree against n, ``{(d, label): {degree: curve of 1 - R^2}}``, with a mark at n = B(d, degree).
+    """Draw R^2 of each degree against n with a mark at n = B(d, degree).
 
-    One panel per (d, label): the arithmetic mean over replicates with its 95 % t-interval, each replicate as a dot.
+    ``curves`` is ``{(d, label): {degree: curve of 1 - R^2}}``. Each (d, label) has a panel: the arithmetic mean over
+    replicates with its 95 % t-interval, each replicate as a dot.
     """
     degrees = sorted({degree for by_degree in curves.values() for degree in by_degree})
     styles = assign(f"degree {degree}" for degree in degrees)
@@ -58,7 +59,9 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
                 panel.axvline(harmonics_dimension(d, degree), color=style.colour, linewidth=1, linestyle=":")
         last = {degree: 1 - curve.mean[-1] for degree, curve in by_degree.items() if np.isfinite(curve.mean[-1])}
         ends = "; ".join(f"degree {degree} {r2:.2g}" for degree, r2 in last.items())
-        figure.said[panel] = f"R squared per degree of {label}, d = {d}, at the largest n: {ends or 'no values'}."
+        figure.descriptions[panel] = (
+            f"R squared per degree of {label}, d = {d}, at the largest n: {ends or 'no values'}."
+        )
         panel.set_title(f"{label}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "training points n", "R² of the degree")
     many = any(len(curve.replicates) > MANY for by_degree in curves.values() for curve in by_degree.values())
@@ -66,7 +69,7 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
     notes = [
         f"Line: mean of the replicates. Bar: its 95 % t-interval. {dots}. "
         "Dotted: n = B(d, k), the number of harmonics of degree k.",
-        f"R² is an unbiased estimate, which may come out above 1; below {LEAST:g} it is drawn there.",
+        f"R² is an unbiased estimate and may exceed 1; values below {LEAST:g} are drawn at {LEAST:g}.",
     ]
     dress(figure, title, list(styles), styles, notes)
     return figure
@@ -79,20 +82,26 @@ def exponent_lines(
     styles: Styles | None = None,
     asymptotic: Mapping[str, float] | None = None,
 ) -> Drawing:
-    """N* against d with the fitted power laws, beside B(d, ``degree``), one panel per level.
+    """Draw N* against d with the fitted power laws, one panel per level.
 
-    The band is the 95 % interval of the slope, turned about the middle of the fitted d; a dotted
-    line through that middle has the slope ``asymptotic`` of a label, where a theorem gives one.
+    The band is the 95 % interval of the slope, rotated about the middle of the fitted d.
+
+    Args:
+        scalings: N* by label and level.
+        degree: Degree p of the target, for the curve B(d, p).
+        title: Title above the panels.
+        styles: Styles by label, in the order of the legend; new ones by default.
+        asymptotic: Exponents of theorems by label, drawn as dotted lines.
     """
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
     panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), height=4.2)
-    reached = [c.n for scaling in scalings for found in scaling.crossings.values() for c in found]
+    thresholds = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     dims = sorted({d for scaling in scalings for d in scaling.thresholds})
     sizes = [float(harmonics_dimension(d, degree)) for d in dims]
     log_axis(axes[0].xaxis, map(float, dims), most=6, at=apart([float(d) for d in dims]), pad=0.12)
-    log_axis(axes[0].yaxis, reached + sizes, pad=0.08)
+    log_axis(axes[0].yaxis, thresholds + sizes, pad=0.08)
     if dims:  # room for the exponents beside the lines
         axes[0].set_xlim(right=dims[-1] * (dims[-1] / dims[0]) ** 0.5)
     for panel, (metric, level) in zip(axes, panels, strict=False):
@@ -100,17 +109,17 @@ def exponent_lines(
         for scaling in (s for s in scalings if (s.metric, s.level) == (metric, level)):
             _line(panel, scaling, styles[scaling.label], (asymptotic or {}).get(scaling.label))
         shown = {scaling.label: scaling for scaling in scalings if (scaling.metric, scaling.level) == (metric, level)}
-        figure.said[panel] = n_star_in_words(metric, level, shown)
+        figure.descriptions[panel] = n_star_in_words(metric, level, shown)
         panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "input dimension d", "N*, training points")
-    many = any(len(found) > MANY for scaling in scalings for found in scaling.crossings.values())
+    many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
     notes = [
         "Line: the fitted N* ∝ dˢ, with s and its 95 % interval; band: that interval. "
         f"Dots: replicates{many_bars(many)}.",
-        f"Grey dashes: B(d, {degree}), of local slope {harmonics_slope(dims, degree):.2f} over all d shown.",
+        f"Grey dashes: B(d, {degree}), with slope {harmonics_slope(dims, degree):.2f} over the d shown.",
     ]
     if asymptotic:
-        notes.append("Dotted: the theorem's exponent as d grows.")
+        notes.append("Dotted: the asymptotic exponent of the theorem.")
     dress(figure, title, labels, styles, notes)
     return figure
 
@@ -137,7 +146,7 @@ def _line(panel: Axes, scaling: Scaling, style: Style, asymptotic: float | None)
     panel.fill_between(span, *edges, color=style.colour, alpha=0.13, linewidth=0)
     if asymptotic is not None:
         panel.plot(span, power_law(asymptotic), color=style.colour, linewidth=1, linestyle=":")
-    beside = fit.dims[-1] == max(scaling.thresholds)  # else above the end, where no line of a smaller N* goes on
+    beside = fit.dims[-1] == max(scaling.thresholds)  # else above the end, where no lower line continues
     panel.annotate(
         f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]",
         (span[-1], power_law(fit.value)[-1]),

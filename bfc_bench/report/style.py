@@ -1,6 +1,6 @@
-"""The look of every figure: one style per label, log axes with round ticks, SVG and PNG files.
+"""Styles, layout, logarithmic axes and files of all figures.
 
-Figures are made with matplotlib's ``Figure`` alone: no pyplot, no window, no setting that outlives a call.
+Figures use matplotlib's ``Figure`` alone: no pyplot, no window and no global settings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from matplotlib.transforms import Affine2D
 from bfc_bench.utils.files import make_folder, write_file
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#888888")
-"""Okabe and Ito's colours, told apart by colour-blind readers, with grey for the yellow that white paper swallows."""
+"""Okabe and Ito's colours for colour-blind readers, with grey instead of yellow, which is invisible on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1.5, 1.2)), (0, (10, 2)))
 INK, FAINT, GRID = "#333333", "#9a9a9a", "#e4e4e4"
@@ -36,16 +36,16 @@ TITLE = 11.5
 """Points."""
 DPI = 150
 PAD = 0.08
-"""Inches around each panel and what is written at its axes."""
+"""Inches around each panel with the texts at its axes."""
 FEW = 3
-"""Up to so many panels of a figure have minor ticks; in larger ones they are too small to be told apart."""
+"""A figure with at most so many panels has minor ticks; with more they are too small."""
 
 Styles: TypeAlias = Mapping[str, "Style"]
 
 
 @dataclass(frozen=True)
 class Style:
-    """How one label is drawn, in every panel of every figure of a report."""
+    """How one label is drawn in all figures of a report."""
 
     colour: str
     marker: str
@@ -57,7 +57,7 @@ class Style:
 
     @property
     def css(self) -> str:
-        """The colour in a page, whose paper may be dark."""
+        """The colour in a page, which may have a dark background."""
         return {"#000000": "var(--ink)", "#0072B2": "var(--blue)"}.get(self.colour, self.colour)
 
     @property
@@ -70,49 +70,49 @@ class Style:
 
 
 def assign(labels: Iterable[str]) -> dict[str, Style]:
-    """One style per distinct label, in order: 88 pairs of colour and marker before one comes again."""
+    """One style per distinct label, in order; 88 pairs of colour and marker before one repeats."""
     cycle = zip(itertools.cycle(PALETTE), itertools.cycle(MARKERS), itertools.cycle(LINES), strict=False)
     return {label: Style(*style) for label, style in zip(dict.fromkeys(labels), cycle, strict=False)}
 
 
 class Drawing(Figure):
-    """A figure of panels that a page lays out by itself: each as a drawing of its own, legend and notes as text."""
+    """A figure of panels; a page shows each panel as a separate SVG, with legend and notes as text."""
 
     labels: Sequence[str] = ()
-    """In the legend."""
+    """Labels in the legend."""
     styles: Styles = {}
     notes: Sequence[str] = ()
-    """How to read it."""
+    """Texts that explain the figure."""
     around: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    """Inches left of, below, right of and above each panel, once it is laid out."""
+    """Inches left of, below, right of and above each panel, after the layout."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.said: dict[Axes, str] = {}
-        """What each panel shows, in words, for those who do not see it."""
+        self.descriptions: dict[Axes, str] = {}
+        """Description of each panel for screen readers."""
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
+        """The SVG for notebooks."""
         lay_out(self)
         return _drawn(self, "svg").decode()
 
     def boxes(self) -> list[tuple[float, float, float, float]]:
-        """x, y, width and height of each panel with what is written around it, in points from the top left corner."""
+        """x, y, width and height of each panel with the texts around it, in points from the top left corner."""
         left, bottom, right, top = self.around
         width, height = self.get_size_inches()
-        found = []
+        boxes = []
         for panel in self.axes:
             box = panel.get_position()
             wide, high = box.width * width + left + right, box.height * height + bottom + top
             x, y = box.x0 * width - left, (1 - box.y1) * height - top
-            found.append((72 * x, 72 * y, 72 * wide, 72 * high))
-        return found
+            boxes.append((72 * x, 72 * y, 72 * wide, 72 * high))
+        return boxes
 
 
 class PanelLayout(LayoutEngine):
-    """Room for what is written around the panels of ``grid``, which all show the same axes, so that two are measured.
+    """Layout of the panels of ``grid``, which share their axes, so that measuring two of them is enough.
 
-    Matplotlib's constrained layout measures every panel several times: most of the time of a figure with many.
+    Matplotlib's constrained layout measures every panel several times, which is slow for many panels.
     """
 
     _adjust_compatible = True
@@ -120,10 +120,10 @@ class PanelLayout(LayoutEngine):
 
     def execute(self, fig: Figure) -> None:
         """Place the panels between the title above and the legend below."""
-        place = fig.axes[0].get_subplotspec()
-        if place is None:
+        spec = fig.axes[0].get_subplotspec()
+        if spec is None:
             return
-        (lines, columns), (width, height) = place.get_gridspec().get_geometry(), fig.get_size_inches()
+        (lines, columns), (width, height) = spec.get_gridspec().get_geometry(), fig.get_size_inches()
         below = sum(legend.get_window_extent().height for legend in fig.legends) / fig.dpi + PAD
         above = PAD + 1.2 * TITLE / 72 if fig.get_suptitle() else 0.0
         left, bottom, right, top = _around(fig.axes[0])
@@ -144,7 +144,7 @@ class PanelLayout(LayoutEngine):
 
 
 def _around(panel: Axes) -> tuple[float, float, float, float]:
-    """Inches that what is written left of, below, right of and above a panel takes, with ``PAD``."""
+    """Inches of the texts left of, below, right of and above a panel, with ``PAD``."""
     box, dpi = panel.get_window_extent(), panel.figure.dpi
     tight = panel.get_tightbbox(for_layout_only=True) or box
     beyond = (box.x0 - tight.x0, box.y0 - tight.y0, tight.x1 - box.x1, tight.y1 - box.y1)
@@ -153,7 +153,17 @@ def _around(panel: Axes) -> tuple[float, float, float, float]:
 
 
 def grid(count: int, columns: int, *, width: float | None = None, height: float = 3.4) -> tuple[Drawing, list[Axes]]:
-    """A figure of ``count`` panels that share their axes, in rows of ``columns``; sizes of one panel in inches."""
+    """Make a figure of panels that share their axes.
+
+    Args:
+        count: Number of panels.
+        columns: Panels per row.
+        width: Width of a panel in inches.
+        height: Height of a panel in inches.
+
+    Returns:
+        The figure and its panels.
+    """
     rows = max(1, math.ceil(count / columns))
     width = width or {1: 4.0, 2: 4.0}.get(columns, 3.5)
     figure = Drawing(figsize=(width * columns + 0.4, height * rows + 0.3), layout=PanelLayout())
@@ -161,9 +171,9 @@ def grid(count: int, columns: int, *, width: float | None = None, height: float 
     for spare in panels[count:]:
         spare.remove()
     for axes in panels[:count]:
-        # A page may show a panel alone, so that each has the texts of its ticks.
+        # A page may show a panel alone, so each needs its tick labels.
         axes.tick_params(which="both", labelbottom=True, labelleft=True, labelsize=9, color=FAINT, labelcolor=INK)
-        axes.tick_params(which="minor", labelbottom=False, labelleft=False)  # they have no text, which takes its time
+        axes.tick_params(which="minor", labelbottom=False, labelleft=False)  # laying out empty texts is slow
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(FAINT)
         axes.grid(which="major", color=GRID, linewidth=0.7)
@@ -172,7 +182,15 @@ def grid(count: int, columns: int, *, width: float | None = None, height: float 
 
 
 def dress(figure: Drawing, title: str, labels: Sequence[str], styles: Styles, notes: Sequence[str]) -> None:
-    """Title above; below, in added height, ``notes`` on how to read the figure and the legend of ``labels``."""
+    """Add a title above a figure, and notes and a legend below it; the figure grows in height.
+
+    Args:
+        figure: The figure.
+        title: The title.
+        labels: Labels of the legend.
+        styles: Styles by label.
+        notes: Texts that explain the figure.
+    """
     figure.labels, figure.styles, figure.notes = list(labels), styles, list(notes)
     width = figure.get_figwidth()
     columns = _legend_columns(labels, width - 0.2)
@@ -197,7 +215,7 @@ def dress(figure: Drawing, title: str, labels: Sequence[str], styles: Styles, no
 
 
 def _legend_columns(labels: Sequence[str], width: float) -> int:
-    """The most columns whose entries, filled one column after the other, fit into ``width`` inches."""
+    """The largest number of columns that fit into ``width`` inches; entries fill one column after the other."""
     for columns in range(len(labels), 1, -1):
         longest = [max(len(label) for label in part) for part in np.array_split(labels, columns)]
         if sum(0.76 + 0.08 * length for length in longest) <= width:
@@ -206,7 +224,13 @@ def _legend_columns(labels: Sequence[str], width: float) -> int:
 
 
 def log_ticks(lo: float, hi: float, most: int) -> list[float]:
-    """The densest series of round numbers in [lo, hi] with about ``most`` members, every third decade if need be."""
+    """The densest series of round numbers in an interval, with decades left out if needed.
+
+    Args:
+        lo: Lower end of the interval.
+        hi: Upper end of the interval.
+        most: Approximate maximum number of ticks.
+    """
     first, last = math.floor(math.log10(lo)), math.ceil(math.log10(hi))
     for mantissas in ((1, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5, 7), (1, 2, 5), (1,)):
         ticks = [m * 10.0**e for e in range(first, last + 1) for m in mantissas if lo <= m * 10.0**e <= hi]
@@ -217,7 +241,7 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
 
 
 def apart(values: Sequence[float], share: float = 0.17) -> list[float]:
-    """Those of the ascending ``values`` a ``share`` of their range in log apart, the first and the last among them."""
+    """The first, the last and those of the ascending ``values`` that are a ``share`` of their log range apart."""
     if len(values) < 3:
         return list(values)
     kept, gap = [values[0]], share * math.log(values[-1] / values[0])
@@ -230,9 +254,14 @@ def apart(values: Sequence[float], share: float = 0.17) -> list[float]:
 def log_axis(
     axis: Axis, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> None:
-    """Make an axis logarithmic and fit it to the positive finite ``values``.
+    """Make an axis logarithmic and fit it to values.
 
-    Ticks stand at the values ``at`` where these lie far enough apart, else at round numbers; minor ticks have no text.
+    Args:
+        axis: The axis.
+        values: Values to show; those that are not positive and finite are ignored.
+        most: Approximate maximum number of ticks.
+        at: Positions of ticks if they are far enough apart; else ticks are at round numbers.
+        pad: Margin as a fraction of the log range.
     """
     shown = [v for v in values if math.isfinite(v) and v > 0] or [0.1, 1.0]
     lo, hi = min(shown), max(shown)
@@ -253,7 +282,7 @@ def log_axis(
 
 
 def tick_text(value: float, plain: bool = True) -> str:
-    """``200``, ``1,000``, ``0.05`` where ``plain``, else ``10⁻⁷`` and ``2·10⁻⁷``."""
+    """``200``, ``1,000``, ``0.05`` if ``plain``, else ``10⁻⁷`` and ``2·10⁻⁷``."""
     if plain:
         return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
     exponent = math.floor(math.log10(value) + 1e-9)
@@ -263,7 +292,7 @@ def tick_text(value: float, plain: bool = True) -> str:
 
 
 def lay_out(figure: Figure) -> None:
-    """Solve the layout once, for text as a PNG has it; with an engine left each file would be drawn twice."""
+    """Run the layout engine once at the resolution of PNG files and remove it; else each file would run it again."""
     engine, dpi = figure.get_layout_engine(), figure.dpi
     if engine is not None:
         figure.dpi = DPI
@@ -276,14 +305,19 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def save(figure: Figure, directory: Path, stem: str, suffixes: Sequence[str] = ("svg", "png")) -> str:
-    """Write the files of ``FORMATS`` that are asked for and give the drawing as SVG, with text as text.
+    """Write a figure as files and return it as SVG, with text as text.
 
-    PNG has 150 dots per inch, PDF its fonts embedded. Equal figures give equal files, and files of an earlier figure do
-    not stay beside them.
+    Equal figures give equal files. PNG files have 150 dots per inch, PDF files embed their fonts.
+
+    Args:
+        figure: The figure.
+        directory: Folder to write to.
+        stem: Stem of the files.
+        suffixes: Formats to write; files of the other ``FORMATS`` with this stem are removed.
     """
     make_folder(directory)
     lay_out(figure)
-    png: dict[str, Any] = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # 5 % larger
+    png: dict[str, Any] = {"metadata": {"Software": None}, "pil_kwargs": {"compress_level": 2}}  # faster, 5 % larger
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": stem, "pdf.fonttype": 42}):
         drawn = {"svg": _drawn(figure, "svg", metadata={"Date": None})}
         if "png" in suffixes:

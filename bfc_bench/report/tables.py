@@ -1,4 +1,4 @@
-"""Tables that are counted from rows, as lists of flat records, and how numbers are written in any table."""
+"""Tables of rows as lists of flat records, and the formats of numbers in all tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSING = "\N{EN DASH}"
 
 
 def status_table(rows: Iterable[Row]) -> list[Record]:
-    """Cells per (task, label): how many of each status, and their CPU time in seconds."""
+    """Number of cells of each status and CPU seconds, per (task, label)."""
     rows = Rows.of(rows)
     statuses = sorted(rows.distinct("status"), key=STATUSES.index)
     records = []
@@ -39,13 +39,13 @@ def status_table(rows: Iterable[Row]) -> list[Record]:
 
 
 def cpu_seconds(rows: Rows) -> float:
-    """Of all fits, those without a time left out."""
+    """CPU seconds of all fits that have a time."""
     seconds: list[float] = np.nan_to_num(rows.number("fit_cpu_seconds")).tolist()
     return sum(seconds)
 
 
 def tuning_table(rows: Iterable[Row]) -> list[Record]:
-    """Per (task, label): candidates tried per cell, how often each was chosen, oracle facts used, options."""
+    """Candidates per cell, chosen options with counts, oracle facts and fixed options, per (task, label)."""
     records = []
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         candidates = group.number("chosen", "candidates")
@@ -64,7 +64,7 @@ def tuning_table(rows: Iterable[Row]) -> list[Record]:
 
 
 def cost_table(rows: Iterable[Row]) -> list[Record]:
-    """Per (task, label): CPU seconds in all and per cell at the largest n (tuning included), peak memory, device."""
+    """CPU seconds in total and per cell at the largest n, with tuning, peak memory and device, per (task, label)."""
     records = []
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         largest = int(group.n.max())
@@ -82,9 +82,9 @@ def cost_table(rows: Iterable[Row]) -> list[Record]:
 
 
 def problem_table(rows: Iterable[Row]) -> list[Record]:
-    """Cells that are not ok, or that are with a caution, grouped by status, task, label and reason.
+    """Cells that are not ok or have a caution, grouped by status, task, label and reason.
 
-    Failures come first, cautions next, skips last.
+    Failures come first, then cautions, then skips.
     """
     rows = Rows.of(rows)
     with_reason = np.array(rows.column_of("reason", bool), dtype=bool)
@@ -101,10 +101,15 @@ def _severity(status: Status) -> tuple[bool, bool, int]:
 
 
 def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric: str = "nmse") -> list[Record]:
-    """One record per (task, d, label), as text for a terminal: error at the largest n, N* of each level, cells.
+    """One record of texts per (task, d, label).
 
-    ``best_n`` is the size with the least geometric mean; ``error`` that mean at ``n``, the largest size measured, and
-    ``worst`` the worst replicate there.
+    ``best_n`` is the size with the lowest mean, ``error`` the mean at ``n``, the largest measured size, and ``worst``
+    the worst replicate there.
+
+    Args:
+        rows: Rows of one suite.
+        levels: Levels of error for N*.
+        metric: Column of the errors.
     """
     records = []
     for task, group in by_task(rows).items():
@@ -134,7 +139,7 @@ def _reached(threshold: Threshold) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Two significant digits: ``0.30``, ``1,342``, ``3.1e-7``; a dash for what is missing."""
+    """A number with two significant digits: ``0.30``, ``1,342``, ``3.1e-7``; a dash for None and nan."""
     if value is None or math.isnan(value):
         return MISSING
     if 0 < value <= FLOOR * (1 + 1e-9):
@@ -147,15 +152,21 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def with_interval(mean: float, lo: float, hi: float) -> str:
-    """``3.1e-7 [2.2e-7, 4.5e-7]``, or the mean alone where one replicate gives no interval."""
+    """``3.1e-7 [2.2e-7, 4.5e-7]``.
+
+    Args:
+        mean: The mean.
+        lo: Lower end of the interval; nan for the mean alone.
+        hi: Upper end of the interval.
+    """
     return number(mean) if math.isnan(lo) else f"{number(mean)} [{number(lo)}, {number(hi)}]"
 
 
 def sample_size(threshold: Threshold) -> tuple[str, str]:
-    """What is known of N*, and its interval or its censored replicates.
+    """N* as text, and its interval or its censored replicates.
 
-    ``310`` and ``[280, 343]``; ``>4000`` and ``(5 of 5)``; ``median 310`` and ``(2 of 5 >4000)``, or ``3 of 5 >4000``
-    alone where the median is beyond too; ``no data``.
+    Examples: ``310`` and ``[280, 343]``; ``>4000`` and ``(5 of 5)``; ``median 310`` and ``(2 of 5 >4000)``;
+    ``3 of 5 >4000`` and nothing if the median is censored too; ``no data``.
     """
     total = len(threshold.crossings)
     if not total:
@@ -175,7 +186,7 @@ def sample_size(threshold: Threshold) -> tuple[str, str]:
 
 
 def remark_on(threshold: Threshold) -> str:
-    """That a curve is ill-behaved, with where it comes down to the level for the last time; empty where none is."""
+    """A remark on ill-behaved curves, with the size from which they stay below the level; empty if none is."""
     if not threshold.ill_behaved:
         return ""
     stays = "it ends above" if math.isinf(threshold.last) else f"stays below from {_size(threshold.last)}"

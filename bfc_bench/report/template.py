@@ -1,4 +1,4 @@
-"""The templates of pages, which lie beside this file and include one another."""
+"""Loads the HTML templates in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfc_bench.report.tables import MISSING
 
 
 def template(name: str, **filters: Callable[..., Any]) -> Template:
-    """The template in the file ``name``, with the filters ``date`` and ``duration`` and those given."""
+    """The template in the file ``name``, with the filters ``date``, ``duration`` and ``filters``."""
     loader = FunctionLoader(lambda name: files("bfc_bench.report").joinpath(name).read_text(encoding="utf-8"))
     environment = Environment(
         loader=loader,
@@ -28,7 +28,7 @@ def template(name: str, **filters: Callable[..., Any]) -> Template:
 
 
 def date(seconds: float | None) -> str:
-    """Unix time in words, to the second; a dash for none."""
+    """Unix time as date and time in UTC; a dash for none."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds)) if seconds else MISSING
 
 

@@ -1,4 +1,4 @@
-"""MLflow: curves, saved views and reports, fed from the rows of the store."""
+"""Logs the rows of the store to MLflow, as curves, saved views and reports."""
 
 THREAD = "mlflow"
-"""Name of the threads of a run that talk to MLflow."""
+"""Name of the threads that log to MLflow during a run."""

@@ -1,4 +1,4 @@
-"""Live logging to MLflow while a run goes on: a plugin whose events feed a background thread."""
+"""Logs to MLflow while a run goes on, in a background thread."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from bfc_bench.utils.masking import masked
 
 
 class MlflowTracker:
-    """Keeps MLflow at most seconds behind the store; a server that is down or hangs costs one warning and no time.
+    """A listener of runs that keeps MLflow seconds behind the store.
 
-    A run without work that finds MLflow up to date does not even import it.
-
-    The thread takes at most a twentieth of a core: it rests twenty times as long as it worked. After its first error it
-    ends, and what is missing is left to ``bfc-bench sync``.
+    The run never waits for a server that is down or hangs; it only gives one warning. The thread uses at most a
+    twentieth of a core and ends at its first error; ``bfc-bench sync`` logs the rest. A run without work does not
+    import MLflow if it is up to date.
     """
 
     def __init__(
@@ -35,12 +34,16 @@ class MlflowTracker:
         interval: float = 5.0,
         patience: float = 60.0,
     ) -> None:
-        """``uri`` None: ``MLFLOW_TRACKING_URI`` or the store's database. ``warn`` is called in the session's thread.
+        """Create a tracker.
 
-        ``interval`` is the shortest rest between two syncs, ``patience`` how long the end of the run waits for the
-        last one, both in seconds.
+        Args:
+            uri: Tracking URI; None for ``MLFLOW_TRACKING_URI`` or the store's database.
+            warn: Prints a warning; called in the session's thread.
+            git: Commit to note on runs.
+            interval: Minimum pause between two syncs in seconds.
+            patience: Maximum time in seconds that the end of the run waits for the last sync.
         """
-        self._given = uri
+        self._requested_uri = uri
         self._uri = ""
         self._suite = ""
         self._version = 0
@@ -51,9 +54,9 @@ class MlflowTracker:
         self._patience = patience
         self._rows: dict[str, Row] = {}
         self._changed = False
-        """Whether rows came since the last sync."""
+        """Whether rows were added since the last sync."""
         self._behind = True
-        """Whether MLflow may lack something that a complete sync would log."""
+        """Whether a complete sync may have something to log."""
         self._lock = threading.Lock()
         self._finished = threading.Event()
         self._thread: threading.Thread | None = None
@@ -62,43 +65,43 @@ class MlflowTracker:
 
     @property
     def failed(self) -> bool:
-        """Whether live logging has stopped because MLflow could not be reached or refused."""
+        """Whether live logging has stopped because of an error of MLflow."""
         return self._error is not None
 
     @hookimpl
     def bfc_run_started(self, session: Any) -> None:
-        """Start from the rows of earlier runs; after a failure in one of them, not again."""
+        """Start the thread with the rows of earlier runs, unless logging has failed before."""
         if self.failed:
             return
         self._finished = threading.Event()
         self._suite, self._version, self._store_dir = session.suite, session.version, session.store.directory
-        self._uri = default_uri(session.store.directory, self._given)
+        self._uri = default_uri(session.store.directory, self._requested_uri)
         rows = session.store.rows(self._suite, self._version)
         self._rows = {row.cell: row for row in rows}
         self._behind = not holds(session.store.directory, self._uri, self._suite, self._version, rows)
-        # A daemon: a request that hangs must not keep the process alive.
-        self._thread = threading.Thread(target=self._follow, name=THREAD, daemon=True)
+        # A daemon thread, because a request that hangs must not keep the process alive.
+        self._thread = threading.Thread(target=self._sync_repeatedly, name=THREAD, daemon=True)
         self._thread.start()
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
-        """Hand the row to the thread."""
+        """Pass the row to the thread."""
         with self._lock:
             self._rows.pop(result.cell, None)
-            self._rows[result.cell] = result  # the last one, as in the store
+            self._rows[result.cell] = result  # moved to the end, as in the store
             self._changed = self._behind = True
-        self._report()
+        self._warn_once()
 
     @hookimpl
     def bfc_run_finished(self, session: Any) -> None:
-        """Ask for the last sync and wait for it, within limits."""
+        """Request the last sync and wait for it, at most ``patience`` seconds."""
         self._finished.set()
         self._await()
 
     def attempt(self, log: Callable[[], object]) -> None:
-        """Log something more after the run, unless it has failed before, in no more time than the last sync has.
+        """Call ``log`` after the run, for at most ``patience`` seconds, unless logging has failed before.
 
-        Whatever MLflow does, the run is what it was.
+        Errors become the warning of the tracker and do not affect the run.
         """
         if self.failed:
             return
@@ -121,23 +124,23 @@ class MlflowTracker:
             self._error = TimeoutError(
                 f"MLflow at {masked(self._uri)}: not up to date {self._patience:g} s after the end of the run"
             )
-        self._report()
+        self._warn_once()
 
-    def _follow(self) -> None:
-        rest = self._interval
+    def _sync_repeatedly(self) -> None:
+        pause = self._interval
         try:
             if self._behind:
                 self._prepare()
-            while not self._finished.wait(rest):
+            while not self._finished.wait(pause):
                 started = time.monotonic()
                 self._sync(complete=False)
-                rest = max(self._interval, 20 * (time.monotonic() - started))
+                pause = max(self._interval, 20 * (time.monotonic() - started))
             self._sync(complete=True)
         except Exception as error:
             self._error = error
 
     def _prepare(self) -> None:
-        """Import MLflow and make its database, which takes seconds, while the first cells are computed."""
+        """Import MLflow and create its database, which takes seconds, during the first cells."""
         import_module("bfc_bench.tracking.sync")
         with connection(self._uri):
             pass
@@ -159,7 +162,7 @@ class MlflowTracker:
                 complete=complete,
             )
 
-    def _report(self) -> None:
+    def _warn_once(self) -> None:
         if self._error is not None and not self._warned:
             self._warned = True
             self._warn(

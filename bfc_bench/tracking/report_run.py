@@ -1,4 +1,4 @@
-"""The report of a session as one MLflow run: tables, figures, HTML and rows as artifacts."""
+"""Logs the report of a session as one MLflow run, with tables, figures, HTML and rows as artifacts."""
 
 from __future__ import annotations
 
@@ -26,11 +26,23 @@ def log_report(
     store_dir: Path | None = None,
     git: str | None = None,
 ) -> str:
-    """Log one session's report and return the id of its run; a report that is logged already is left as it is.
+    """Log a session's report and return the id of its run.
 
-    ``directory`` is uploaded whole. ``tables`` are lists of records by name, shown as MLflow tables; ``note`` is
-    markdown, the run's description. A report whose content changed replaces the session's earlier one.
-    Raises ``TrackingError``.
+    An identical report is not logged again; a changed one replaces the session's earlier run.
+
+    Args:
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        directory: Folder of the report, which is uploaded whole.
+        session: Id of the session.
+        tables: Lists of records by name, shown as MLflow tables.
+        note: Description of the run in markdown.
+        store_dir: Folder of the store, for the artifacts of a local database.
+        git: Commit to note on the run.
+
+    Raises:
+        TrackingError: MLflow fails.
     """
     tables = {name: records for name, records in (tables or {}).items() if records}
     content = digest([_files(directory), json.dumps(tables, default=str), note], 16)
@@ -47,7 +59,7 @@ def log_report(
         client.log_artifacts(run_id, str(directory))
         for name, records in tables.items():
             with warnings.catch_warnings():
-                # MLflow's table format goes through calls that pandas 3 deprecates.
+                # MLflow writes tables through calls that pandas 3 deprecates.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 client.log_table(run_id, _columns(records), f"tables/{name}.json")
         client.set_terminated(run_id)

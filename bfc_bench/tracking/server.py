@@ -1,4 +1,4 @@
-"""A local MLflow server that shows the runs and reports of a store."""
+"""Starts and stops a local MLflow server for the runs and reports of a store."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Server:
     process: subprocess.Popen[bytes]
 
     def wait(self) -> int:
-        """Block, in the main thread, until the server ends; its exit status.
+        """Wait in the main thread until the server ends, and return its exit status.
 
-        SIGTERM leaves through ``SystemExit``, so that a ``with`` block around the call stops the server.
+        SIGTERM raises ``SystemExit``, so that a ``with`` block around the call stops the server.
         """
         before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         try:
@@ -42,7 +42,7 @@ class Server:
             signal.signal(signal.SIGTERM, before)
 
     def stop(self) -> None:
-        """End the server and every process it started, by force after 5 seconds."""
+        """End the server and all its processes, by SIGKILL after 5 seconds."""
         for signum in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signum)
@@ -59,14 +59,20 @@ class Server:
 
 
 def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
-    """Start a server on the loopback interface for the database and artifacts of a store; port 0 takes a free one.
+    """Start a server on the loopback interface; its output goes to ``mlflow-server.log`` in the store.
 
-    Its output goes to ``mlflow-server.log`` in the store. Raises ``UsageError`` where the port is taken and
-    ``TrackingError`` where the server is not healthy within ``timeout`` seconds.
+    Args:
+        store_dir: Folder of the store with the database and artifacts.
+        port: Port; 0 chooses a free one.
+        timeout: Maximum time in seconds until the server is healthy.
+
+    Raises:
+        UsageError: The port is taken.
+        TrackingError: The server is not healthy in time.
     """
     port = _free_port(port)
     make_folder(store_dir, private=True)
-    with connection(database_uri(store_dir)):  # two that make one database at once break it
+    with connection(database_uri(store_dir)):  # creates it: two servers at once would break it
         pass
     log = store_dir / "mlflow-server.log"
     options = {
@@ -76,7 +82,7 @@ def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
         "backend-store-uri": database_uri(store_dir),
         "default-artifact-root": artifact_root(store_dir),
     }
-    # Without the artifact proxy, runs logged through the server and through the database name artifacts alike.
+    # Without the artifact proxy, artifacts have the same URIs through the server and through the database.
     command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts"]
     command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
     environment = os.environ | {

@@ -1,4 +1,4 @@
-"""Bring an MLflow server or database up to date with rows of the store; running it again adds nothing."""
+"""Brings MLflow up to date with the rows of the store; repeating it adds nothing."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ T = TypeVar("T")
 
 METRICS_PER_BATCH = 800
 RETIRED = "retired"
-"""Value of the tag ``bfc.kind`` of curves that the store's current view no longer has; saved views show ``curve``."""
+"""Value of the tag ``bfc.kind`` for curves that are no longer current; saved views show only ``curve``."""
 PARAMS_PER_BATCH = 100
-"""Limits of one request: 1,000 metrics, 100 parameters, 100 tags, 1,000 of all together."""
+"""MLflow accepts 1,000 metrics, 100 parameters, 100 tags and 1,000 of all together in one request."""
 
 
 @dataclass
 class SyncReport:
-    """What a sync did."""
+    """Counts of what a sync logged."""
 
     curves: int = 0
     """Curves in the rows."""
     created: int = 0
-    """Runs that were made, among them those that replace one with withdrawn points."""
+    """New runs, including those that replace a run with withdrawn points."""
     unchanged: int = 0
-    """Curves of which nothing was missing."""
+    """Curves that were complete already."""
     points: int = 0
-    """Metric values that were logged."""
+    """Logged metric values."""
     retired: int = 0
-    """Runs of options that are no longer current, newly taken out of the saved views."""
+    """Runs of former options that this sync removed from the saved views."""
     views: list[SavedView] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -63,34 +63,47 @@ def sync(
     git: str | None = None,
     complete: bool = True,
 ) -> SyncReport:
-    """Log what MLflow at ``uri`` misses of the rows of ``suite`` at ``version``: one run per curve and replicate.
+    """Log the rows of a suite that MLflow lacks, as one run per curve and replicate.
 
-    A run is found by its tag ``bfc.key``, and its tag ``bfc.points`` tells which sizes it holds with which values. New
-    sizes extend the run; where a logged point was withdrawn or has another value, the run is deleted and made anew,
-    because MLflow keeps every value ever logged. ``rows`` are the store's current view: the run of a curve that is not
-    among them, of former options say, is kept and tagged as retired, which takes it out of the saved views.
+    A run is found by its tag ``bfc.key``; its tag ``bfc.points`` lists its sizes and a hash of their values. New sizes
+    extend the run. If a logged point was withdrawn or changed, the run is deleted and created again, because MLflow
+    keeps every logged value. Runs of curves that are not in ``rows``, for example of former options, are tagged as
+    retired, which removes them from the saved views. Only one process may sync at a time.
 
-    ``complete`` false leaves out retiring, N*, exponents and saved views, which may still change while cells are
-    running. The artifacts of cells are found in ``store_dir`` and logged to their curve's run, in a folder for each n;
-    a local database puts all artifacts there, and it remembers a complete sync (see ``tracking.synced``). ``git`` is
-    the commit noted on runs that gain points. One writer at a time. Raises ``TrackingError``.
+    Args:
+        rows: Current rows of the store.
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        store_dir: Folder of the store, for artifacts and for the note that ``tracking.sync_cache`` keeps.
+        git: Commit to note on runs that gain points.
+        complete: Whether to retire runs and log N*, exponents and saved views, which change while cells are running.
+
+    Raises:
+        TrackingError: MLflow fails.
     """
     mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
     curves = replicate_curves(mine)
     report = SyncReport(curves=len(curves))
     if not curves:
         return report
-    found = fits(row for curve in curves for row in curve.rows) if complete else None
+    summaries = fits(row for curve in curves for row in curve.rows) if complete else None
     newest = max(map(milliseconds, mine))
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
         known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
-        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")  # of two of one curve the one that is shown
+        known.sort(
+            key=lambda run: run.data.tags["bfc.kind"] == "curve"
+        )  # if a curve has two runs, use the one in the views
         runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
-            fit = None if found is None else found.get((row.task, row.d, row.label, row.replicate), ReplicateSummary())
-            writer = _Writer(client, experiment, curve, fit, newest, git, store_dir)
+            summary = (
+                None
+                if summaries is None
+                else summaries.get((row.task, row.d, row.label, row.replicate), ReplicateSummary())
+            )
+            writer = _Writer(client, experiment, curve, summary, newest, git, store_dir)
             writer.write(runs.get(curve.key), report)
         if complete:
             report.retired = _retire(client, [runs[key] for key in runs.keys() - {curve.key for curve in curves}])
@@ -101,7 +114,7 @@ def sync(
 
 
 def _retire(client: MlflowClient, runs: Iterable[Run]) -> int:
-    """Take runs out of the saved views; how many were in them."""
+    """Remove runs from the saved views; returns how many were in them."""
     shown = [run for run in runs if run.data.tags["bfc.kind"] != RETIRED]
     for run in shown:
         client.set_tag(run.info.run_id, "bfc.kind", RETIRED)
@@ -109,7 +122,13 @@ def _retire(client: MlflowClient, runs: Iterable[Run]) -> int:
 
 
 def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
-    """The experiment's runs that have these tags."""
+    """Find the runs of an experiment.
+
+    Args:
+        client: MLflow client.
+        experiment: Id of the experiment.
+        tags: Tags that the runs must have.
+    """
     clauses = [f"tags.`{name}` = '{value}'" for name, value in (tags or {}).items()]
     token = None
     while True:
@@ -122,17 +141,17 @@ def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str] | N
 
 @dataclass(frozen=True)
 class _Writer:
-    """Makes one curve's run hold exactly what the rows say."""
+    """Makes the run of one curve equal to its rows."""
 
     client: MlflowClient
     experiment: str
     curve: ReplicateCurve
-    fit: ReplicateSummary | None
-    """Metrics at step 0, None to leave them as they are."""
+    summary: ReplicateSummary | None
+    """Metrics at step 0; None to leave them unchanged."""
     newest: int
     git: str | None
     store_dir: Path | None
-    """Where artifacts are; None to log none."""
+    """Folder of the store with the artifacts; None to log none."""
 
     def write(self, run: Run | None, report: SyncReport) -> None:
         if run is not None and self._contradicts(run):
@@ -161,7 +180,7 @@ class _Writer:
         logged = json.loads(run.data.tags.get("bfc.points", "{}"))
         withdrawn = any(self.curve.digests.get(n) != digest for n, digest in logged.items())
         bars = set(run.data.metrics) & set(NAMES)
-        return withdrawn or (self.fit is not None and not bars <= set(self.fit.metrics))
+        return withdrawn or (self.summary is not None and not bars <= set(self.summary.metrics))
 
     def _create(self) -> Run:
         source = f"bfc-bench run {self.curve.first.suite}"
@@ -176,8 +195,8 @@ class _Writer:
             "bfc.points": json.dumps(self.curve.digests, separators=(",", ":")),
             "bfc.failures": self.curve.failures,
         }
-        if self.fit:
-            tags |= {"bfc.exponent": self.fit.exponent, "bfc.ill_behaved": "; ".join(self.fit.ill_behaved)}
+        if self.summary:
+            tags |= {"bfc.exponent": self.summary.exponent, "bfc.ill_behaved": "; ".join(self.summary.ill_behaved)}
         return tags | ({"bfc.git": self.git} if self.git and extended else {})
 
     def _new_points(self, logged: Mapping[str, str]) -> Iterator[tuple[str, float, int, int]]:
@@ -187,7 +206,7 @@ class _Writer:
                     yield name, value, milliseconds(row), row.n
 
     def _log_artifacts(self, run_id: str, logged: Mapping[str, str]) -> None:
-        """Those of new points, before the tag that lists the points."""
+        """Log the artifacts of new points, before the tag that lists the points."""
         if self.store_dir is None:
             return
         for row in self.curve.rows:
@@ -197,12 +216,12 @@ class _Writer:
                     self.client.log_artifact(run_id, str(file), f"n={row.n}")
 
     def _new_bars(self, run: Run | None) -> Iterator[tuple[str, float, int, int]]:
-        for name, value in (self.fit.metrics if self.fit else {}).items():
+        for name, value in (self.summary.metrics if self.summary else {}).items():
             if run is None or run.data.metrics.get(name) != value:
                 yield name, value, self._after(run, name) if run and name in run.data.metrics else self.newest, 0
 
     def _after(self, run: Run, name: str) -> int:
-        """A time in milliseconds that is later than any of a bar: MLflow shows the latest value, and clocks go back."""
+        """A timestamp after all earlier ones of a bar: MLflow shows the latest value, and clocks can go back."""
         values = self.client.get_metric_history(run.info.run_id, name)
         return max([int(1000 * time.time()), *(int(value.timestamp) + 1 for value in values)])
 
@@ -217,7 +236,7 @@ class _Writer:
 
         some_metrics = list(_chunks([Metric(*metric) for metric in metrics], METRICS_PER_BATCH))
         some_params = list(_chunks([Param(*param) for param in params.items()], PARAMS_PER_BATCH))
-        # Tags are in the last batch, of which MLflow logs them last: a run whose tag lists its points holds them all.
+        # MLflow logs the tags of a batch last, so a run whose tag lists its points has all of them.
         some_tags = [[]] * (max(len(some_metrics), len(some_params), 1) - 1) + [[RunTag(*tag) for tag in tags.items()]]
         for batch in zip_longest(some_metrics, some_params, some_tags, fillvalue=()):
             self.client.log_batch(run_id, *batch)

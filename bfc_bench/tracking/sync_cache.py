@@ -1,8 +1,7 @@
-"""Remembers which rows MLflow is known to hold, so that a run or a sync without work ends without asking it.
+"""Notes in the store which rows MLflow holds, so that runs and syncs without work need not import MLflow.
 
-MLflow takes seconds to import and to search. What is remembered is a note in the store directory. A run trusts it;
-``bfc-bench sync``, which repairs what MLflow has lost, trusts it only where MLflow's database is a file that nobody has
-written since: SQLite counts the transactions that changed a file in the file itself.
+Importing and searching MLflow takes seconds. A run trusts the note. ``bfc-bench sync``, which repairs what MLflow has
+lost, trusts it only if MLflow's database is a SQLite file that has not changed since.
 """
 
 from __future__ import annotations
@@ -23,11 +22,19 @@ from bfc_bench.utils.plain_json import digest
 
 FILE = "mlflow-synced.json"
 Made: TypeAlias = Sequence[tuple[str, float | None]]
-"""Cells in order, and when their rows were made, as ``Store.made`` says."""
+"""Sorted cells with the times of their rows, as in ``Store.made``."""
 
 
 def holds(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> bool:
-    """Whether the last complete sync of the suite version went to ``uri``, with exactly these rows, by this release."""
+    """Whether the last complete sync of a suite by this release logged exactly these rows.
+
+    Args:
+        store_dir: Folder of the store.
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        rows: Rows of the store.
+    """
     database = database_file(uri)
     if database is not None and not database.exists():
         return False
@@ -36,12 +43,29 @@ def holds(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Ro
 
 
 def note(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> None:
-    """Remember that MLflow at ``uri`` holds these rows. A directory that cannot be written is left as it is."""
+    """Note that MLflow holds these rows; does nothing if the folder cannot be written.
+
+    Args:
+        store_dir: Folder of the store.
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        rows: Rows that MLflow holds.
+    """
     _write(store_dir, f"{suite}@{version}", _note(uri, made_by(rows)))
 
 
 def untouched(store_dir: Path, uri: str, suite: str, version: int, made: Made, page: str) -> int | None:
-    """The number of curves that MLflow holds where nothing has changed since ``seen``; None where it must be asked."""
+    """The number of curves in MLflow if nothing has changed since ``seen``; None if MLflow must be searched.
+
+    Args:
+        store_dir: Folder of the store.
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        made: Cells with the times of their rows.
+        page: Key of the report.
+    """
     known = _notes(store_dir).get(f"{suite}@{version}", {})
     state = _state(uri)
     if state is None or {**known, "curves": 0} != _note(uri, made) | {"curves": 0, "page": page, "state": state}:
@@ -50,22 +74,31 @@ def untouched(store_dir: Path, uri: str, suite: str, version: int, made: Made, p
 
 
 def seen(store_dir: Path, uri: str, suite: str, version: int, made: Made, page: str, curves: int) -> None:
-    """Remember that MLflow holds ``curves`` curves of rows made as ``made`` says, the report of key ``page``, and in
-    which state its database is."""
+    """Note what MLflow holds, with the state of its database.
+
+    Args:
+        store_dir: Folder of the store.
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        made: Cells with the times of their rows.
+        page: Key of the report.
+        curves: Number of curves.
+    """
     if (state := _state(uri)) is not None:
         _write(store_dir, f"{suite}@{version}", _note(uri, made) | {"curves": curves, "page": page, "state": state})
 
 
 def made_by(rows: Iterable[Row]) -> Made:
-    """When each of the rows was made, by cell."""
+    """Sorted cells with the times of their rows."""
     return sorted((row.cell, row.finished_at) for row in rows)
 
 
 def _state(uri: str) -> str | None:
-    """What changes whenever a SQLite file is written; None for other addresses, and while somebody writes.
+    """A text that changes whenever a SQLite file is written; None for other addresses and during a write.
 
-    Bytes 24 to 27 of the file count its changes (https://www.sqlite.org/fileformat.html, 1.3.7), those of a write-ahead
-    log left out.
+    Bytes 24 to 27 of the file count its changes, except those in a write-ahead log
+    (https://www.sqlite.org/fileformat.html, 1.3.7).
     """
     file = database_file(uri)
     if file is None or any(file.with_name(file.name + log).exists() for log in ("-journal", "-wal")):
@@ -92,7 +125,7 @@ def _note(uri: str, made: Made) -> dict[str, Any]:
 
 def _notes(store_dir: Path) -> dict[str, Any]:
     try:
-        found = json.loads((store_dir / FILE).read_text())
+        notes = json.loads((store_dir / FILE).read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return notes if isinstance(notes, dict) else {}

@@ -1,4 +1,4 @@
-"""What theory says, beside what was measured: the metric ``theory/nmse`` of the runs that MLflow has of curves."""
+"""Logs theoretical errors to MLflow, as the metric ``theory/nmse`` of the runs of curves."""
 
 from __future__ import annotations
 
@@ -15,17 +15,29 @@ from bfc_bench.utils.plain_json import digest
 
 METRIC = "theory/nmse"
 TAG = "bfc.theory"
-"""A digest of the values that a run holds: logging them again adds nothing."""
+"""Tag with a hash of the logged values, so that repeated logging adds nothing."""
 DIGITS = 6
-"""That are logged: the last ones differ between machines."""
+"""Number of logged digits; the last ones differ between machines."""
 
 
 def log_theories(
     rows: Iterable[Row], uri: str, theories: Theories, *, suite: str, version: int, store_dir: Path | None = None
 ) -> int:
-    """Log the expected NMSE at step = n to the run of each curve that has a theory; how many runs gained values.
+    """Log the expected NMSE at step = n to the runs of curves with a theory; curves without a run are left out.
 
-    Curves that have no run yet are left to the next time. Raises ``TrackingError``.
+    Args:
+        rows: Rows of the suite.
+        uri: Tracking URI.
+        theories: Theories by (task, d, label).
+        suite: Name of the suite.
+        version: Version of the suite.
+        store_dir: Folder of the store, for the artifacts of a local database.
+
+    Returns:
+        Number of runs that gained values.
+
+    Raises:
+        TrackingError: MLflow fails.
     """
     curves = {curve.key: curve for curve in replicate_curves(rows)}
     expected = {
@@ -50,7 +62,7 @@ def log_theories(
             new = [Metric(METRIC, value, times[n], n) for n, value in values.items() if (n, value) not in logged]
             for start in range(0, len(new), METRICS_PER_BATCH):
                 client.log_batch(run.info.run_id, new[start : start + METRICS_PER_BATCH])
-            # Last, so that a run with the tag holds all of them.
+            # The tag comes last, so that a run with it has all values.
             client.log_batch(run.info.run_id, tags=[RunTag(TAG, digest([*values.items()]))])
             gained += bool(new)
     return gained

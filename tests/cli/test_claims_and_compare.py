@@ -223,7 +223,7 @@ def test_compare_gives_the_difference_of_what_may_be_negative(held, capsys):
     assert all(r["lo"] < r["difference"] < r["hi"] < 0 for r in found)
     text = answer(capsys, "compare", "joint", "kernel", "--metric", "part_errors.degree2", "--store", store)
     assert "joint - kernel [95 %]" in text
-    assert "Mean of the difference over replicates that both ran, below 0" in text
+    assert "Mean of the difference over replicates that both ran; below 0" in text
 
 
 def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):

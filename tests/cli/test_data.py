@@ -53,7 +53,7 @@ def test_the_list_says_what_is_there_and_what_to_type(capsys, brought):
     states = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "here" in states["digits"]
     assert "not here; `bfc-bench data get mnist`" in states["mnist"]
-    assert "reads what you name: path, target" in states["table"]
+    assert "options needed: path, target" in states["table"]
     assert run(["data", "list", "--data", str(brought)]) == 0
     states = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "not here" not in states["mnist"]

@@ -71,7 +71,7 @@ def test_names_that_are_not_kebab_case_are_refused(tmp_path: Path, name: str) ->
 
 @pytest.mark.parametrize("name", ["class", "none", "learner", "data", "class-var"])
 def test_names_that_mean_something_else_in_python_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="means something else"):
+    with pytest.raises(UsageError, match="is already taken"):
         write_distribution("learner", name, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

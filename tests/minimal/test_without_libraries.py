@@ -59,8 +59,8 @@ def test_a_run_skips_what_it_cannot_make_and_all_verbs_go_on(bench, suite, tmp_p
     assert "8 ok, 10 skipped" in ran.stdout
     told = [line for line in ran.stdout.splitlines() if "MLflow" in line]
     assert told == [
-        "MLflow is not installed, so this run is not logged there: pip install 'bfc-bench[mlflow]'; then "
-        "`bfc-bench sync SUITE` logs it."
+        "MLflow is not installed, so this run is not logged there. To log it: pip install 'bfc-bench[mlflow]'; then "
+        "`bfc-bench sync SUITE`."
     ]
     assert (store / "reports" / "tiny@1" / "report.html").stat().st_size > 10_000
     quiet = bench("run", suite, "--store", store, "--no-mlflow")

@@ -109,12 +109,12 @@ def test_what_learners_and_faults_say_is_text_not_markup(written, page):
 
 def test_oracle_use_is_said_before_the_figures(page):
     text = " ".join(" ".join(page.text).split())
-    assert "knows of the target: grow (alphas)" in text
-    assert text.index("knows of the target") < text.index("NMSE by n, d = 10")
+    assert "facts about the target that learners were told: grow (alphas)" in text
+    assert text.index("facts about the target") < text.index("NMSE by n, d = 10")
 
 
 def test_heavy_tails_unfold_the_trimmed_curves(page):
-    assert "Trimmed NMSE: heavy tails, read both" in page.text
+    assert "Trimmed NMSE: heavy tails, compare both" in page.text
     assert "Trimmed NMSE" in page.text
 
 

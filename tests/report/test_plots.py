@@ -52,7 +52,7 @@ def test_the_line_is_the_geometric_mean_at_every_measured_size(found):
 def test_legend_names_each_drawn_label_once_and_a_note_names_the_others(found):
     figure = plots.learning_curves(found)
     assert sorted(legend(figure)) == sorted(LAWS)
-    assert "No values, see the skips: relu-mlp." in notes(figure)
+    assert "No values (see the skips): relu-mlp." in notes(figure)
 
 
 def test_a_label_keeps_its_look_in_every_panel_and_figure(found):

@@ -130,7 +130,7 @@ def test_every_row_is_under_the_machine_that_made_it(tmp_path):
     assert unknown[:3] == ["bfc@1", "1 row", MISSING]
     said = text(Page((tmp_path / "machines.html").read_text()))
     assert "node1, Example CPU, 2 cores, 64 cores, Example GPU" in said
-    assert "Nothing is known of the machine" in said
+    assert "Unknown machine" in said
 
 
 def test_what_stores_say_is_text_not_markup(site, pages):

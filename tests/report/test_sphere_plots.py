@@ -129,5 +129,5 @@ def test_the_report_shows_the_arithmetic_mean_of_errors_in_parts_of_the_target(t
 
 def test_a_report_on_errors_in_a_part_of_the_target_takes_no_logarithm(tmp_path):
     page = write_report(tmp_path, suite={"name": "s"}, rows=cells("stairs"), metric="part_errors.degree2").read_text()
-    assert "Mean of 3 replicates, unless R says otherwise" in page
+    assert "Mean of 3 replicates, or of R where R is given" in page
     assert "Decay: exponent" not in page

@@ -229,7 +229,7 @@ def test_a_task_that_is_requeued_goes_on_where_it_was(suite_file, submit, ended,
 def test_more_shards_than_an_array_may_have_are_two_arrays(suite_file, bench, store, ended, finish):
     path = suite_file(learner=[{"name": "mean"}], replicates=13)
     ran = bench("submit", path, "--shards", 13, "--store", store)
-    assert "2 arrays, since one may not be so large" in ran.stdout
+    assert "2 arrays, because of the size limit of one" in ran.stdout
     (job,) = jobs(store)
     assert [(array.first, array.count) for array in job.arrays] == [(0, 6), (6, 7)]
     assert ended() == ["done"] * 13

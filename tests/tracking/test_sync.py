@@ -272,7 +272,7 @@ def test_a_sync_without_work_leaves_mlflow_alone_and_one_after_a_loss_repairs_it
     assert ": 2 curves: 1 new, 1 unchanged" in bench("sync", *command).stdout
 
 
-@pytest.mark.parametrize(("status", "said"), [(401, "MLFLOW_TRACKING_PASSWORD"), (403, "can permit it")])
+@pytest.mark.parametrize(("status", "said"), [(401, "MLFLOW_TRACKING_PASSWORD"), (403, "ask the administrator")])
 def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said, rows, store_dir, monkeypatch):
     """MLflow's answer names its interface and a page about it; what to do is not in it."""
 

@@ -148,9 +148,7 @@ def test_a_run_logs_to_the_teams_server_and_leaves_the_password_nowhere(team, fa
     assert refused.returncode == 1
     run, sync = [line for line in f"{refused.stdout}\n{refused.stderr}".splitlines() if "MLflow at" in line]
     for line in (run, sync):
-        assert (
-            "the user name or the password is not accepted; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_" in line
-        )
+        assert "the user name or the password is wrong; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_" in line
     assert "Traceback" not in refused.stderr
     assert not showing
 

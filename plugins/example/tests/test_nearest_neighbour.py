@@ -1,4 +1,4 @@
-"""What must hold for nearest-neighbour."""
+"""Tests of nearest-neighbour."""
 
 import numpy as np
 from bfc_bench import Context, Data

@@ -7,7 +7,7 @@ from bfc_bench import Learner, hookimpl
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    """Make the learner known under its name."""
+    """Register the learner under its name."""
     from .nearest_neighbour import NearestNeighbour
 
     register(NearestNeighbour)

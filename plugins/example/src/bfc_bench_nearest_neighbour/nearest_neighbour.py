@@ -15,7 +15,7 @@ class NearestNeighbour(Learner):
     smoke: ClassVar[dict[str, int]] = {"neighbours": 3}
 
     neighbours: PositiveInt = 5
-    """How many training points are averaged; all of them where there are fewer."""
+    """Number of training points to average, or n if that is smaller."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Keep the training points x (n, d) and their labels y (n,)."""
