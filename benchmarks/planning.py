@@ -71,8 +71,8 @@ def _done(folder: Path, plugins: Plugins, cells: int) -> list[str]:
 def _fill(directory: Path, grid: Grid) -> None:
     """Write a store in which every cell of ``grid`` is done, without running it."""
     suite, store = grid.suite, Store(directory, write=True)
-    store.begin_session("benchmarks", suite.name, suite.version, suite.definition(), {})
-    store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+    store.sessions.begin("benchmarks", suite.name, suite.version, suite.definition(), {})
+    store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
     store.put(
         (
             Row(
@@ -100,5 +100,5 @@ def _fill(directory: Path, grid: Grid) -> None:
         )
         for cell in grid.cells()
     )
-    store.end_session("benchmarks")
+    store.sessions.end("benchmarks")
     store.close()

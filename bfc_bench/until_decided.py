@@ -175,7 +175,7 @@ class _UntilDecided:
                 if next_look is None or (claim_looks.made and self._is_stuck(store, suite, claim_looks, rows)):
                     continue
                 looks.append(replace(next_look, reads=self._sizes_to_read(claim_looks, next_look)))
-            store.note_looks(suite.name, suite.version, [look.as_dict() for look in looks])
+            store.looks.put(suite.name, suite.version, [look.as_dict() for look in looks])
         for number, of, replicates in sorted({(look.at.number, look.at.of, look.replicates) for look in looks}):
             claims = [look.claim for look in looks if (look.at.number, look.replicates) == (number, replicates)]
             self.tell(f"Look {number} of {of}, at {replicates} replicates: {', '.join(claims)}.")
@@ -196,7 +196,7 @@ class _UntilDecided:
                 [claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, rows_by_claim
             )
             made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
-            store.note_looks(suite.name, suite.version, [look.as_dict() for look in made])
+            store.looks.put(suite.name, suite.version, [look.as_dict() for look in made])
 
     def _run_missing_cells(self, looks: Iterable[Look]) -> None:
         """Run the cells of the looks that have no row yet."""
@@ -253,7 +253,7 @@ class _UntilDecided:
                 wider.append(replace(look, reads=reads))
                 added_sizes += added
             if added_sizes:
-                store.note_looks(suite.name, suite.version, [look.as_dict() for look in wider])
+                store.looks.put(suite.name, suite.version, [look.as_dict() for look in wider])
         return wider if added_sizes else []
 
     def _obstacle(self, store: Store, beyond: BeyondSizes, rows: Rows) -> str:

@@ -15,8 +15,8 @@ from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.run.skip_reasons import ask, batch_key, data_bytes, device_of, skip_reason
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
+from bfc_bench.store.reader import KnownCell
 from bfc_bench.store.row import Origin, Row
-from bfc_bench.store.store import KnownCell
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.precision import Device

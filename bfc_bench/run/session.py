@@ -167,8 +167,8 @@ def run(
         id = secrets.token_hex(6)
         plan = plan_for(grid, store, device, session=id, redo=redo, executor=executor)
         facts = provenance(device, executor, jobs)
-        store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
-        store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+        store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
+        store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
         if plan.todo:
             session.warnings += executor.remarks()
@@ -181,7 +181,7 @@ def run(
             session.interrupted = True
         finally:
             _announce(plugins, "bfc_run_finished", session)
-        store.end_session(id)
+        store.sessions.end(id)
         return session
 
 
@@ -256,7 +256,7 @@ def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
     known = session.provenance[table] if table else session.provenance
     if not facts.items() <= known.items():
         known.update(facts)
-        session.store.amend_session(session.id, session.provenance)
+        session.store.sessions.amend(session.id, session.provenance)
 
 
 def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:

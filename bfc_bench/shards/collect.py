@@ -77,7 +77,7 @@ def _collect(store: Store, job: ShardJob, states: Sequence[State]) -> Collected:
     _note_machines(store, job, states)
     still_open = sum(state.open for state in states)
     if not still_open:
-        store.end_session(job.id)  # first, so that all rows are on the disk
+        store.sessions.end(job.id)  # first, so that all rows are on the disk
         write_file(job.folder / DONE, canonical_json(sizes).encode(), private=True)
     return Collected(job.name, new, rows, sum(len(state.part.cells) for state in states), still_open)
 
@@ -101,7 +101,7 @@ def _move_artifacts(store: Store, job: ShardJob, accepted: Iterable[Entry]) -> N
 
 def _note_machines(store: Store, job: ShardJob, states: Iterable[State]) -> None:
     """Add the machines of a job to its provenance, each with the facts that differ from the submitting machine."""
-    facts = store.facts(job.id)
+    facts = store.sessions.provenance(job.id)
     if facts is None:
         return
     machines: dict[str, Facts] = {}
@@ -110,7 +110,7 @@ def _note_machines(store: Store, job: ShardJob, states: Iterable[State]) -> None
             own = state.heartbeat.facts
             machines[state.heartbeat.host] = {k: v for k, v in own.items() if v != facts.get(k) and k not in _OWN}
     if machines.keys() - facts.get("machines", {}).keys():
-        store.amend_session(job.id, {**facts, "machines": {**facts.get("machines", {}), **machines}})
+        store.sessions.amend(job.id, {**facts, "machines": {**facts.get("machines", {}), **machines}})
 
 
 _OWN = frozenset({"command", "host", "executor", "executor_options", "jobs", "precision", "threads_per_worker", "git"})

@@ -138,8 +138,8 @@ def _begin(store: Store, job: ShardJob, plan: Plan, given_up: Sequence[tuple[Cel
     grid = plan.grid
     suite, version = grid.suite.name, grid.suite.version
     facts = provenance(job.device, ProcessExecutor(), job.workers) | {"executor": "shards"}
-    store.begin_session(job.id, suite, version, job.suite, {**facts, "shards": job.shards})
-    store.define(suite, version, grid.task_digests, grid.learner_digests)
+    store.sessions.begin(job.id, suite, version, job.suite, {**facts, "shards": job.shards})
+    store.sessions.define(suite, version, grid.task_digests, grid.learner_digests)
     rows = [make_row(plan.single(cell), cell, "killed", reason) for cell, reason in given_up]
     store.put((row, grid.task_digests[row.task], grid.learner_digests[row.label], "") for row in rows)
 

@@ -61,7 +61,7 @@ class Results:
     @property
     def sessions(self) -> list[dict[str, Any]]:
         """The runs, oldest first: id, started_at, finished_at, definition, provenance."""
-        return self.store.sessions(self.name, self.version)
+        return self.store.sessions.of(self.name, self.version)
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Results:
         """
         from bfc_bench.analysis.interim_analyses import looks_by_claim
 
-        digests = self.store.definitions(self.name, self.version)
+        digests = self.store.sessions.definitions(self.name, self.version)
         return looks_by_claim(
             self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition
         )
@@ -183,7 +183,7 @@ class Results:
     def _looks(self) -> list[Look]:
         from bfc_bench.analysis.interim_analyses import Look
 
-        return [Look.of(record) for record in self.store.looks(self.name, self.version)]
+        return [Look.of(record) for record in self.store.looks.of(self.name, self.version)]
 
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates at the spread seen so far, or sizes at which N* can be seen."""

@@ -100,7 +100,7 @@ class StoredSuite(Results):
         """A digest of what a report shows: the rows, the looks, the suite as it was run and as its file is now, the
         release.
         """
-        rows, looks = self.store.digest(self.name, self.version), self.store.looks(self.name, self.version)
+        rows, looks = self.store.digest(self.name, self.version), self.store.looks.of(self.name, self.version)
         return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows, *looks])
 
     def sync(self, uri: str | None = None) -> SyncReport:

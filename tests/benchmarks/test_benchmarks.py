@@ -168,15 +168,15 @@ def test_estimates_are_those_of_the_plan_and_measured_times_those_of_rows(tmp_pa
     grid = resolve(read_suite(path, ()), plugins, str(path), ["quad-densenet"], ["teacher-L3"])
     first, second, third, *_ = grid.cells()
     with Store(tmp_path, write=True) as store:
-        store.begin_session("s", "smoke", 1, grid.suite.definition(), {})
-        store.define("smoke", 1, grid.task_digests, grid.learner_digests)
+        store.sessions.begin("s", "smoke", 1, grid.suite.definition(), {})
+        store.sessions.define("smoke", 1, grid.task_digests, grid.learner_digests)
         for cell, status in ((first, "ok"), (second, "ok"), (third, "failed")):
             row = Row(
                 cell.id, "smoke", 1, cell.task, "quad-densenet", cell.label, {}, cell.d, cell.n, cell.replicate, status
             )
             row = replace(row, device="cpu", fit_cpu_seconds=3.0)
             store.put([(row, grid.task_digests[cell.task], grid.learner_digests[cell.label], "")])
-        store.end_session("s")
+        store.sessions.end("s")
     (found,) = compared(tmp_path, plugins)
     assert (found.suite, found.cells, dict(found.measured)) == ("smoke", 2, {"quad-densenet": 6.0})
     planned = plan_for(replace(grid, only=(first, second)), None, "cpu").seconds

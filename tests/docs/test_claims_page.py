@@ -81,8 +81,8 @@ def stores(tmp_path):
         path.parent.mkdir()
         path.write_text(SUITE.format(seed=seed))
         with Store(path.parent, write=True) as store:
-            store.begin_session("s", "tiny", 1, read_suite(path).definition(), {"packages": {}})
-            store.define("tiny", 1, {"t": "x"}, {"kernel-ridge": "y"})
+            store.sessions.begin("s", "tiny", 1, read_suite(path).definition(), {"packages": {}})
+            store.sessions.define("tiny", 1, {"t": "x"}, {"kernel-ridge": "y"})
             rows = [
                 Row(
                     cell=f"c{r}", suite="tiny", suite_version=1, task="t", learner="kernel-ridge", label="kernel-ridge",

@@ -37,7 +37,7 @@ def test_the_page_says_how_to_read_them(tmp_path):
 def test_nothing_published_names_a_folder(tmp_path):
     for store in runs.unpack(tmp_path):
         with Store(store) as opened:
-            sessions = [session for suite in opened.suites() for session in opened.sessions(*suite)]
+            sessions = [session for suite in opened.suites() for session in opened.sessions.of(*suite)]
         commands = [session["provenance"]["command"] for session in sessions]
         assert commands
         assert [command for command in commands if "/" in command] == []

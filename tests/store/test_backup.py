@@ -26,7 +26,7 @@ from bfc_bench.store.store import Store
 row = Row(cell="", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3, replicate=0,
           status="ok", nmse=0.5, reason="x" * 3000)
 with Store(Path(sys.argv[1]), write=True) as store:
-    store.define("s", 1, {"t": "td"}, {"l": "ld"})
+    store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
     for turn in range(10**6):  # pairs, each pair in one transaction
         store.put((replace(row, cell=f"{turn}{half}", n=turn + 1), "td", "ld", "") for half in "ab")
         print(turn, flush=True)

@@ -31,12 +31,12 @@ def made(tmp_path, monkeypatch):
         id = id or f"run of {name}"
         monkeypatch.setattr(module.time, "time", lambda: at)
         with Store(tmp_path / name, write=True) as store:
-            store.begin_session(id, "s", 1, {"levels": [at]}, {"host": host or f"host-{name}"})
-            store.define("s", 1, *definitions)
+            store.sessions.begin(id, "s", 1, {"levels": [at]}, {"host": host or f"host-{name}"})
+            store.sessions.define("s", 1, *definitions)
             digests = definitions[0]["t"], definitions[1]["l"]
             store.put((replace(row, provenance=id), *digests, "") for row in rows)
-            store.note_looks("s", 1, looks)
-            store.end_session(id)
+            store.looks.put("s", 1, looks)
+            store.sessions.end(id)
         return tmp_path / name
 
     return make
@@ -154,7 +154,7 @@ def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
     for prefer, verdict in (("newer", "contradicted"), (str(a), "supported")):
         merge([a, b], tmp_path / verdict, prefer=prefer)
         with Store(tmp_path / verdict) as store:
-            assert [look["verdict"] for look in store.looks("s", 1)] == [verdict]
+            assert [look["verdict"] for look in store.looks.of("s", 1)] == [verdict]
 
 
 @pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
@@ -166,7 +166,10 @@ def test_what_is_current_is_what_the_last_run_defined(order, made, tmp_path):
     assert any(f"those of {b}, which ran last, are current" in remark for remark in done.remarks)
     with Store(tmp_path / "c") as store:
         assert len(store.rows("s", 1, every=True)) == 2
-        assert [session["definition"] for session in store.sessions("s", 1)] == [{"levels": [1.0]}, {"levels": [2.0]}]
+        assert [session["definition"] for session in store.sessions.of("s", 1)] == [
+            {"levels": [1.0]},
+            {"levels": [2.0]},
+        ]
     merge([a], tmp_path / "c")
     assert cells(tmp_path / "c") == {"c9": 0.1}
 
@@ -177,7 +180,7 @@ def test_a_store_whose_clock_was_set_back_keeps_its_order(made, tmp_path):
     made("b", [], id="other", at=6.0)
     merge([tmp_path / "b", tmp_path / "a"], tmp_path / "c")
     with Store(tmp_path / "c") as store:
-        assert [session["id"] for session in store.sessions("s", 1)] == ["first", "second", "other"]
+        assert [session["id"] for session in store.sessions.of("s", 1)] == ["first", "second", "other"]
 
 
 def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):

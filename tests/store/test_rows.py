@@ -62,8 +62,8 @@ def test_selections_and_groups_keep_rows_and_their_order():
 def store(tmp_path):
     made = [row(label, d, n, r, nmse=n / 7 + r) for r in (1, 0) for n in (200, 30) for d in (10, 5) for label in "ba"]
     with Store(tmp_path, write=True) as store:
-        store.begin_session("x", "s", 1, {}, {})
-        store.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
+        store.sessions.begin("x", "s", 1, {}, {})
+        store.sessions.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
         store.put((found, "T", found.label.upper(), "") for found in made)
         yield store
 
@@ -84,7 +84,7 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
 
 
 def test_one_pass_gives_columns_and_each_row_in_the_order_of_the_grid(store, monkeypatch):
-    monkeypatch.setattr("bfc_bench.store.store.READ_TOGETHER", 5)
+    monkeypatch.setattr("bfc_bench.store.reader.READ_TOGETHER", 5)
     columns, taken = store.columns("s", 1), []
     again = store.columns_and_each("s", 1, taken.append)
     assert [Row(**values) for values in taken] == list(again) == list(columns) == store.rows("s", 1)
@@ -165,7 +165,7 @@ def test_a_key_of_a_column_can_be_read_alone(tmp_path):
     rows = [row(n=n, error_rate=0.1, chosen={"info": {"x": 3.0}, "data": data}) for n in (10, 20)]
     with Store(tmp_path, write=True) as store:
         store.put((found, "T", found.label.upper(), "") for found in (*rows, row("b")))
-        store.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
+        store.sessions.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
         some = store.columns("s", 1, only=("error_rate", "chosen.data"))
         assert some.number("chosen", "data", "test_points").tolist()[:2] == [44, 44]
         assert some.number("chosen", "data", "test_pool").tolist()[:2] == [178, 178]

@@ -63,7 +63,7 @@ def start(code, *arguments):
 
 WRITE = """
 with Store(folder, write=True) as store:
-    store.define("s", 1, {"t": "td"}, {"l": "ld"})
+    store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
     for turn in range(int(sys.argv[3])):
         put(store, turn)
         print(turn, flush=True)
@@ -107,7 +107,7 @@ def test_a_whole_run_works_there(error, faulty, suite_file, tmp_path):
 def test_a_store_that_was_written_with_a_log_loses_nothing_there(tmp_path):
     with Store(tmp_path / "store", write=True) as store:
         store.put((replace(ROW, cell=f"c{i}", n=i + 1), "td", "ld", "") for i in range(100))
-        store.define("s", 1, {"t": "td"}, {"l": "ld"})
+        store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
         shutil.copytree(tmp_path / "store", tmp_path / "copy")
     assert (tmp_path / "copy" / "results.sqlite-wal").stat().st_size > 0
     assert python(READ, "ENOSYS", tmp_path / "copy").stdout.split() == ["100"]
@@ -225,7 +225,7 @@ def nfs(monkeypatch):
 def test_a_file_system_that_machines_share_has_a_journal_and_says_who_writes(nfs, tmp_path):
     with pytest.warns(UserWarning, match=r"lies on nfs4, which machines share.*journal.*'in-use'"):
         store = Store(tmp_path / "store", write=True)
-    store.define("s", 1, {"t": "td"}, {"l": "ld"})
+    store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
     store.put([(ROW, "td", "ld", "")])
     assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("truncate",)
     assert json.loads((tmp_path / "store" / "in-use").read_text())["process"] == os.getpid()
@@ -323,7 +323,7 @@ def test_a_local_disk_is_as_it_was(tmp_path):
 def test_a_journal_that_was_left_is_played_back_in_a_copy_where_nothing_can_be_written(nfs, tmpfs):
     with pytest.warns(UserWarning, match="nfs4"):
         store = Store(tmpfs / "store", write=True)
-    store.define("s", 1, {"t": "td"}, {"l": "ld"})
+    store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
     store.put((replace(ROW, cell=f"c{i}", n=i + 1, reason="x" * 2000), "td", "ld", "") for i in range(15))
     store.connection.execute("PRAGMA cache_size = 1")  # pages reach the file before the commit
     store.connection.execute("BEGIN IMMEDIATE")

@@ -1,0 +1,132 @@
+"""The SQLite file of a store: opening, transactions, queries."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bfc_bench.errors import StoreError, StoreFailure
+from bfc_bench.store.connections import connect_to_read, connect_to_write
+from bfc_bench.store.file_system import FileSystem, file_system
+from bfc_bench.store.lock import IN_USE, hold
+from bfc_bench.store.schema import check_schema
+
+
+class Database:
+    """The file of a store's directory, with one writer and any number of readers. A context manager."""
+
+    def __init__(self, directory: Path, *, write: bool = False) -> None:
+        """Open; with ``write`` create if need be, and hold the store until it is closed.
+
+        Raises ``StoreError`` when that is not possible, and at once when another process holds the store for writing.
+        """
+        self.directory = Path(directory)
+        self.path = self.directory / "results.sqlite"
+        self._opened = ExitStack()
+        try:
+            with ExitStack() as opening:
+                self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
+                check_schema(self._db, self.path)
+                self._opened = opening.pop_all()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {_reason(error)}."
+            ) from None
+
+    def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.directory / "lock").touch(0o600)  # which is asked for locks
+        place = file_system(self.directory)
+        opening.enter_context(hold(self.directory, place))  # before the file is made: of several that start, one does
+        if not place.plain:
+            warnings.warn(_warning(self.directory, place), stacklevel=4)
+        return opening.enter_context(closing(connect_to_write(self.path, place)))
+
+    def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
+        if not self.path.exists():
+            raise StoreError(
+                f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
+            )
+        return opening.enter_context(closing(connect_to_read(self.path)))
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for those who copy it (``backup``)."""
+        return self._db
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all that is written inside is committed together, or none of it."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise self.write_error(error) from None
+
+    def write_error(self, error: Exception) -> StoreFailure:
+        """The exception for an ``error`` in writing."""
+        return StoreFailure(
+            f"The store in {self.directory} cannot be written: {str(error).rstrip('.')}. What is in it stays readable; "
+            "free space or choose another --store, then run the same command again."
+        )
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Inside, all that is read is of one moment, whoever writes meanwhile."""
+        self.read("BEGIN")
+        try:
+            yield
+        finally:
+            self.read("ROLLBACK")
+
+    def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Lines of an SQL query, one by one. Raises ``StoreError`` where the file cannot be read."""
+        try:
+            yield from self._db.execute(query, values)
+        except sqlite3.Error as error:
+            raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+
+    def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All lines of an SQL query. Raises ``StoreError`` where the file cannot be read."""
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+
+    def close(self) -> None:
+        """Close the file, its write-ahead log merged into it, and leave the store to others."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    return str(error.strerror or error) if isinstance(error, OSError) else str(error)
+
+
+def _warning(directory: Path, place: FileSystem) -> str:
+    """What to know of a store that lies where SQLite cannot do its best."""
+    what = f"on {place.kind}, which machines share" if place.shared else "on a file system without locks"
+    readers = "" if place.locks else ", readers see a copy"
+    return (
+        f"the store in {directory} lies {what}: it has a journal in the place of the log{readers}, and the file "
+        f"{IN_USE!r} in it says who writes. A disk of one machine is faster."
+    )
