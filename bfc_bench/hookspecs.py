@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bfc_bench.learner import Learner
 from bfc_bench.utils.hook_markers import hookspec
+from bfc_bench.utils.stability import provisional
 
 if TYPE_CHECKING:
     from bfc_bench.analysis.claims.base import Claim
@@ -81,16 +82,19 @@ def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
 
 
 @hookspec
+@provisional("0.1.0")
 def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
     """Call ``register(MyExecutor)`` for each executor class; ``--executor`` and suites call it by its ``name``."""
 
 
 @hookspec
+@provisional("0.1.0")
 def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], Mapping[str, Any]]], None]) -> None:
     """Call ``register(name, plot)``; ``plot(rows)`` gives ``{file stem: matplotlib figure}`` for the report."""
 
 
 @hookspec
+@provisional("0.1.0")
 def bfc_register_verbs(register: Callable[[str, Callable[..., Any]], None]) -> None:
     """Call ``register(name, command)`` for each verb of ``bfc-bench``. ``command`` is a function whose annotated
     parameters are its arguments and options, as Typer reads them."""

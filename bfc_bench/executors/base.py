@@ -14,6 +14,7 @@ from bfc_bench.config import Settings
 from bfc_bench.errors import describe_error
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device, resolve_device
+from bfc_bench.utils.stability import provisional
 
 Place = Literal["session", "machine", "machines"]
 """Where units run: in the session's process, in other processes of its machine, or on other machines too."""
@@ -22,6 +23,7 @@ Promise = Literal["time", "memory", "death"]
 of ``worker_context.may_take`` and is ended (``memory``), or ends its own process (``death``)."""
 
 
+@provisional("0.1.0")
 @dataclass(frozen=True)
 class Resources:
     """What a unit needs while it runs, as far as that is known in advance."""
@@ -34,6 +36,7 @@ class Resources:
     device: Device = "cpu"
 
 
+@provisional("0.1.0")
 @dataclass(frozen=True)
 class UnitFailure:
     """Why a unit gave no result."""
@@ -54,6 +57,7 @@ def pickled(payload: Any) -> bytes | UnitFailure:
         )
 
 
+@provisional("0.1.0")
 class Pool(Protocol):
     """An open executor: a queue of units and the workers that run them."""
 
@@ -79,6 +83,7 @@ class Pool(Protocol):
         """Release the workers. With ``now``, stop running units, even in the middle of ``outcomes``."""
 
 
+@provisional("0.1.0")
 class Executor(Settings):
     """Opens pools. Annotated fields are options. A fault of one unit must not affect another.
 

@@ -35,18 +35,6 @@ def drawn(request):
     return law, law.sample(np.random.default_rng(2), M)
 
 
-def test_kinds_are_the_names_that_suites_use():
-    assert {inputs.kind for inputs in INPUTS} == {
-        "gaussian",
-        "uniform",
-        "sphere",
-        "hypercube",
-        "gaussian-dropped",
-        "gaussian-nonspherical",
-        "gaussian-mixture",
-    }
-
-
 def test_mean_is_zero_and_second_moments_are_the_closed_form(drawn):
     law, x = drawn
     assert x.shape == (M, D)

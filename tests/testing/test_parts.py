@@ -1,5 +1,7 @@
 """The conformance kit passes the built-in parts of suites and names the requirement that a faulty part violates."""
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,24 +16,10 @@ from bfc_bench.testing import check_part
 
 PLUGINS = load_plugins()
 ALPHAS = {"alphas": [1.0, 0.1]}
-DROP = {"id": "c", "task": "t", "before": "a/x", "after": "b", "metric": "feature_errors.S2"}
 OPTIONS: dict[str, dict[str, Any]] = {
     **{"quadratic-densenet": {"widths": [3, 2], **ALPHAS}, "slide-densenet": {"widths": [3, 2], **ALPHAS}},
     **{"hard-kernel": ALPHAS, "hard-poly": ALPHAS, "lowrank-poly": {"degree": 2}, "staircase": {"degree": 3}},
     **{"agnostic": {"opt": 0.1}, "flip": {"rate": 0.1}, "noise": {"sd": 0.1}},
-    "reaches": {"id": "c", "label": "a", "task": "t", "at_most": 0.1},
-    "succeeds": {"id": "c", "label": "a", "task": "t", "level": 0.1, "share": 0.5},
-    "beats": {"id": "c", "label": "a", "task": "t", "against": "b"},
-    "exponent": {"id": "c", "label": "a", "task": "t", "at_most": 2},
-    "slope": {"id": "c", "label": "a", "task": "t", "at_most": -0.5},
-    "drops": {**DROP, "factor": 2},
-    "unchanged": {**DROP, "tolerance": 0.1},
-    "follows": {"id": "c", "label": "a", "task": "t", "factor": 1.5},
-    "precedes": {
-        **{"id": "c", "label": "a", "task": "t"},
-        "first": {"metric": "feature_errors.S2", "level": 0.1},
-        "then": {"metric": "feature_errors.S3", "level": 0.1},
-    },
 }
 NEED_FILES = {"idx", "npz", "table", "sklearn", "cifar-10", "cifar-100", "cifar-2", "fashion-mnist", "mnist"}
 PARTS = [
@@ -44,7 +32,17 @@ PARTS = [
 
 @pytest.mark.parametrize(("name", "registry"), PARTS, ids=[name for name, _ in PARTS])
 def test_the_built_in_parts_meet_every_requirement(name: str, registry: Any) -> None:
-    check_part(registry.get(name).parse(OPTIONS.get(name, {}), name))
+    options = documented_claim(name) if registry is PLUGINS.claims else OPTIONS.get(name, {})
+    check_part(registry.get(name).parse(options, name))
+
+
+def documented_claim(kind: str) -> dict[str, Any]:
+    """The options of the first example of a kind in docs/claim-kinds.md."""
+    text = (Path(__file__).parents[2] / "docs" / "claim-kinds.md").read_text()
+    blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)]
+    claims = [claim for block in blocks for claim in block.get("claim", [block])]
+    example = next(claim for claim in claims if claim.get("kind") == kind)
+    return {"id": "c", **{name: value for name, value in example.items() if name != "kind"}}
 
 
 @pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
