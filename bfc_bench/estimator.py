@@ -71,7 +71,13 @@ class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
     """One split, which validates on every fifth point in the given order."""
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of splits, 1."""
+        """The number of splits, 1.
+
+        Args:
+            X: Ignored.
+            y: Ignored.
+            groups: Ignored.
+        """
         return 1
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:

@@ -64,7 +64,18 @@ def open_pool(
 def begin_pool(
     plugins: Plugins, executor: Executor, call: Callable[[Any], Any], prepare: Callable[[], object], jobs: int | None
 ) -> Pool | None:
-    """The pool that the executor begins before there are units, or None. Arguments and errors as of ``open_pool``."""
+    """The pool that the executor begins before there are units, or None.
+
+    Args:
+        plugins: The plugin that registered the executor is named in errors.
+        executor: The executor.
+        call: Called with the payload of each unit.
+        prepare: Called in each new worker.
+        jobs: Number of workers on the CPU.
+
+    Raises:
+        PluginError: ``begin`` raised, or returned no pool.
+    """
     pool = _call(plugins, executor, "begin", call, prepare, jobs)
     return None if pool is None else _checked(plugins, executor, "begin", pool)
 

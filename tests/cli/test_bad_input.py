@@ -117,8 +117,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["results", "smoke", "--format", "xml"], "--format must be table, csv, json or parquet. Got 'xml'"),
         (["plan", "smoke", "--format", "xml"], "--format must be table or json. Got 'xml'"),
         (["check", "quad-densnet"], "Did you mean 'quad-densenet'?"),
-        (["check"], "give either a name or --statistics"),
-        (["check", "quad-densenet", "--statistics"], "give either a name or --statistics"),
+        (["check"], "Missing argument 'NAME_OR_MODULE'"),
         (["new", "learner", "My Learner"], "lower-case words"),
     ],
 )
