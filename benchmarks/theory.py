@@ -18,7 +18,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.learner import Context, Data, Job, Learner, Theory
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.report.plots import name_axes
-from bfc_bench.report.style import INK, assign, dress, grid, log_axis
+from bfc_bench.report.style import INK, add_title_and_legend, assign, grid, log_axis
 from bfc_bench.report.theory_plots import DASHES
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.teacher_task import TeacherTask
@@ -95,7 +95,7 @@ def draw(pairs: list[Pair]) -> Figure:
         f"Marker: geometric mean of {REPLICATES} replicates. Bar: its 95 % t-interval.",
         f"Harmonics of degree 2, of degree 3 for rbf; ridge {RIDGE:g}.",
     ]
-    dress(figure, "Ridge regression with four kernels on the sphere", labels, styles, notes)
+    add_title_and_legend(figure, "Ridge regression with four kernels on the sphere", labels, styles, notes)
     return figure
 
 

@@ -1,7 +1,6 @@
 """Finds phrases that readers could not understand at first reading: python docs/phrases.py prints each and exits 1.
 
-Programs, learners and readers are named; a pronoun for persons does not stand for them. Metaphors that this project once
-used for its parts do not come back.
+A text names programs, learners and readers, and no pronoun for persons stands for them.
 """
 
 import re

@@ -173,7 +173,7 @@ class SklearnPredictor(Predictor):
 
 @cache
 def _variant(path: str) -> type[SklearnEstimator]:
-    options, labels = sklearn_facts.described(path)
+    options, labels = sklearn_facts.class_facts(path)
     fields: dict[str, Any] = {}
     for name, default in options.items():
         # An option must not hide an attribute of the pydantic model, such as `copy`.

@@ -29,7 +29,7 @@ AT_MOST = 1000
 """Number of answers kept. A search over more options imports scikit-learn anyway."""
 
 
-def described(path: str) -> tuple[dict[str, Any], frozenset[LabelKind]]:
+def class_facts(path: str) -> tuple[dict[str, Any], frozenset[LabelKind]]:
     """Defaults by option (``...`` for a required one) and possible label kinds of the class at ``sklearn.<path>``.
 
     Raises ``UsageError`` for an unknown path.

@@ -74,11 +74,11 @@ def show(
     for line in _described(contents):
         typer.echo(line)
     if contents.shape:
-        from bfc_bench.report.examples import sheet
+        from bfc_bench.report.examples import example_images
         from bfc_bench.utils.files import write_file
 
         out = out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.png")
-        write_file(out, sheet(contents))
+        write_file(out, example_images(contents))
         typer.echo(f"examples: {out.resolve()}")
 
 

@@ -172,10 +172,10 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
 
 
 def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
-    from bfc_bench.report.tables import remark_on, sample_size
+    from bfc_bench.report.tables import ill_behaved_remark, sample_size
 
     for reached in stored.thresholds(rows=rows):
-        if remark := remark_on(reached.threshold):
+        if remark := ill_behaved_remark(reached.threshold):
             size = sample_size(reached.threshold)[0]
             text = f"{reached.task}, d = {reached.d}, {reached.label}: N*({reached.level:g}) = {size}, {remark}"
             console().print(text, markup=False, highlight=False, soft_wrap=True)

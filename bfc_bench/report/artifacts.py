@@ -29,7 +29,7 @@ class CellFiles:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownArtifact:
     """One artifact in the page."""
 
     name: str
@@ -43,7 +43,7 @@ class ShownCell:
     """The artifacts of a cell in the page."""
 
     caption: str
-    artifacts: tuple[Shown, ...]
+    artifacts: tuple[ShownArtifact, ...]
 
 
 def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], list[ShownCell]]:
@@ -62,7 +62,7 @@ def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], l
                 left -= len(address)
             else:
                 address = _copied(directory, cell.cell, name, content)
-            artifacts.append(Shown(name, address, embedded))
+            artifacts.append(ShownArtifact(name, address, embedded))
         caption = f"d = {cell.d}, n = {cell.n:,}, replicate {cell.replicate}"
         shown.setdefault((cell.task, cell.label), []).append(ShownCell(caption, tuple(artifacts)))
     return shown

@@ -14,7 +14,7 @@ ROWS = 25
 """Maximum number of classes; the first ones are shown."""
 
 
-def sheet(contents: DataSetContents) -> bytes:
+def example_images(contents: DataSetContents) -> bytes:
     """A PNG with the first images of each class in a row, or one row for a data set without classes."""
     from matplotlib.figure import Figure
 

@@ -20,7 +20,17 @@ from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.level_plots import mark_levels
-from bfc_bench.report.style import INK, Drawing, Style, Styles, apart, assign, dress, grid, log_axis
+from bfc_bench.report.style import (
+    INK,
+    Drawing,
+    Style,
+    Styles,
+    add_title_and_legend,
+    assign,
+    grid,
+    log_axis,
+    spaced_ticks,
+)
 from bfc_bench.report.tables import sample_size
 
 METRIC_NAMES = {
@@ -89,7 +99,7 @@ def learning_curves(
     notes += mark_levels(figure, panels, reached, styles)
     if missing := [label for label in labels if label not in drawn]:
         notes.append(f"No values (see the skips): {', '.join(missing)}.")
-    dress(figure, title, drawn, styles, notes)
+    add_title_and_legend(figure, title, drawn, styles, notes)
     return figure
 
 
@@ -190,7 +200,7 @@ def thresholds_against_d(
     panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
     dims = sorted({float(d) for scaling in scalings for d in scaling.measured_dims})
-    log_axis(axes[0].xaxis, dims, most=6, at=apart(dims), pad=0.12)
+    log_axis(axes[0].xaxis, dims, most=6, at=spaced_ticks(dims), pad=0.12)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     log_axis(axes[0].yaxis, sizes, pad=0.14)
     step = 0.015 * np.log(max(dims) / min(dims)) if dims else 0.0
@@ -210,7 +220,7 @@ def thresholds_against_d(
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
     ]
     drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
-    dress(figure, title, [label for label in labels if label in drawn], styles, notes)
+    add_title_and_legend(figure, title, [label for label in labels if label in drawn], styles, notes)
     return figure
 
 
@@ -273,7 +283,7 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
         panel.set_title(f"{layer}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     name_axes(axes, "feature error P (relative)", "")
     many = any(len(error.values) > MANY for error in errors)
-    dress(
+    add_title_and_legend(
         figure,
         title,
         labels,

@@ -226,7 +226,7 @@ def _errors(task: _Task) -> Iterable[ReportTable]:
 def _thresholds(task: _Task) -> Iterable[ReportTable]:
     def cell(reached: Reached) -> TableCell:
         theory = task.theories.get((reached.task, reached.d, reached.label))
-        remarks = [tables.remark_on(reached.threshold)]
+        remarks = [tables.ill_behaved_remark(reached.threshold)]
         if theory is not None:
             remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
         return TableCell(*sample_size(reached.threshold), tuple(filter(None, remarks)))

@@ -18,7 +18,7 @@ from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.report.layout import ReportTable, TableCell
-from bfc_bench.report.tables import MISSING, STATUSES, remark_on, sample_size, with_interval
+from bfc_bench.report.tables import MISSING, STATUSES, ill_behaved_remark, sample_size, with_interval
 from bfc_bench.report.template import date, template
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import make_folder, write_file
@@ -183,7 +183,7 @@ def _lowest(curve: Curve | None, rows: Rows) -> TableCell:
 def _reached(curve: Curve, level: float) -> TableCell:
     n_star = threshold(curve, level)
     size, detail = sample_size(n_star)
-    return TableCell(size, detail, tuple(filter(None, [remark_on(n_star)])))
+    return TableCell(size, detail, tuple(filter(None, [ill_behaved_remark(n_star)])))
 
 
 def _made(sessions: Iterable[Mapping[str, Any]], made_by: Mapping[tuple[str, str, str], int]) -> Iterator[SiteRun]:

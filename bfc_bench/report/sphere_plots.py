@@ -21,7 +21,17 @@ from bfc_bench.report.plots import (
     name_axes,
     spread,
 )
-from bfc_bench.report.style import INK, Drawing, Style, Styles, apart, assign, dress, grid, log_axis
+from bfc_bench.report.style import (
+    INK,
+    Drawing,
+    Style,
+    Styles,
+    add_title_and_legend,
+    assign,
+    grid,
+    log_axis,
+    spaced_ticks,
+)
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 LEAST = -0.25
@@ -71,7 +81,7 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
         "Dotted: n = B(d, k), the number of harmonics of degree k.",
         f"R² is an unbiased estimate and may exceed 1; values below {LEAST:g} are drawn at {LEAST:g}.",
     ]
-    dress(figure, title, list(styles), styles, notes)
+    add_title_and_legend(figure, title, list(styles), styles, notes)
     return figure
 
 
@@ -100,7 +110,7 @@ def exponent_lines(
     thresholds = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     dims = sorted({d for scaling in scalings for d in scaling.thresholds})
     sizes = [float(harmonics_dimension(d, degree)) for d in dims]
-    log_axis(axes[0].xaxis, map(float, dims), most=6, at=apart([float(d) for d in dims]), pad=0.12)
+    log_axis(axes[0].xaxis, map(float, dims), most=6, at=spaced_ticks([float(d) for d in dims]), pad=0.12)
     log_axis(axes[0].yaxis, thresholds + sizes, pad=0.08)
     if dims:  # room for the exponents beside the lines
         axes[0].set_xlim(right=dims[-1] * (dims[-1] / dims[0]) ** 0.5)
@@ -120,7 +130,7 @@ def exponent_lines(
     ]
     if asymptotic:
         notes.append("Dotted: the asymptotic exponent of the theorem.")
-    dress(figure, title, labels, styles, notes)
+    add_title_and_legend(figure, title, labels, styles, notes)
     return figure
 
 

@@ -181,7 +181,9 @@ def grid(count: int, columns: int, *, width: float | None = None, height: float 
     return figure, panels[:count]
 
 
-def dress(figure: Drawing, title: str, labels: Sequence[str], styles: Styles, notes: Sequence[str]) -> None:
+def add_title_and_legend(
+    figure: Drawing, title: str, labels: Sequence[str], styles: Styles, notes: Sequence[str]
+) -> None:
     """Add a title above a figure, and notes and a legend below it; the figure grows in height.
 
     Args:
@@ -240,7 +242,7 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
     return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
 
 
-def apart(values: Sequence[float], share: float = 0.17) -> list[float]:
+def spaced_ticks(values: Sequence[float], share: float = 0.17) -> list[float]:
     """The first, the last and those of the ascending ``values`` that are a ``share`` of their log range apart."""
     if len(values) < 3:
         return list(values)

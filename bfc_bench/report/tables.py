@@ -135,7 +135,9 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
 
 
 def _reached(threshold: Threshold) -> str:
-    return " ".join(filter(None, [*sample_size(threshold), f"({remark})" if (remark := remark_on(threshold)) else ""]))
+    return " ".join(
+        filter(None, [*sample_size(threshold), f"({remark})" if (remark := ill_behaved_remark(threshold)) else ""])
+    )
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -185,7 +187,7 @@ def sample_size(threshold: Threshold) -> tuple[str, str]:
     return (f"median {_size(lower)}", f"({', '.join(censored)})") if lower == upper else (", ".join(censored), "")
 
 
-def remark_on(threshold: Threshold) -> str:
+def ill_behaved_remark(threshold: Threshold) -> str:
     """A remark on ill-behaved curves, with the size from which they stay below the level; empty if none is."""
     if not threshold.ill_behaved:
         return ""

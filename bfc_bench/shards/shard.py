@@ -23,7 +23,7 @@ from bfc_bench.shards.heartbeat import HeartbeatWriter
 from bfc_bench.shards.job import ShardJob
 from bfc_bench.shards.journal import Journal
 from bfc_bench.shards.scratch import local, scratch
-from bfc_bench.shards.throttled_pool import ThrottledProcesses, Watch
+from bfc_bench.shards.throttled_pool import PoolControl, ThrottledProcesses
 from bfc_bench.store.backup import ARTIFACTS, put_folder
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
@@ -63,7 +63,7 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
         journal.sync()  # first, so that the rows of ended units are on the disk when their cells are no longer noted
         heartbeat.running(batches)
 
-    with closing(Journal(job.file("journals", number))) as journal, _stop_signals(watch := Watch(note)):
+    with closing(Journal(job.file("journals", number))) as journal, _stop_signals(watch := PoolControl(note)):
         try:
             shard = _Shard(job, journal, watch, load_plugins(), listeners)
             try:
@@ -85,7 +85,7 @@ def run_shard(folder: Path, number: int, *, listeners: Sequence[object] = ()) ->
 class _Shard:
     job: ShardJob
     journal: Journal
-    watch: Watch
+    watch: PoolControl
     plugins: Plugins
     listeners: Sequence[object]
 
@@ -167,7 +167,7 @@ class _JournalListener:
 
 
 @contextmanager
-def _stop_signals(watch: Watch) -> Iterator[None]:
+def _stop_signals(watch: PoolControl) -> Iterator[None]:
     """Handle SIGUSR1, SIGTERM and Ctrl-C. Repeated signals are ignored."""
 
     def stop_soon(number: int, frame: FrameType | None) -> None:

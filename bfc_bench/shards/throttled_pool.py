@@ -16,7 +16,7 @@ from bfc_bench.toolkit.precision import Device
 
 
 @dataclass
-class Watch:
+class PoolControl:
     """The callback of a pool, and the flag that stops it."""
 
     note: Callable[[Sequence[Sequence[str]]], None]
@@ -28,7 +28,7 @@ class Watch:
 class ThrottledProcesses(ProcessExecutor):
     """Opens process pools that begin only as many units as there are workers."""
 
-    watch: Watch = Field(exclude=True)
+    watch: PoolControl = Field(exclude=True)
     """Callback and stop flag of its pools."""
 
     def open(
@@ -43,7 +43,7 @@ class ThrottledPool:
     """Keeps units in a queue until a worker of the other pool is free."""
 
     pool: Pool
-    watch: Watch
+    watch: PoolControl
     waiting: deque[tuple[int, Batch, Resources]] = field(default_factory=deque)
     running: dict[int, list[str]] = field(default_factory=dict)
 

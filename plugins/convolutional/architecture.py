@@ -18,7 +18,7 @@ from torch.nn.functional import max_pool2d
 
 
 @contextmanager
-def exactly() -> Iterator[None]:
+def deterministic_convolutions() -> Iterator[None]:
     """Make convolutions on a GPU deterministic, and full float32 (no TF32)."""
     with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
         yield

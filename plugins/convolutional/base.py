@@ -18,10 +18,10 @@ class SgdLearner(SgdOptions):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
-        from bfc_plugins.convolutional.architecture import exactly
+        from bfc_plugins.convolutional.architecture import deterministic_convolutions
         from bfc_plugins.convolutional.fit import ImageFit
 
-        with exactly():
+        with deterministic_convolutions():
             return self.run(ImageFit.of(self, train, ctx))
 
     @abstractmethod

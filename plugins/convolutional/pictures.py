@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from bfc_plugins.convolutional.architecture import Network, exactly
+from bfc_plugins.convolutional.architecture import Network, deterministic_convolutions
 from bfc_plugins.convolutional.layout import Shape
 from torch import Tensor
 
@@ -49,7 +49,7 @@ class Pictures:
 
     def sheets(self) -> dict[str, bytes]:
         """A PNG for each block, with one row per network. Mid-grey is the mean of the training images."""
-        with exactly():
+        with deterministic_convolutions():
             return {f"features-block{place:02}.png": self._sheet(place) for place in self.blocks}
 
     def _sheet(self, place: int) -> bytes:

@@ -35,12 +35,12 @@ class ConvTangent(ImageOptions):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
-        from bfc_plugins.convolutional.architecture import exactly
+        from bfc_plugins.convolutional.architecture import deterministic_convolutions
         from bfc_plugins.convolutional.fit import TrainingImages, augmentation_of
         from bfc_plugins.convolutional.tangent_training import Adam
         from bfc_plugins.convolutional.training import Schedule
 
-        with exactly():
+        with deterministic_convolutions():
             points = TrainingImages.of(train, ctx.device, normalize=self.normalize)
             schedule = Schedule("steps", tuple(self.decay_at), self.decay)
             adam = Adam(self.steps_at(train.n), self.batch_size, self.lr, schedule, augmentation_of(self))

@@ -350,7 +350,7 @@ class QuadraticLearner(BatchLearner):
         )
 
 
-def trained(
+def train_members(
     recipe: Recipe, members: Sequence[Member], steps: int, device: str, checkpoints: Sequence[int] = ()
 ) -> list[Trained]:
     """Train members and multiply factored matrices, so that every W_l is one matrix again.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
-from bfc_plugins.quadratic.base import QuadraticLearner, diverged, trained
+from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.statistics import QuadraticStatistics
@@ -82,7 +82,7 @@ class QuadDenseNet(QuadraticLearner):
             learner.member(replace(setup, y=y), setup.params, setup.rates, inputs)
             for learner, setup, (inputs, y) in zip(learners, setups, samples, strict=True)
         ]
-        results = trained(recipe, members, steps, device, first.checkpoints)
+        results = train_members(recipe, members, steps, device, first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
             for learner, setup, result in zip(learners, setups, results, strict=True)

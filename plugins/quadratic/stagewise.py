@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from bfc_plugins.quadratic.base import QuadraticLearner, diverged, trained
+from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
 from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
@@ -47,7 +47,7 @@ class StagewiseLearner(QuadraticLearner):
             recipe = first.recipe(fits[0].model(layer), setups[0])
             running = [fit for fit in fits if fit.failure is None]
             members = [fit.member(layer) for fit in running]
-            results = trained(recipe, members, first.length(net.d, setups[0].kind), device)
+            results = train_members(recipe, members, first.length(net.d, setups[0].kind), device)
             for fit, result in zip(running, results, strict=True):
                 if result.finite:
                     fit.finish(layer, result.params, result.loss)
@@ -80,14 +80,14 @@ class Growth(ABC):
         """The parameters and data to train in that stage."""
 
     @abstractmethod
-    def take(self, layer: int, trained: Params) -> None:
+    def take(self, layer: int, train_members: Params) -> None:
         """Copy the trained parameters of that stage into ``params``."""
 
     def readouts(self) -> Mapping[int, np.ndarray]:
         """Signed weights {l: (m_l,)} that replace alpha_l, if the learner trains such weights."""
         return {}
 
-    def finish(self, layer: int, trained: Params, loss: float) -> None:
+    def finish(self, layer: int, train_members: Params, loss: float) -> None:
         """End a stage and keep its predictor.
 
         Args:
@@ -95,7 +95,7 @@ class Growth(ABC):
             trained: trained parameters.
             loss: final loss.
         """
-        self.take(layer, trained)
+        self.take(layer, train_members)
         self.losses.append(loss)
         self.stages[f"layer{layer}"] = self._predictor(layer)
 

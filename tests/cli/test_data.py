@@ -60,20 +60,20 @@ def test_the_list_says_what_is_there_and_what_to_type(capsys, brought):
 
 
 def test_show_prints_what_is_held_and_writes_a_sheet_of_examples(capsys, brought, tmp_path):
-    sheet = tmp_path / "sheet.png"
-    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--out", str(sheet)]) == 0
+    example_images = tmp_path / "sheet.png"
+    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--out", str(example_images)]) == 0
     out = capsys.readouterr().out
     assert "200 to train on, 200 to test on" in out
     assert "images of 1 x 2 x 2" in out
     assert "10: 0 (20), 1 (20)" in out
     assert f"examples: {sheet}" in out
-    assert sheet.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert example_images.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_sheet_has_an_example_of_each_class_in_its_row():
     from matplotlib.image import imread
 
-    from bfc_bench.report.examples import _groups, sheet
+    from bfc_bench.report.examples import _groups, example_images
     from bfc_bench.tasks.data import Digits
 
     found = Digits().load()
@@ -82,7 +82,7 @@ def test_the_sheet_has_an_example_of_each_class_in_its_row():
     assert all((found.points.y[rows] == number).all() for number, (_, rows) in enumerate(groups))
     import io
 
-    picture = imread(io.BytesIO(sheet(found)))
+    picture = imread(io.BytesIO(example_images(found)))
     assert picture.ndim == 3
     assert len(np.unique(picture[..., 0])) > 10
 

@@ -11,7 +11,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
 from bfc_bench.report import plots
-from bfc_bench.report.style import FORMATS, PALETTE, apart, assign, log_ticks, save, tick_text
+from bfc_bench.report.style import FORMATS, PALETTE, assign, log_ticks, save, spaced_ticks, tick_text
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def test_log_ticks_are_few_round_numbers_inside_the_range(lo, hi, most):
     ],
 )
 def test_many_dimensions_are_thinned_to_those_that_stand_apart(values, kept):
-    assert apart(values) == kept
+    assert spaced_ticks(values) == kept
 
 
 def test_tick_texts():
