@@ -80,14 +80,14 @@ class Growth(ABC):
         """The parameters and data to train in that stage."""
 
     @abstractmethod
-    def take(self, layer: int, train_members: Params) -> None:
+    def take(self, layer: int, trained: Params) -> None:
         """Copy the trained parameters of that stage into ``params``."""
 
     def readouts(self) -> Mapping[int, np.ndarray]:
         """Signed weights {l: (m_l,)} that replace alpha_l, if the learner trains such weights."""
         return {}
 
-    def finish(self, layer: int, train_members: Params, loss: float) -> None:
+    def finish(self, layer: int, trained: Params, loss: float) -> None:
         """End a stage and keep its predictor.
 
         Args:
@@ -95,7 +95,7 @@ class Growth(ABC):
             trained: trained parameters.
             loss: final loss.
         """
-        self.take(layer, train_members)
+        self.take(layer, trained)
         self.losses.append(loss)
         self.stages[f"layer{layer}"] = self._predictor(layer)
 

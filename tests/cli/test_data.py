@@ -60,14 +60,14 @@ def test_the_list_says_what_is_there_and_what_to_type(capsys, brought):
 
 
 def test_show_prints_what_is_held_and_writes_a_sheet_of_examples(capsys, brought, tmp_path):
-    example_images = tmp_path / "sheet.png"
-    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--out", str(example_images)]) == 0
+    sheet = tmp_path / "sheet.png"
+    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--out", str(sheet)]) == 0
     out = capsys.readouterr().out
     assert "200 to train on, 200 to test on" in out
     assert "images of 1 x 2 x 2" in out
     assert "10: 0 (20), 1 (20)" in out
     assert f"examples: {sheet}" in out
-    assert example_images.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert sheet.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_sheet_has_an_example_of_each_class_in_its_row():
