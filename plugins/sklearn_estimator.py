@@ -121,7 +121,7 @@ class SklearnEstimator(Learner):
         """Fit the estimator to the n training points."""
         import sklearn.base  # noqa: F401  # a visible import, so that it happens before the first fit is timed
 
-        from bfc_bench.toolkit.features import square_mean
+        from bfc_bench.toolkit.square_features import square_mean
 
         estimator = self.estimator()
         sklearn_objects.seed(estimator, ctx.seed)
@@ -151,7 +151,7 @@ class SklearnPredictor(Predictor):
 
     def features(self, x: np.ndarray) -> np.ndarray:
         """The estimator's input, (m, d) or (m, 2 d)."""
-        from bfc_bench.toolkit.features import with_squares
+        from bfc_bench.toolkit.square_features import with_squares
 
         return x if self.square_mean is None else with_squares(x, self.square_mean)
 

@@ -8,7 +8,7 @@ from operator import attrgetter, itemgetter
 from types import FunctionType
 from typing import Any
 
-from bfc_bench.tasks import features, metrics, task
+from bfc_bench.tasks import metrics, task
 
 MODULES = (
     *("builtins", "math", "time", "numpy", "numpy.linalg", "numpy.random", "scipy.linalg", "scipy.special"),
@@ -17,7 +17,7 @@ MODULES = (
 )
 OWN: Mapping[str, Any] = {
     "bfc_bench.tasks.metrics": metrics,
-    "bfc_bench.tasks.features": features,
+    "bfc_bench.tasks.feature_errors": feature_errors,
     "bfc_bench.tasks.metrics.TargetValues": metrics.TargetValues,
     "bfc_bench.tasks.task.Problem": task.Problem,
 }

@@ -33,7 +33,7 @@ from bfc_bench.run.work_units import (
 )
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import Row, Status
-from bfc_bench.tasks.features import measure_features
+from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.canary import miscompiled

@@ -55,14 +55,14 @@ class KernelRidge(RidgeLearner):
 
     def space_key(self, train: Data, ctx: Context) -> Hashable:
         """The kernel's scale: if the input law is unknown it depends on the sample, so only jobs of one size agree."""
-        from bfc_bench.toolkit.features import square_mean
+        from bfc_bench.toolkit.square_features import square_mean
 
         return square_mean(train.x, ctx).tobytes()
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The kernel's Hilbert space over x (n, d)."""
-        from bfc_bench.toolkit.features import Squares, nominal_square_norm, square_mean
         from bfc_bench.toolkit.function_space import KernelSpace
+        from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)

@@ -52,15 +52,15 @@ class RandomFeatures(RidgeLearner):
 
     def space_key(self, train: Data, ctx: Context) -> Hashable:
         """Seed and scale; if the input law is unknown the scale depends on the sample: only jobs of one size agree."""
-        from bfc_bench.toolkit.features import square_mean
+        from bfc_bench.toolkit.square_features import square_mean
 
         return ctx.seed, square_mean(train.x, ctx).tobytes()
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The span of the features; sizes n <= D are solved in the dual, larger ones in the primal."""
         from bfc_bench.toolkit.feature_maps import make_map
-        from bfc_bench.toolkit.features import Squares, nominal_square_norm, square_mean
         from bfc_bench.toolkit.function_space import FeatureSpace
+        from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)

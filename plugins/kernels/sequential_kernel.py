@@ -131,8 +131,8 @@ class _State:
         """Before round 1."""
         import torch
 
-        from bfc_bench.toolkit.features import square_mean
         from bfc_bench.toolkit.precision import torch_device
+        from bfc_bench.toolkit.square_features import square_mean
 
         self.options = job.learner
         self.square_mean = square_mean(job.train.x, job.ctx)
@@ -262,7 +262,7 @@ def _first_inputs(x: Tensor, square_mean: np.ndarray, squares: bool, like: Tenso
     """Inputs of round 1, (m, p), at x (m, d)."""
     import torch
 
-    from bfc_bench.toolkit.features import with_squares
+    from bfc_bench.toolkit.square_features import with_squares
 
     x = torch.as_tensor(x, dtype=like.dtype, device=like.device)
     return with_squares(x, square_mean) if squares else x

@@ -17,7 +17,7 @@ from pydantic import Field
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, LabelKind, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
-from bfc_bench.toolkit.features import square_mean, with_squares
+from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained

@@ -21,9 +21,9 @@ from bfc_bench.errors import BenchError
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.seeds import seed_of, stream
 from bfc_bench.toolkit.arrays import to_numpy
-from bfc_bench.toolkit.features import nominal_square_norm, square_mean
 from bfc_bench.toolkit.lbfgs import minimise
 from bfc_bench.toolkit.precision import torch_device
+from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean
 
 TaylorJob: TypeAlias = Job[QuadraticTaylorOptions]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.features import cka, feature_errors, measure_features, procrustes_error, span_error
+from bfc_bench.tasks.feature_errors import cka, feature_errors, measure_features, procrustes_error, span_error
 
 M, K = 400, 4
 MEASURES = (procrustes_error, span_error, cka)

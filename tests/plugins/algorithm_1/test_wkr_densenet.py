@@ -13,7 +13,7 @@ from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job, Predictor
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.features import feature_errors
+from bfc_bench.tasks.feature_errors import feature_errors
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.agnostic import Agnostic

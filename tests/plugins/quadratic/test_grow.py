@@ -9,7 +9,7 @@ from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 
 from bfc_bench.learner import Context, Job
-from bfc_bench.tasks.features import feature_errors
+from bfc_bench.tasks.feature_errors import feature_errors
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from bfc_bench.learner import Context
-from bfc_bench.toolkit.features import nominal_square_norm, square_mean, with_squares
+from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
 
 X = np.random.default_rng(0).uniform(-2, 2, (50, 3))
 LAW = np.array([1.0, 2.0, 0.5])
