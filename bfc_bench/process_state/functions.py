@@ -8,7 +8,7 @@ from operator import attrgetter, itemgetter
 from types import FunctionType
 from typing import Any
 
-from bfc_bench.tasks import metrics, task
+from bfc_bench.tasks import feature_errors, metrics, task
 
 MODULES = (
     *("builtins", "math", "time", "numpy", "numpy.linalg", "numpy.random", "scipy.linalg", "scipy.special"),
