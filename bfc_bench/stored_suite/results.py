@@ -86,7 +86,7 @@ class Results:
 
     def each(self, *, every: bool = False) -> Generator[Row, None, None]:
         """The same rows one by one, for those who need not have them all at once."""
-        return self.store.each(self.name, self.version, every=every)
+        return self.store.iter_rows(self.name, self.version, every=every)
 
     def columns(self, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
         """The same as columns: what is computed from many rows is computed from these.

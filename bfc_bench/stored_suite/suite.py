@@ -66,7 +66,7 @@ class StoredSuite(Results):
                 point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
                 artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
 
-        rows = self.store.columns_and_each(self.name, self.version, take)
+        rows = self.store.columns_with_callback(self.name, self.version, take)
         make_folder(directory, private=directory == self.directory)
         write_file(directory / "rows.parquet", table.bytes())
         return write_report(
@@ -118,7 +118,7 @@ class StoredSuite(Results):
 
         directory, page = self.store.directory, self.directory / "report.html"
         uri, suite, version = default_uri(directory, uri), self.name, self.version
-        made = self.store.made(suite, version)
+        made = self.store.finish_times(suite, version)
         if page.exists() and not self.reported:
             self.report()
         elif (held := untouched(directory, uri, suite, version, made, key_of(self.directory))) is not None:

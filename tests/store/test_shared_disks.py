@@ -314,7 +314,7 @@ def test_a_local_disk_is_as_it_was(tmp_path):
     (tmp_path / "lock").touch()
     found = file_system.file_system(tmp_path)
     assert found == FileSystem(found.kind, locks=True)
-    assert found.plain
+    assert found.supports_wal
     with Store(tmp_path, write=True) as store:
         assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert not (tmp_path / "in-use").exists()
