@@ -79,7 +79,7 @@ class Database:
         """The exception to raise after an ``error`` in writing."""
         return StoreFailure(
             f"The store in {self.directory} cannot be written: {str(error).rstrip('.')}. Its rows stay readable. "
-            "Make free space or choose another --store, then run the same command again."
+            "Free some space or choose another --store, then run the same command again."
         )
 
     @contextmanager

@@ -15,7 +15,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
 from bfc_bench.tracking.replicate_summaries import NAMES, ReplicateSummary, fits
-from bfc_bench.tracking.sync_cache import note
+from bfc_bench.tracking.sync_cache import note_rows
 from bfc_bench.tracking.views import SavedView, save_views
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def sync(
             report.retired = _retire(client, [runs[key] for key in runs.keys() - {curve.key for curve in curves}])
             report.views = save_views(client, experiment, mine)
     if complete and store_dir is not None:
-        note(store_dir, uri, suite, version, mine)
+        note_rows(store_dir, uri, suite, version, mine)
     return report
 
 

@@ -25,7 +25,7 @@ DEFINITIONS = {"t": "td"}, {"l": "ld"}
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Makes a store with one run and some rows: ``made("a", [row, ...], host="h", at=1.0)``."""
-    from bfc_bench.store import store as module
+    from bfc_bench.store import sessions as module
 
     def make(name, rows, *, id=None, host="", at=1.0, definitions=DEFINITIONS, looks=()):
         id = id or f"run of {name}"
