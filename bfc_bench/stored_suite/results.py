@@ -88,7 +88,7 @@ class Results:
         return self.store.iter_rows(self.name, self.version, every=every)
 
     def columns(self, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
-        """``rows`` as columns, which is faster for many rows; ``only`` names columns to read beside the required ones."""
+        """``rows`` as columns, which is faster for many rows; ``only`` names columns to read beside the required."""
         return self.store.columns(self.name, self.version, every=every, only=only)
 
     def frame(self, *, every: bool = False) -> pd.DataFrame:
