@@ -64,7 +64,13 @@ class RowReader(Database):
         return list(self.iter_rows(suite, version, every=every))
 
     def iter_rows(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
-        """``rows`` one by one, as they are in the store when the first is read; arguments as for ``rows``."""
+        """``rows`` one by one, as they are in the store when the first is read.
+
+        Args:
+            suite: Name of the suite.
+            version: Version of the suite.
+            every: Whether to include rows of former definitions.
+        """
         unreadable = 0
         with self.snapshot():
             for _, text in self._texts(suite, version, every=every):

@@ -1,4 +1,4 @@
-"""Notes in the store which rows MLflow holds, so that runs and syncs without work need not import MLflow.
+"""Records in the store which rows MLflow has, so that runs and syncs without work need not import MLflow.
 
 Importing and searching MLflow takes seconds. A run trusts the note. ``bfc-bench sync``, which repairs what MLflow has
 lost, trusts it only if MLflow's database is a SQLite file that has not changed since.
@@ -43,14 +43,14 @@ def is_current(store_dir: Path, uri: str, suite: str, version: int, rows: Sequen
 
 
 def note_rows(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> None:
-    """Note that MLflow holds these rows; does nothing if the folder cannot be written.
+    """Record that MLflow has these rows; does nothing if the folder cannot be written.
 
     Args:
         store_dir: Folder of the store.
         uri: Tracking URI.
         suite: Name of the suite.
         version: Version of the suite.
-        rows: Rows that MLflow holds.
+        rows: Rows that MLflow has.
     """
     _write(store_dir, f"{suite}@{version}", _note(uri, finish_times(rows)))
 
@@ -74,7 +74,7 @@ def unchanged_curves(store_dir: Path, uri: str, suite: str, version: int, times:
 
 
 def note_state(store_dir: Path, uri: str, suite: str, version: int, times: FinishTimes, page: str, curves: int) -> None:
-    """Note what MLflow holds, with the state of its database.
+    """Record what MLflow has, with the state of its database.
 
     Args:
         store_dir: Folder of the store.
