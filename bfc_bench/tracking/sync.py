@@ -92,9 +92,8 @@ def sync(
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
         known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
-        known.sort(
-            key=lambda run: run.data.tags["bfc.kind"] == "curve"
-        )  # of two runs of a curve, use that in the views
+        # If a curve has two runs, use the one that the views show.
+        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")
         runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
