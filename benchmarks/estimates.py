@@ -77,7 +77,7 @@ def compared(directory: Path, plugins: Plugins) -> Iterator[Compared]:
             if grid.suite.version != version:
                 planned = f"suite {name} is version {grid.suite.version} now"
                 raise UsageError(f"{directory}: {planned}. Got rows of version {version}: run it again.")
-            taken = {row.cell: row for row in store.each(name, version) if row.status == "ok"}
+            taken = {row.cell: row for row in store.iter_rows(name, version) if row.status == "ok"}
             cells = [
                 grid.cell(row.task, row.label, row.d, row.n, row.replicate)
                 for row in taken.values()

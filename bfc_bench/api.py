@@ -1,4 +1,4 @@
-"""The functions for Python users; ``import bfc_bench`` offers them all."""
+"""The functions for Python users, which ``import bfc_bench`` offers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a suite is run: which part of it, where its cells run and where its rows go.
+    """Which part of a suite is run, on which device and executor, and into which store.
 
     Raises ``UsageError`` for a text where a list of texts is expected.
     """
 
     store: str | Path = DEFAULT_STORE
-    """The directory of the results."""
+    """Folder of the store."""
     learners: Sequence[str] = ()
     """Names or labels of the learners to run; all of them by default."""
     tasks: Sequence[str] = ()
@@ -42,18 +42,18 @@ class RunOptions:
     device: str = "auto"
     """Where learners compute: ``auto``, ``cpu`` or ``cuda``."""
     executor: str | None = None
-    """Where cells run; by default what the suite says, else ``processes``."""
+    """Name of the executor; by default that of the suite, else ``processes``."""
     executor_options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    """The executor's options, before those of the suite."""
+    """Options of the executor, which override those of the suite."""
     jobs: int | None = None
     """Number of workers on the CPU; one per core by default."""
     redo: Collection[Redo] = ()
-    """Which cells that have a row are run again: ``failed``, ``killed`` (their worker was ended), ``stale`` (made by
-    another release or on another device), ``all``."""
+    """Which cells with a row are run again: ``failed``, ``killed`` (their worker was ended), ``stale`` (made by another
+    release or on another device), ``all``."""
     plugins: Plugins | None = None
-    """What is installed, by default; ``load_plugins(extra)`` adds plugin objects."""
+    """Plugins to use; by default the installed ones. ``load_plugins(extra)`` adds plugin objects."""
     listeners: Sequence[object] = ()
-    """Plugin objects that hear the events of this run only."""
+    """Plugin objects that receive the events of this run only."""
 
     def __post_init__(self) -> None:
         for name in ("learners", "tasks", "changes"):
@@ -66,7 +66,7 @@ class RunOptions:
 
 
 def load_learner(name: str, **options: Any) -> Learner:
-    """A learner by its name, for example ``load_learner("kernel-ridge", kernel="rbf")``.
+    """A learner by name, for example ``load_learner("kernel-ridge", kernel="rbf")``.
 
     Raises:
         UsageError: The name or an option is unknown, or a value is out of range.
@@ -86,12 +86,12 @@ def as_sklearn(
     """Any learner as a scikit-learn estimator.
 
     Args:
-        learner: A learner, or a learner's name with its ``options``.
+        learner: A learner, or the name of one.
         classifier: Whether it is a classifier; by default a regressor if the learner can be one.
-        standardize: Whether inputs and values are standardized by the training points.
+        standardize: Whether to standardize inputs and y by their mean and variance over the training points.
         shape: (channels, height, width) if a row is an image.
         search: Whether to return a ``GridSearchCV`` over the learner's own search space.
-        options: Options of the learner that is named.
+        options: Options of a learner given by name.
 
     Raises:
         UsageError: The name or an option is unknown, or a value is out of range.
@@ -110,17 +110,17 @@ def as_sklearn(
 
 
 def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> Session:
-    """Run what is missing of a suite and return the finished session.
+    """Run the cells of a suite that have no row, and return the finished session.
 
-    Rows that shards have written are collected first. MLflow is not touched: ``sync`` of the stored suite brings it up
-    to date. ``open_store`` reads the results.
+    Rows of shards are collected first. ``open_store`` reads the results; ``sync`` of the stored suite logs them to
+    MLflow.
 
     Args:
         suite: Name or path of a suite, or a ``Suite``.
-        options: How it is run.
+        options: What to run and how.
 
     Raises:
-        UsageError: The suite, or an option, names what does not exist or is out of range.
+        UsageError: The suite or an option is wrong, for example an unknown name.
         StoreError: The store cannot be written.
     """
     from bfc_bench.run.executor_selection import executor_of
@@ -158,19 +158,19 @@ def run_until_decided(
 ) -> Decided:
     """Run a suite, then add replicates, and sizes where N* lies beyond those tested, to its undecided claims.
 
-    Verdicts are taken at growing numbers of replicates, at levels that hold for all of these looks together. The store
-    keeps the looks, so that the same call continues where it stopped. ``Decided.ended`` says of each claim where it
-    stands and why.
+    Claims are judged at growing numbers of replicates (looks), with significance levels that hold for all looks
+    together. The store keeps the looks, so that the same call continues an interrupted one. ``Decided.ended`` gives the
+    outcome of each claim and the reason.
 
     Args:
         suite: Name or path of a suite, or a ``Suite``.
-        options: How it is run.
-        hours: No cell begins after this time.
+        options: What to run and how.
+        hours: Time in hours after which no cell starts; None for no limit.
         last: Number of replicates at the last look.
         tell: Called with a line of text at each look.
 
     Raises:
-        UsageError: As ``run_suite``, and for hours that are not positive or a ``last`` below 3.
+        UsageError: As in ``run_suite``, or ``hours`` is not positive, or ``last`` is below 3.
         StoreError: The store cannot be written.
     """
     from bfc_bench.run.executor_selection import executor_of
@@ -204,12 +204,12 @@ def grid_of(
     Args:
         suite: Name or path of a suite, or a ``Suite``, to which ``changes`` do not apply.
         changes: Changes such as ``"replicates=2"``.
-        plugins: What is installed.
+        plugins: Plugins to use.
         learners: Names or labels; all of them if empty.
         tasks: Names; all of them if empty.
 
     Raises:
-        UsageError: Something is named that does not exist.
+        UsageError: A name is unknown.
     """
     from bfc_bench.run.grid import resolve
 
@@ -218,7 +218,7 @@ def grid_of(
 
 
 def _read(suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins) -> tuple[Suite, str]:
-    """A suite, and what messages call it."""
+    """A suite, and its name in error messages."""
     if isinstance(suite, Suite):
         return suite, "suite"
     path = suite_path(suite, plugins.suites)

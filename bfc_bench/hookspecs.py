@@ -1,8 +1,8 @@
 """Every hook of bfc_bench. A plugin implements any of them with ``bfc_bench.hookimpl``.
 
-Those named ``bfc_register_...`` are called once, when the plugin manager is built, and hand the plugin a ``register``
-callback. The events are called in the session's process, in the order in which things happen. Order of plugins and hook
-wrappers are pluggy's; an exception is reported once with the plugin's name and stops nothing.
+Hooks named ``bfc_register_...`` are called once, when the plugin manager is built, with a ``register`` callback. The
+others are events of a run, called in the session's process as they happen. pluggy defines the order of plugins and hook
+wrappers. An exception in a hook is reported once with the plugin's name and does not end the run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class RunSession(Protocol):
-    """What the events of a run are told about it; ``bfc_bench.Session`` has more."""
+    """The part of ``bfc_bench.Session`` that the events of a run receive."""
 
     id: str
     suite: str
@@ -38,12 +38,12 @@ class RunSession(Protocol):
     warnings: list[str]
     interrupted: bool
     statuses: Counter[str]
-    """Rows of this run by status."""
+    """Number of rows of this run by status."""
 
 
 @hookspec
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    """Call ``register(MyLearner)`` for each learner class; its ``name`` is how suites refer to it."""
+    """Call ``register(MyLearner)`` for each learner class; suites refer to it by its ``name``."""
 
 
 @hookspec
@@ -68,7 +68,7 @@ def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
 
 @hookspec
 def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
-    """Call ``register(Metric("name", measure))``; rows have its value, claims and curves call it ``metrics.name``."""
+    """Call ``register(Metric("name", measure))`` for each metric; claims and curves call its value ``metrics.name``."""
 
 
 @hookspec
@@ -84,32 +84,32 @@ def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
 @hookspec
 @provisional("0.1.0")
 def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
-    """Call ``register(MyExecutor)`` for each executor class; ``--executor`` and suites call it by its ``name``."""
+    """Call ``register(MyExecutor)`` for each executor class; ``--executor`` and suites refer to it by its ``name``."""
 
 
 @hookspec
 @provisional("0.1.0")
 def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], Mapping[str, Any]]], None]) -> None:
-    """Call ``register(name, plot)``; ``plot(rows)`` gives ``{file stem: matplotlib figure}`` for the report."""
+    """Call ``register(name, plot)`` for each plot; ``plot(rows)`` returns ``{file stem: figure}`` of Matplotlib."""
 
 
 @hookspec
 @provisional("0.1.0")
 def bfc_register_verbs(register: Callable[[str, Callable[..., Any]], None]) -> None:
-    """Call ``register(name, command)`` for each verb of ``bfc-bench``. ``command`` is a function whose annotated
-    parameters are its arguments and options, as Typer reads them."""
+    """Call ``register(name, command)`` for each verb of ``bfc-bench``; ``command`` is a function for Typer, whose
+    annotated parameters are the arguments and options."""
 
 
 @hookspec
 def bfc_run_started(session: RunSession) -> None:
-    """A run begins."""
+    """A run has started."""
 
 
 @hookspec
 def bfc_result(result: Row) -> None:
-    """A cell has ended, whatever its status, and its row is committed to the store."""
+    """A cell has ended with any status, and its row is in the store."""
 
 
 @hookspec
 def bfc_run_finished(session: RunSession) -> None:
-    """The run has ended; ``session.interrupted`` says whether it was cut short."""
+    """The run has ended; ``session.interrupted`` says whether it was interrupted."""

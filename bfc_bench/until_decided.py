@@ -208,7 +208,7 @@ class _UntilDecided:
             for cell in self._replicates(task, label, d, n, look.replicates)
         }
         with self._store() as store:
-            stored = store.held(self.grid.suite.name, self.grid.suite.version)
+            stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
         if missing := tuple(cell for cell in cells.values() if cell.id not in stored):
             self._run_cells(replace(self.grid, only=missing))
 

@@ -1,4 +1,4 @@
-"""Names of the verbs of ``bfc-bench``; each is a module of ``bfc_bench.cli``, loaded when it is called."""
+"""Names of the verbs of ``bfc-bench``; each is a module of ``bfc_bench.cli`` that is imported when it is called."""
 
 VERBS = (
     *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),
@@ -6,4 +6,4 @@ VERBS = (
 )
 """In the order of ``--help``."""
 HIDDEN = ("shard",)
-"""Verbs that programs use."""
+"""Verbs that ``--help`` does not show, for other programs."""

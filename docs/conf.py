@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import runs
 from fill import fill
+from sphinx.ext.napoleon import Config, GoogleDocstring
 
 project = "bfc-bench"
 author = "The bfc-bench developers"
@@ -45,14 +46,17 @@ nitpick_ignore_regex = [("py:.*", r"(?!bfc_bench\.[A-Z]).*")]  # what is not pub
 
 
 def _literally(app, what, name, obj, options, lines):
-    """Docstrings here are plain text but for ``code``: stars, bars and trailing underscores mean themselves."""
-    lines[:] = [
+    """Docstrings here are plain text but for ``code`` and sections of arguments: stars, bars and trailing underscores
+    mean themselves.
+    """
+    plain = [
         "".join(
             part if part.startswith("``") or index % 2 else re.sub(r"([*|])|(?<=\w)_(?=\W|$)", r"\\\g<0>", part)
             for index, part in enumerate(re.split(r"(``.+?``|:\w+:`.+?`)", line))
         )
         for line in lines
     ]
+    lines[:] = str(GoogleDocstring(plain, Config(), app, what, name, obj, options)).splitlines()
 
 
 def _with_runs(app, error):

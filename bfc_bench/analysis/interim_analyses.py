@@ -57,8 +57,8 @@ class Look:
         """Mask (N,) of the rows that the look reads."""
         read, n = np.zeros(len(rows), dtype=bool), rows.n
         for curve, sizes in self.reads.items():
-            if curve in rows.places:
-                at = rows.places[curve]
+            if curve in rows.positions_by_curve:
+                at = rows.positions_by_curve[curve]
                 read[at] = np.isin(n[at], sizes)
         return read & (rows.replicate < self.replicates)
 
@@ -184,7 +184,7 @@ def without_added_rows(rows: Rows, looks: Iterable[Look], suite: Mapping[str, An
         return rows
     sizes = {task["name"]: task["n"] for task in suite["task"]}
     beyond, n, added = rows.replicate >= suite["replicates"], rows.n, np.zeros(len(rows), dtype=bool)
-    for (task, _, _), at in rows.places.items():
+    for (task, _, _), at in rows.positions_by_curve.items():
         beyond[at] |= ~np.isin(n[at], sizes.get(task, ()))
     for look in looks:
         added |= look.row_mask(rows)

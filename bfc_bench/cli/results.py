@@ -151,7 +151,7 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
         yield from (numbers(rows.number(name).tolist()) for name in shown)
-        yield rows.column_of("reason", lambda reason: reason.split("\n")[0])
+        yield rows.mapped_column("reason", lambda reason: reason.split("\n")[0])
         if several:
             yield map(origin, *map(rows.column, ORIGIN))
 

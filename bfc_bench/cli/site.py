@@ -97,5 +97,5 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Sit
     def count(values: Mapping[str, Any]) -> None:
         counts[values.get("provenance") or "", values.get("device") or "", values.get("release") or ""] += 1
 
-    rows = suite.store.columns_and_each(suite.name, suite.version, count)
+    rows = suite.store.columns_with_callback(suite.name, suite.version, count)
     return SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts)

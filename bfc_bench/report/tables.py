@@ -50,7 +50,7 @@ def tuning_table(rows: Iterable[Row]) -> list[Record]:
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         candidates = group.number("chosen", "candidates")
         counts = np.unique(np.where(candidates > 0, candidates, 1)).astype(int).tolist()
-        choices = Counter(group.column_of("tuned", lambda tuned: _assignments(tuned or {})))
+        choices = Counter(group.mapped_column("tuned", lambda tuned: _assignments(tuned or {})))
         oracle = sorted({fact for facts in group.distinct("oracle") for fact in facts or ()})
         tuned = {name for values in group.distinct("tuned") for name in values or {}}
         fixed = {name: value for name, value in group.distinct("options")[0].items() if name not in tuned}
@@ -87,7 +87,7 @@ def problem_table(rows: Iterable[Row]) -> list[Record]:
     Failures come first, then cautions, then skips.
     """
     rows = Rows.of(rows)
-    with_reason = np.array(rows.column_of("reason", bool), dtype=bool)
+    with_reason = np.array(rows.mapped_column("reason", bool), dtype=bool)
     groups = rows.at(~rows.ok | with_reason).groups("status", "task", "label", "reason")
     return [
         {"status": status, "task": task, "label": label, "reason": reason or "no reason given", "cells": len(group)}

@@ -103,7 +103,7 @@ def plan_for(
         provenance=session,
         gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
     )
-    held = store.held(suite.name, suite.version) if store else {}
+    held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
     plan = make_plan(grid, common, held, history, redo=redo)

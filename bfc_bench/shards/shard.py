@@ -24,7 +24,7 @@ from bfc_bench.shards.job import ShardJob
 from bfc_bench.shards.journal import Journal
 from bfc_bench.shards.scratch import local, scratch
 from bfc_bench.shards.throttled_pool import PoolControl, ThrottledProcesses
-from bfc_bench.store.backup import ARTIFACTS, put_folder
+from bfc_bench.store.backup import ARTIFACTS, replace_folder
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import COMPILE_CACHE_BYTES
@@ -161,7 +161,7 @@ class _JournalListener:
         store = self.session.store
         artifacts = Path(ARTIFACTS, f"{result.suite}@{result.suite_version}", result.cell)
         if (store.directory / artifacts).is_dir():
-            put_folder(store.directory / artifacts, self.job.folder / artifacts)
+            replace_folder(store.directory / artifacts, self.job.folder / artifacts)
         digests = self.grid.task_digests[result.task], self.grid.learner_digests[result.label]
         self.journal.add((replace(result, provenance=self.job.id), *digests, store.traceback(result.cell)))
 

@@ -1,7 +1,7 @@
-"""Artifacts: small named files of a cell, such as pictures of features, kept in the store's directory.
+"""Artifacts: small named files of a cell, such as pictures of features, in the folder of the store.
 
-They lie in ``artifacts/<suite>@<version>/<cell>/`` and are written before the row that names them, with a digest of
-what each holds. A file is believed only where a row says so: what a killed run has left is nobody's.
+They lie in ``artifacts/<suite>@<version>/<cell>/`` and are written before the row that lists them with their digests.
+Files that no row lists, for example those of a killed run, are ignored.
 """
 
 from __future__ import annotations
@@ -17,95 +17,119 @@ from pydantic_core import from_json
 from bfc_bench.store.row import Row
 from bfc_bench.utils.files import make_folder, write_file
 
-LARGEST = 4_000_000
-"""Bytes of all artifacts of a cell."""
-MOST = 100
-"""Artifacts of a cell."""
+MAX_BYTES = 4_000_000
+"""Maximum size of all artifacts of a cell together."""
+MAX_FILES = 100
+"""Maximum number of artifacts of a cell."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_BEGINS = {".png": b"\x89PNG\r\n\x1a\n", ".npz": b"PK\x03\x04", ".csv": b"", ".json": b""}
-"""How files of each ending begin."""
+_FIRST_BYTES = {".png": b"\x89PNG\r\n\x1a\n", ".npz": b"PK\x03\x04", ".csv": b"", ".json": b""}
+"""First bytes of the files with each allowed ending."""
 
 
 def checked(given: object) -> dict[str, bytes]:
-    """What ``Predictor.artifacts`` gave. Raises ``ValueError`` for what cannot be kept."""
+    """The value of ``Predictor.artifacts``, checked. Raises ``ValueError`` if it cannot be stored."""
     if not isinstance(given, Mapping):
         raise ValueError(f"artifacts() must give a mapping of names to bytes. Got {type(given).__name__}")
     files: dict[str, bytes] = dict(given)
-    if len(files) > MOST:
-        raise ValueError(f"artifacts() must give at most {MOST} files. Got {len(files)}")
+    if len(files) > MAX_FILES:
+        raise ValueError(f"artifacts() must give at most {MAX_FILES} files. Got {len(files)}")
     for name, content in files.items():
         _check(name, content)
     if len({name.lower() for name in files}) < len(files):
         raise ValueError(f"names of artifacts must differ in more than case. Got {sorted(files)}")
-    if (size := sum(map(len, files.values()))) > LARGEST:
-        raise ValueError(f"artifacts must take at most {LARGEST / 1e6:g} MB together. Got {size / 1e6:.3g} MB")
+    if (size := sum(map(len, files.values()))) > MAX_BYTES:
+        raise ValueError(f"artifacts must take at most {MAX_BYTES / 1e6:g} MB together. Got {size / 1e6:.3g} MB")
     return files
 
 
 def _check(name: object, content: object) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or Path(name).suffix not in _BEGINS:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or Path(name).suffix not in _FIRST_BYTES:
         raise ValueError(
             "names of artifacts must have letters, digits, '.', '_' and '-' and end in "
-            f"{', '.join(_BEGINS)}. Got {name!r:.200}"
+            f"{', '.join(_FIRST_BYTES)}. Got {name!r:.200}"
         )
     if not isinstance(content, bytes):
         raise ValueError(f"artifact {name!r} must be bytes. Got {type(content).__name__}")
-    if not _fits(Path(name).suffix, content):
-        raise ValueError(f"artifact {name!r} must hold what its ending says. Got {content[:8]!r}...")
+    if not _has_format(Path(name).suffix, content):
+        raise ValueError(f"artifact {name!r} must have the format of its ending. Got {content[:8]!r}...")
 
 
-def _fits(kind: str, content: bytes) -> bool:
+def _has_format(ending: str, content: bytes) -> bool:
     try:
-        if kind == ".csv":
+        if ending == ".csv":
             content.decode()
-        if kind == ".json":
+        if ending == ".json":
             from_json(content, allow_inf_nan=False)
     except ValueError:
         return False
-    return content.startswith(_BEGINS[kind])
+    return content.startswith(_FIRST_BYTES[ending])
 
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:
-    """By name, a hash of what each file holds: what a row says of its artifacts."""
+    """A hash of the content of each file, by name, as the row lists them."""
     return {name: _digest(content) for name, content in files.items()}
 
 
 def folder(directory: Path, suite: str, version: int, cell: str) -> Path:
-    """Where the artifacts of a cell lie in a store's directory."""
+    """Folder of the artifacts of a cell.
+
+    Args:
+        directory: Folder of the store.
+        suite: Name of the suite.
+        version: Version of the suite.
+        cell: Identity of the cell.
+    """
     return directory / "artifacts" / f"{suite}@{version}" / cell
 
 
-def keep(directory: Path, row: Row, files: Mapping[str, bytes]) -> None:
-    """Write the artifacts of a row that is to be committed. Raises ``OutputError``."""
-    place = folder(directory, row.suite, row.suite_version, row.cell)
-    make_folder(place, private=True)
+def write(directory: Path, row: Row, files: Mapping[str, bytes]) -> None:
+    """Write the artifacts of a row before the row is committed.
+
+    Args:
+        directory: Folder of the store.
+        row: Row that lists the files.
+        files: Contents by name.
+
+    Raises:
+        OutputError: A file cannot be written.
+    """
+    cell_folder = folder(directory, row.suite, row.suite_version, row.cell)
+    make_folder(cell_folder, private=True)
     for name, content in files.items():
-        write_file(place / name, content, private=True)
+        write_file(cell_folder / name, content, private=True)
 
 
-def tidy(directory: Path, rows: Iterable[Row]) -> None:
-    """Remove what committed rows do not name: artifacts of rows that they replaced, and halves of killed runs."""
+def remove_unlisted(directory: Path, rows: Iterable[Row]) -> None:
+    """Remove the files that these committed rows do not list: those of replaced rows and of killed runs."""
     if not (directory / "artifacts").exists():
         return
     for row in rows:
-        place = folder(directory, row.suite, row.suite_version, row.cell)
-        with suppress(OSError):  # what is left is named by nobody
-            for file in place.iterdir():
+        cell_folder = folder(directory, row.suite, row.suite_version, row.cell)
+        with suppress(OSError):  # readers ignore files that remain
+            for file in cell_folder.iterdir():
                 if file.name not in row.artifacts:
                     file.unlink()
             if not row.artifacts:
-                place.rmdir()
+                cell_folder.rmdir()
 
 
-def intact(directory: Path, suite: str, version: int, cell: str, named: Mapping[str, str]) -> dict[str, Path]:
-    """The files, by name, that hold what a row says of them; others are left out."""
-    place = folder(directory, suite, version, cell)
-    found = {}
-    for name, digest in named.items():
+def intact(directory: Path, suite: str, version: int, cell: str, listed: Mapping[str, str]) -> dict[str, Path]:
+    """Paths of the listed artifacts of a cell, by name, without those that are missing or changed.
+
+    Args:
+        directory: Folder of the store.
+        suite: Name of the suite.
+        version: Version of the suite.
+        cell: Identity of the cell.
+        listed: Digests by name, as the row lists them.
+    """
+    cell_folder = folder(directory, suite, version, cell)
+    paths = {}
+    for name, digest in listed.items():
         with suppress(OSError):
-            if _NAME.fullmatch(name) and _digest((place / name).read_bytes()) == digest:
-                found[name] = place / name
-    return found
+            if _NAME.fullmatch(name) and _digest((cell_folder / name).read_bytes()) == digest:
+                paths[name] = cell_folder / name
+    return paths
 
 
 def _digest(content: bytes) -> str:

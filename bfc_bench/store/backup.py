@@ -1,4 +1,4 @@
-"""A copy of a store as it is at one moment, made while it may be written."""
+"""Makes a consistent copy of a store, even while a run writes to it. Also copies and replaces folders atomically."""
 
 from __future__ import annotations
 
@@ -14,89 +14,90 @@ from bfc_bench.errors import OutputError, StoreError
 from bfc_bench.store.store import Store
 
 ARTIFACTS, SHARDS = "artifacts", "shards"
-"""Folders of a store that cannot be made again from its rows, as reports and what MLflow shows can."""
+"""Folders of a store that a backup copies, because they cannot be made again from the rows."""
 
 
 def backup(directory: Path, to: Path) -> int:
-    """Copy a store into the new folder ``to``, and return the number of its rows.
+    """Copy a store into the new folder ``to`` and return the number of its rows.
 
-    The rows are those of one moment, by SQLite's own online backup: who writes meanwhile is not held up, and nothing of
-    a transaction is there in part. Artifacts and the files of shards come along; reports and MLflow's database do not,
-    since ``report`` and ``sync`` make them again. The copy is made aside and renamed: it is there whole or not at all.
-    Raises ``StoreError`` for a store that cannot be read or a ``to`` that exists, ``OutputError`` where it cannot be
-    written.
+    SQLite's online backup copies the rows of one moment without delaying a writer. Artifacts and the files of shards
+    are copied too. Reports and MLflow's database are not, because ``report`` and ``sync`` make them again. The copy
+    appears under its name when it is complete.
+
+    Raises ``StoreError`` if the store cannot be read or ``to`` exists, ``OutputError`` if the copy cannot be written.
     """
-    with Store(directory) as store, whole_folder(to) as aside:
-        # What is collected from shards meanwhile is in both then, and artifacts lie there before their row does.
-        copy_tree(store.directory / SHARDS, aside / SHARDS)
-        rows = copy_database(store, aside / store.path.name)
-        copy_tree(store.directory / ARTIFACTS, aside / ARTIFACTS)
+    with Store(directory) as store, new_folder(to) as temporary:
+        # In this order, rows that are collected from shards meanwhile are in one of the copies at least, and every
+        # copied row has its artifacts, which are written before it.
+        copy_tree(store.directory / SHARDS, temporary / SHARDS)
+        rows = copy_database(store, temporary / store.path.name)
+        copy_tree(store.directory / ARTIFACTS, temporary / ARTIFACTS)
     return rows
 
 
 def copy_database(store: Store, path: Path) -> int:
-    """The store's file as it is now, at a new ``path``; the number of rows in it. Raises ``OutputError``."""
+    """Copy the store's file to a new ``path`` and return the number of rows. Raises ``OutputError``."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(sqlite3.connect(path, isolation_level=None)) as copy:
-            store.connection.backup(copy)  # in one step: nobody's writing makes it begin again
+            store.connection.backup(copy)  # all pages in one step, since a write between steps would restart it
             return int(copy.execute("SELECT count(*) FROM rows").fetchone()[0])
     except sqlite3.Error as error:
         raise OutputError(f"{path} cannot be written: {error}.") from None
 
 
 def copy_tree(source: Path, to: Path) -> None:
-    """A folder with all that is in it, but for what is being written aside, or vanishes meanwhile."""
-    for place, folders, names in os.walk(source):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        here = to / Path(place).relative_to(source)
-        here.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Copy a folder without hidden files, which are temporary, and without files that vanish meanwhile."""
+    for folder, subfolders, names in os.walk(source):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        target = to / Path(folder).relative_to(source)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in names:
             if not name.startswith("."):
                 with suppress(FileNotFoundError):
-                    shutil.copy2(Path(place, name), here / name)
+                    shutil.copy2(Path(folder, name), target / name)
 
 
-def put_folder(source: Path, to: Path) -> None:
-    """Copy a folder to where there may be another one, which it replaces, aside first. Raises ``OutputError``."""
-    aside = to.with_name(f".{to.name}.new")
+def replace_folder(source: Path, to: Path) -> None:
+    """Copy a folder to ``to``, replacing the folder there once the copy is complete. Raises ``OutputError``."""
+    temporary = to.with_name(f".{to.name}.new")
     try:
         to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.rmtree(aside, ignore_errors=True)
-        shutil.copytree(source, aside)
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.copytree(source, temporary)
         shutil.rmtree(to, ignore_errors=True)
-        aside.rename(to)
+        temporary.rename(to)
     except OSError as error:
         raise OutputError(f"{to} cannot be written: {error.strerror or error}.") from None
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the new ``path`` that gets its name when all has gone well; its owner's alone.
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary private folder, which is renamed to ``path`` at the end of the block if there was no error.
 
-    Raises ``StoreError`` where ``path`` exists and is no empty folder, ``OutputError`` where it cannot be made.
+    Raises ``StoreError`` if ``path`` exists and is not an empty folder, ``OutputError`` if it cannot be made.
     """
     path = Path(os.path.abspath(path))
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise StoreError(f"{path} exists: name a folder that does not, which will be made.")
-    aside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.new")
+        raise StoreError(f"{path} exists. Name a folder that does not exist; it will be made.")
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.new")
     try:
-        aside.mkdir(mode=0o700, parents=True)
-        yield aside
-        _sync_tree(aside)
-        os.replace(aside, path)
+        temporary.mkdir(mode=0o700, parents=True)
+        yield temporary
+        _sync_tree(temporary)
+        os.replace(temporary, path)
         _sync(path.parent)
     except OSError as error:
         raise OutputError(f"{path} cannot be made: {error.strerror or error}.") from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _sync_tree(folder: Path) -> None:
-    for place, _, names in os.walk(folder):
+    for subfolder, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(place, name))
-        _sync(Path(place))
+            _sync(Path(subfolder, name))
+        _sync(Path(subfolder))
 
 
 def _sync(path: Path) -> None:

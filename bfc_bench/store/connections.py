@@ -1,4 +1,4 @@
-"""Connections to a store's file: to write it, to read it beside whoever writes, or to read a copy of a moment."""
+"""Opens SQLite connections to a store's file: for writing, for reading beside a writer, or to a consistent copy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from bfc_bench.store.schema import check_schema, create_tables
 from bfc_bench.utils.files import put_database_in_place
 
 NO_LOCKING = "&vfs=unix-none"
-"""For SQLite, where there are no locks; who writes alone needs none, and others must not open the file."""
+"""Part of SQLite's URI on file systems without locks: the only writer needs none, and others must not open the file."""
 PATIENCE = 10.0
-"""Seconds in which who reads where there are no locks must find a moment at which nobody writes."""
+"""Seconds within which a reader on a file system without locks must find the file unchanged for a copy."""
 
 
-def connect_to_write(path: Path, place: FileSystem) -> sqlite3.Connection:
-    """For whoever holds the store: its file, made if need be. Raises ``StoreError`` for another file."""
+def connect_to_write(path: Path, disk: FileSystem) -> sqlite3.Connection:
+    """Open the file for the process that has locked the store; a missing file is made.
+
+    Raises ``StoreError`` if it is not a store's file.
+    """
     if not path.exists() or path.stat().st_size == 0:
-        _create(path, place)
-    db = _connect(path, "rw", locks=place.locks)
+        _create(path, disk)
+    db = _connect(path, "rw", locks=disk.locks)
     try:
         check_schema(db, path)
-        _set_journal(db, place)
-        db.execute("BEGIN IMMEDIATE")  # says now, not after the first cell, that the file cannot be written
+        _set_journal(db, disk)
+        db.execute("BEGIN IMMEDIATE")  # fails now, not after the first cell, if the file cannot be written
         db.execute("ROLLBACK")
     except BaseException:
         db.close()
@@ -38,44 +41,46 @@ def connect_to_write(path: Path, place: FileSystem) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A file that others may be writing. Raises ``StoreError`` where only a copy would do and none can be had."""
+    """Open a file that another process may be writing, or a copy of it.
+
+    Raises ``StoreError`` if a copy is needed and cannot be made.
+    """
     if not file_system(path.parent).locks:
         return _connect_to_copy(path, PATIENCE)
     try:
         return _connect(path, "ro")
     except sqlite3.OperationalError as error:
-        # A read-only directory has no room for the index of the log.
+        # In a read-only folder SQLite cannot make the index of the write-ahead log.
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise
-    if len(_sizes(path)) == 1:
+    if len(_file_states(path)) == 1:
         return _connect(path, "ro", "&immutable=1")
     return _connect_to_copy(path)
 
 
-def _create(path: Path, place: FileSystem) -> None:
-    """Make the file aside, so that who reads meets none or a whole one."""
-    aside = path.with_name(f".{path.name}.new")
-    _remove(aside)  # left by one who was killed here
-    os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # its log is made with the same mode
-    with closing(_connect(aside, "rw", locks=place.locks)) as db:
-        _set_journal(db, place)
+def _create(path: Path, disk: FileSystem) -> None:
+    """Make the file under a temporary name, so that readers see no file or a complete one."""
+    temporary = path.with_name(f".{path.name}.new")
+    _remove_with_logs(temporary)  # of a process that was killed here
+    os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))  # SQLite gives its log the same mode
+    with closing(_connect(temporary, "rw", locks=disk.locks)) as db:
+        _set_journal(db, disk)
         create_tables(db)
-    put_database_in_place(aside, path)
-    _remove(aside)
+    put_database_in_place(temporary, path)
+    _remove_with_logs(temporary)
 
 
-def _remove(aside: Path) -> None:
-    """A file and its logs."""
-    for left in aside.parent.glob(f"{aside.name}*"):
-        left.unlink()
+def _remove_with_logs(path: Path) -> None:
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
 
 
 def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> sqlite3.Connection:
-    """A connection that has read from the file; without ``locks`` that of somebody who has it to himself."""
+    """A connection that has read from the file; without ``locks``, one that uses the file exclusively."""
     uri = f"{path.absolute().as_uri()}?mode={mode}{extra}{'' if locks else NO_LOCKING}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
     try:
-        if not locks:  # before it is read: a log that was left needs no index in shared memory then
+        if not locks:  # before the first read, so that a log from before needs no index in shared memory
             db.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -85,10 +90,9 @@ def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> s
     return db
 
 
-def _set_journal(db: sqlite3.Connection, place: FileSystem) -> None:
-    """Where the index of a log cannot be shared, or locks are not to be had, the file has a journal in its place, which
-    is synced at every commit."""
-    if place.plain:
+def _set_journal(db: sqlite3.Connection, disk: FileSystem) -> None:
+    """Use a write-ahead log where it works, else a rollback journal that is synced at every commit."""
+    if disk.supports_wal:
         db.execute("PRAGMA journal_mode = WAL").fetchone()
         return
     db.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
@@ -97,26 +101,31 @@ def _set_journal(db: sqlite3.Connection, place: FileSystem) -> None:
 
 
 def _connect_to_copy(path: Path, patience: float = 0.0) -> sqlite3.Connection:
-    """The file and its log as they are at one moment, merged outside their directory, tried again for ``patience``
-    seconds while somebody writes. The copy has no name: it goes with the connection."""
+    """Copy the file and its log while nothing changes them, and merge them in the copy, which ends with the connection.
+
+    Tries again for ``patience`` seconds while another process is writing.
+    """
     deadline = time.monotonic() + patience
     while True:
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            before = _sizes(path)
-            time.sleep(0.01 * bool(patience))  # whoever writes from now on leaves another time
-            if before == _sizes(path):
+            before = _file_states(path)
+            time.sleep(0.01 * bool(patience))  # so that a write from now on changes the modification time
+            if before == _file_states(path):
                 with suppress(FileNotFoundError):
                     copies = [Path(shutil.copyfile(file, Path(folder, file.name))) for file, *_ in before]
-                    if _sizes(path) == before:
+                    if _file_states(path) == before:
                         db = _connect(copies[0], "rw", locks=False)
                         _set_journal(db, FileSystem("", locks=False))
                         return db
         if time.monotonic() >= deadline:
-            raise StoreError(f"{path} is being written from elsewhere and cannot be copied; read it there.")
+            raise StoreError(
+                f"{path} cannot be copied, because another machine or process is writing it. Read it on the machine "
+                "that writes, or try again later."
+            )
 
 
-def _sizes(path: Path) -> list[tuple[Path, int, int]]:
-    """The file and the logs that hold something, with sizes and times."""
+def _file_states(path: Path) -> list[tuple[Path, int, int]]:
+    """The file and its logs that are not empty, each with its size and modification time."""
     files = [path, *(path.with_name(path.name + log) for log in ("-wal", "-journal"))]
-    found = [(file, file.stat()) for file in files if file.exists()]
-    return [(file, known.st_size, known.st_mtime_ns) for file, known in found if known.st_size or file == path]
+    states = [(file, file.stat()) for file in files if file.exists()]
+    return [(file, state.st_size, state.st_mtime_ns) for file, state in states if state.st_size or file == path]

@@ -13,17 +13,17 @@ from typing import Any, Self
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.store.connections import connect_to_read, connect_to_write
 from bfc_bench.store.file_system import FileSystem, file_system
-from bfc_bench.store.lock import IN_USE, hold
+from bfc_bench.store.lock import IN_USE, lock_store
 from bfc_bench.store.schema import check_schema
 
 
 class Database:
-    """The file of a store's directory, with one writer and any number of readers. A context manager."""
+    """The SQLite file of a store, with one writer and any number of readers. A context manager."""
 
     def __init__(self, directory: Path, *, write: bool = False) -> None:
-        """Open; with ``write`` create if need be, and hold the store until it is closed.
+        """Open the store in a folder; with ``write`` create it if it is missing, and lock it until it is closed.
 
-        Raises ``StoreError`` when that is not possible, and at once when another process holds the store for writing.
+        Raises ``StoreError`` if that is not possible, at once if another process has locked the store.
         """
         self.directory = Path(directory)
         self.path = self.directory / "results.sqlite"
@@ -40,12 +40,12 @@ class Database:
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.directory / "lock").touch(0o600)  # which is asked for locks
-        place = file_system(self.directory)
-        opening.enter_context(hold(self.directory, place))  # before the file is made: of several that start, one does
-        if not place.plain:
-            warnings.warn(_warning(self.directory, place), stacklevel=4)
-        return opening.enter_context(closing(connect_to_write(self.path, place)))
+        (self.directory / "lock").touch(0o600)  # ``file_system`` tries locks on it
+        disk = file_system(self.directory)
+        opening.enter_context(lock_store(self.directory, disk))  # before the file is made, so that one process makes it
+        if not disk.supports_wal:
+            warnings.warn(_warning(self.directory, disk), stacklevel=4)
+        return opening.enter_context(closing(connect_to_write(self.path, disk)))
 
     def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
         if not self.path.exists():
@@ -56,12 +56,12 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open file, for those who copy it (``backup``)."""
+        """The open connection, which ``backup`` copies from."""
         return self._db
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all that is written inside is committed together, or none of it."""
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: everything that is written inside the block is committed together, or nothing is."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -76,15 +76,15 @@ class Database:
             raise self.write_error(error) from None
 
     def write_error(self, error: Exception) -> StoreFailure:
-        """The exception for an ``error`` in writing."""
+        """The exception to raise after an ``error`` in writing."""
         return StoreFailure(
-            f"The store in {self.directory} cannot be written: {str(error).rstrip('.')}. What is in it stays readable; "
-            "free space or choose another --store, then run the same command again."
+            f"The store in {self.directory} cannot be written: {str(error).rstrip('.')}. Its rows stay readable. "
+            "Free some space or choose another --store, then run the same command again."
         )
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Inside, all that is read is of one moment, whoever writes meanwhile."""
+        """All reads inside the block see the store at one moment, even if another process writes meanwhile."""
         self.read("BEGIN")
         try:
             yield
@@ -92,21 +92,21 @@ class Database:
             self.read("ROLLBACK")
 
     def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Lines of an SQL query, one by one. Raises ``StoreError`` where the file cannot be read."""
+        """Results of an SQL query, one by one. Raises ``StoreError`` if the file cannot be read."""
         try:
             yield from self._db.execute(query, values)
         except sqlite3.Error as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All lines of an SQL query. Raises ``StoreError`` where the file cannot be read."""
+        """All results of an SQL query. Raises ``StoreError`` if the file cannot be read."""
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
 
     def close(self) -> None:
-        """Close the file, its write-ahead log merged into it, and leave the store to others."""
+        """Close the file, which merges its write-ahead log, and unlock the store."""
         self._opened.close()
 
     def __enter__(self) -> Self:
@@ -122,11 +122,10 @@ def _reason(error: sqlite3.Error | OSError) -> str:
     return str(error.strerror or error) if isinstance(error, OSError) else str(error)
 
 
-def _warning(directory: Path, place: FileSystem) -> str:
-    """What to know of a store that lies where SQLite cannot do its best."""
-    what = f"on {place.kind}, which machines share" if place.shared else "on a file system without locks"
-    readers = "" if place.locks else ", readers see a copy"
+def _warning(directory: Path, disk: FileSystem) -> str:
+    problem = f"on {disk.kind}, which machines share" if disk.shared else "on a file system without locks"
+    readers = "" if disk.locks else ", readers see a copy"
     return (
-        f"the store in {directory} lies {what}: it has a journal in the place of the log{readers}, and the file "
-        f"{IN_USE!r} in it says who writes. A disk of one machine is faster."
+        f"the store in {directory} lies {problem}: SQLite uses a rollback journal instead of a write-ahead log"
+        f"{readers}, and the file {IN_USE!r} names the writer. A local disk is faster."
     )

@@ -1,4 +1,4 @@
-"""Whether two rows of a cell say the same of it: bit for bit, and those that were made on GPUs within a tolerance."""
+"""Compares two rows of one cell: bit for bit, and within a tolerance if both were made on GPUs."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from typing import Any
 from bfc_bench.store.row import measured
 
 GPU_TOLERANCE = 1e-2
-"""Relative difference up to which two numbers that were measured on GPUs are the same.
+"""Relative difference up to which two numbers that were measured on GPUs count as equal.
 
-Two GPUs, two drivers, or two numbers of members that are trained together add up in different orders. That is one
-rounding, 1e-7 of a number in float32, at the first step, and training multiplies it from step to step."""
+Two GPUs or drivers, or another number of models in a batch, sum in another order. In float32 this changes a number by
+1e-7 at the first step, and training amplifies the difference from step to step."""
 GPU_FLOOR = 1e-9
-"""Absolute difference that is added to it: errors that small are rounding themselves."""
+"""Absolute difference that is allowed in addition, because errors this small are rounding errors themselves."""
 MEASURED = frozenset(
     (
         *("nmse", "nmse_trimmed", "error_rate", "train_nmse", "metrics"),
         *("feature_errors", "part_errors", "stages", "chosen"),
     )
 )
-"""Columns with numbers that were measured; all others of a row are the same or not."""
+"""Columns with measured numbers, to which the tolerance applies."""
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Columns in which two rows of a cell do not say the same, in alphabetical order.
+    """Names of the columns in which two rows of a cell differ, sorted.
 
-    Bit for bit (``row.measured``); where both were made on a GPU, floating-point numbers in the columns ``MEASURED``
-    within ``GPU_TOLERANCE`` and ``GPU_FLOOR``, but for tuned options, which are chosen and not measured. Of artifacts,
-    which are compared by a digest of their bits, the names count there.
+    Columns are compared bit for bit (``row.measured``). If both rows were made on GPUs, floating-point numbers in the
+    columns ``MEASURED`` may differ by ``GPU_TOLERANCE`` and ``GPU_FLOOR``, except tuned options, which are chosen and
+    not measured, and artifacts are compared by name only.
     """
     columns = exactly_differing(one, other)
     if one.get("device") != "cuda" or other.get("device") != "cuda":
         return columns
     a, b = measured(one), measured(other)
-    return [name for name in columns if name not in a or name not in b or not _alike(name, a[name], b[name])]
+    return [name for name in columns if name not in a or name not in b or not _equal_on_gpus(name, a[name], b[name])]
 
 
 def exactly_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Columns in which two rows of a cell differ by so much as a bit."""
+    """Names of the columns in which two rows of a cell differ in any bit, sorted."""
     a, b = measured(one), measured(other)
     return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
-def _alike(column: str, one: str, other: str) -> bool:
-    """Of two columns of rows that were made on GPUs, as JSON texts."""
+def _equal_on_gpus(column: str, one: str, other: str) -> bool:
+    """Whether two JSON texts of a column, of rows made on GPUs, are equal within the tolerance."""
     a, b = json.loads(one), json.loads(other)
     if column == "artifacts":
         return sorted(a) == sorted(b)
@@ -55,7 +55,7 @@ def _alike(column: str, one: str, other: str) -> bool:
 
 
 def _close(a: Any, b: Any) -> bool:
-    """Whether nested facts are the same but for floating-point numbers, and these within the tolerance."""
+    """Whether nested values are equal, floating-point numbers within the tolerance."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
     if isinstance(a, list) and isinstance(b, list):

@@ -1,4 +1,4 @@
-"""Rows and other records as tables for other programs: pandas, CSV, JSON, parquet."""
+"""Exports rows and other records as pandas frames, CSV, JSON and parquet."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 ROWS_PER_GROUP = 10_000
+"""Rows in one row group of a parquet file."""
 
 
 class Record(Protocol):
-    """Whatever can say itself as one flat record."""
+    """An object that can be written as one line of a table."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values by column."""
+        """Plain values by column name."""
 
 
 R = TypeVar("R", bound=Record)
@@ -34,7 +35,7 @@ class Records(list[R]):
     """A list of records that a notebook shows as a table."""
 
     def frame(self) -> pd.DataFrame:
-        """One line per record, as pandas has it."""
+        """A pandas frame with one line per record."""
         import pandas as pd
 
         return pd.DataFrame([record.as_dict() for record in self])
@@ -44,16 +45,16 @@ class Records(list[R]):
 
 
 def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """One line per row. What is nested has a column of its own per entry, ``feature_errors.S2`` for example.
+    """A pandas frame with one line per row, and one column per nested value, for example ``feature_errors.S2``.
 
-    Values are kept by column while rows pass: a million of them need not be there at once.
+    ``rows`` may be an iterator: only their values are kept, by column.
     """
     import pandas as pd
 
     columns: dict[str, list[Any]] = {}
     count = 0
     for row in rows:
-        for name, value in _spread(row.as_dict()).items():
+        for name, value in _flatten(row.as_dict()).items():
             column = columns.setdefault(name, [])
             column.extend([math.nan] * (count - len(column)))
             column.append(value)
@@ -63,28 +64,28 @@ def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _spread(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one, keys joined by dots; an empty one takes no column."""
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """One mapping without nesting, with keys joined by dots; empty mappings are dropped."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            flat |= _spread(value, f"{prefix}{key}.")
+            flat |= _flatten(value, f"{prefix}{key}.")
         else:
             flat[prefix + key] = value
     return flat
 
 
 def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """A JSON list with one object per row, which has ``columns``."""
-    between = "[\n"
+    """Parts of a JSON list with one object per row."""
+    separator = "[\n"
     for row in rows:
-        yield (between + json.dumps([{name: getattr(row, name) for name in columns}], indent=1)[2:-2]).encode()
-        between = ",\n"
-    yield b"[]\n" if between == "[\n" else b"\n]\n"
+        yield (separator + json.dumps([{name: getattr(row, name) for name in columns}], indent=1)[2:-2]).encode()
+        separator = ",\n"
+    yield b"[]\n" if separator == "[\n" else b"\n]\n"
 
 
 def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """One line per row, which has ``columns``; nested ones hold JSON texts."""
+    """Parts of a CSV file with one line per row; nested columns hold JSON texts."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -97,7 +98,7 @@ def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator
 
 
 def parquet_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> memoryview:
-    """The ``ParquetTable`` of rows."""
+    """A parquet file of rows, see ``ParquetTable``."""
     table = ParquetTable(columns)
     for row in rows:
         table.add(row.as_dict())
@@ -105,37 +106,37 @@ def parquet_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> memo
 
 
 class ParquetTable:
-    """A parquet file with one line per row, which has ``columns``; nested ones hold JSON texts, and numbers that are
-    missing are null.
+    """Builds a parquet file with one line per row; nested columns hold JSON texts, and missing numbers are null.
 
-    Rows are written ``ROWS_PER_GROUP`` at a time: a million of them need not be there at once.
+    Rows are encoded ``ROWS_PER_GROUP`` at a time, so that a million of them need not be in memory at once.
     """
 
     def __init__(self, columns: Sequence[str] = COLUMNS) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
-        kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-        named = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
+        arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+        types = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
         self._columns = columns
-        self._schema = pa.schema([(name, kinds.get(named[name], pa.string())) for name in columns])
+        self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []
-        self._options: dict[bytes, str] = {}
+        self._option_texts: dict[bytes, str] = {}
+        """JSON texts of the few distinct options."""
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """One more line: the columns of a row, those that it lacks with their defaults."""
+        """Add the columns of a row; missing ones get their defaults."""
         key = marshal.dumps(values["options"], 2)
-        if key not in self._options:  # few are distinct
-            self._options[key] = as_text(values["options"])
-        line = {**_DEFAULTS, **values, "options": self._options[key]}
+        if key not in self._option_texts:
+            self._option_texts[key] = as_text(values["options"])
+        line = {**_DEFAULTS, **values, "options": self._option_texts[key]}
         self._group.append([as_text(line[name]) for name in self._columns])
         if len(self._group) == ROWS_PER_GROUP:
             self._write()
 
     def bytes(self) -> memoryview:
-        """The file; nothing can be added then."""
+        """The finished file; no row can be added afterwards."""
         self._write()
         self._writer.close()
         return self._buffer.getbuffer()
@@ -150,7 +151,7 @@ class ParquetTable:
 
 
 def as_text(value: Any) -> Any:
-    """What is nested as a JSON text."""
+    """The value, or its JSON text if it is a dictionary."""
     return (json.dumps(value) if value else "{}") if isinstance(value, dict) else value
 
 

@@ -1,4 +1,4 @@
-"""Where a store lies: on a disk of this machine, or on a file system that machines share, with locks or without."""
+"""Finds out whether the file system of a store is shared between machines and has locks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SHARED = frozenset(
         *("fuse.ceph", "fuse.juicefs", "fuse.lustre", "fuse.s3fs", "fuse.gcsfuse", "virtiofs"),
     )
 )
-"""Kinds on which SQLite's write-ahead log does not work between machines: they do not share its index in memory."""
+"""File systems on which SQLite's write-ahead log does not work, because machines do not share its index in memory."""
 NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP})
-"""What a file system answers that has no locks, or has lost who keeps them."""
+"""Errors of a file system that has no locks or has lost its lock server."""
 
 
 @dataclass(frozen=True)
 class FileSystem:
-    """Of a folder."""
+    """The file system of a folder."""
 
     kind: str
-    """As the system names it; empty where it does not tell."""
+    """Its type in the kernel's table of mounts; empty if unknown."""
     locks: bool
     """Whether programs can lock parts of files, as SQLite does."""
 
@@ -37,13 +37,13 @@ class FileSystem:
         return self.kind in SHARED
 
     @property
-    def plain(self) -> bool:
-        """Whether SQLite may use its log and its locks."""
+    def supports_wal(self) -> bool:
+        """Whether SQLite's write-ahead log and locks work on it."""
         return self.locks and not self.shared
 
 
 def file_system(folder: Path) -> FileSystem:
-    """That of a folder, which need not exist yet. Locks are asked of the store's file ``lock``, where there is one."""
+    """The file system of a folder, which need not exist yet. Locks are tried on the store's file ``lock``, if any."""
     return FileSystem(_kind(folder), _has_locks(folder / "lock"))
 
 
@@ -52,18 +52,18 @@ def _kind(folder: Path, table: Path = Path("/proc/self/mountinfo")) -> str:
         lines = table.read_text().splitlines()
     except OSError:
         return ""
-    path, best, kind = Path(os.path.realpath(folder)), -1, ""
+    path, depth, kind = Path(os.path.realpath(folder)), -1, ""
     for line in lines:
-        mounted, _, device = line.partition(" - ")
-        # Spaces and the like are octal; of two in one place the later hides the other.
-        point = Path(mounted.split()[4].encode("latin-1").decode("unicode_escape"))
-        if path.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), device.split()[0]
+        mount, _, device = line.partition(" - ")
+        # The table writes spaces in octal. Of two mounts at one point, the later one hides the other.
+        point = Path(mount.split()[4].encode("latin-1").decode("unicode_escape"))
+        if path.is_relative_to(point) and len(point.parts) >= depth:
+            depth, kind = len(point.parts), device.split()[0]
     return kind
 
 
 def _has_locks(path: Path) -> bool:
-    """By asking who has a lock, which takes none. Never of SQLite's own file: closing it would drop SQLite's locks."""
+    """Ask who holds a lock, which takes none. Not on SQLite's own file: closing it would release SQLite's locks."""
     if sys.platform != "linux":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Who has a store for writing: a lock that ends with its process, and where that is not enough a file that says who."""
+"""Locks a store for one writer: by ``flock``, and where that is not enough by a file that names the process."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from bfc_bench.utils.plain_json import canonical_json
 from bfc_bench.utils.process_liveness import is_alive, process_start
 
 IN_USE = "in-use"
-"""In the folder of a store on a file system that machines share, or that has no locks: who has it for writing."""
+"""File in the store that names its writer, on file systems that are shared between machines or have no locks."""
 
 
 @dataclass(frozen=True)
 class LockHolder:
-    """Who has a store."""
+    """The process that writes to a store."""
 
     host: str
     process: int
     started: str
-    """When the process began (``process_start``): another one may get its number."""
+    """Its ``process_start``, since another process may get the same number later."""
     since: str
 
     @classmethod
     def read(cls, path: Path) -> LockHolder | None:
-        """Whom a file names; None where it names nobody."""
+        """The process that a file names; None if the file is missing or damaged."""
         try:
             return cls(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
             return None
 
     @property
-    def gone(self) -> bool:
-        """Whether it ran on this machine and runs no more."""
+    def has_ended(self) -> bool:
+        """Whether it ran on this machine and has ended; False if that is unknown."""
         return is_alive(self.host, self.process, self.started) is False
 
 
 @contextmanager
-def hold(directory: Path, place: FileSystem) -> Iterator[None]:
-    """Hold a directory for writing. Raises ``StoreError`` at once when another process holds it."""
+def lock_store(directory: Path, disk: FileSystem) -> Iterator[None]:
+    """Lock a store's folder for writing. Raises ``StoreError`` at once if another process has locked it."""
     with os.fdopen(os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
         locked = True
         try:
@@ -65,75 +65,74 @@ def hold(directory: Path, place: FileSystem) -> Iterator[None]:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
-        if locked and place.plain:
+        if locked and disk.supports_wal:
             yield
             return
-        with _named(directory):
+        with _lock_by_file(directory):
             yield
 
 
 @contextmanager
-def _named(directory: Path) -> Iterator[None]:
-    """Hold it by a file that names this process; one that names a process of this machine that has ended is removed."""
+def _lock_by_file(directory: Path) -> Iterator[None]:
+    """Lock by a file that names this process, replacing the file of a process of this machine that has ended."""
     path, pid = directory / IN_USE, os.getpid()
-    mine = LockHolder(platform.node(), pid, process_start(pid), time.strftime("%Y-%m-%d %H:%M:%S %z"))
-    if not _put(path, mine):
-        with _only_one_here(directory):
-            found = LockHolder.read(path)
-            if found is not None and found.gone:
+    me = LockHolder(platform.node(), pid, process_start(pid), time.strftime("%Y-%m-%d %H:%M:%S %z"))
+    if not _create(path, me):
+        with _machine_lock(directory):
+            holder = LockHolder.read(path)
+            if holder is not None and holder.has_ended:
                 path.unlink(missing_ok=True)
-            if not _put(path, mine):
+            if not _create(path, me):
                 raise StoreError(_in_use(directory, "", LockHolder.read(path)))
     try:
         yield
     finally:
-        if LockHolder.read(path) == mine:
+        if LockHolder.read(path) == me:
             path.unlink()
 
 
-def _put(path: Path, holder: LockHolder) -> bool:
-    """Make the file with its content, unless there is one; a link is made whole or not at all, also on NFS."""
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+def _create(path: Path, holder: LockHolder) -> bool:
+    """Make the file, unless it exists. A hard link makes it with its whole content or not at all, also on NFS."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     content = canonical_json(asdict(holder)).encode()
     try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         try:
-            os.link(aside, path)
+            os.link(temporary, path)
         except FileExistsError:
             return False
-        except OSError:  # it has no links
+        except OSError:  # a file system without hard links
             try:
-                file_ = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
                 return False
-            with os.fdopen(file_, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
         return True
     finally:
         with suppress(OSError):
-            aside.unlink()
+            temporary.unlink()
 
 
 @contextmanager
-def _only_one_here(directory: Path) -> Iterator[None]:
-    """One process of this machine at a time looks whether another has ended: who comes second must not remove what the
-    first has just put there."""
+def _machine_lock(directory: Path) -> Iterator[None]:
+    """Let one process of this machine at a time replace the file: another could remove the new file of the first."""
     name = hashlib.blake2b(os.fsencode(os.path.realpath(directory)), digest_size=16).hexdigest()
     with closing(socket.socket(socket.AF_UNIX)) as one:
         try:
-            one.bind(f"\0bfc-bench-{name}")  # in no file system, and gone with the process
+            one.bind(f"\0bfc-bench-{name}")  # an abstract socket needs no file system and ends with the process
         except OSError:
             raise StoreError(_in_use(directory, "")) from None
         yield
 
 
 def _in_use(directory: Path, process: str, holder: LockHolder | None = None) -> str:
-    who = f" (process {process})" if process else ""
+    process_text = f" (process {process})" if process else ""
     advice = "Wait until it has ended, or use another --store."
     if holder is not None:
-        who = f" (process {holder.process} on {holder.host}, since {holder.since})"
-        advice += f" If that process is no more, remove {directory / IN_USE}."
-    return f"The store in {directory} is in use by another bfc-bench{who}. {advice}"
+        process_text = f" (process {holder.process} on {holder.host}, since {holder.since})"
+        advice += f" If that process has ended, remove {directory / IN_USE}."
+    return f"The store in {directory} is in use by another bfc-bench{process_text}. {advice}"

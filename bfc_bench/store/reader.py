@@ -1,4 +1,4 @@
-"""Reading rows of a store: as ``Row`` objects, as columns, or only what is known without reading them."""
+"""Reads the rows of a store: as ``Row`` objects, as columns, or only single facts such as the status of each cell."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import numpy as np
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.database import Database
-from bfc_bench.store.row import COLUMNS, TAKEN_FOR_GRANTED, Origin, Row
-from bfc_bench.store.rows import Builder, Rows
-from bfc_bench.store.stored_text import members, some_of, values_of
+from bfc_bench.store.row import COLUMNS, REQUIRED, Origin, Row
+from bfc_bench.store.rows import Rows, RowsBuilder
+from bfc_bench.store.stored_text import columns_sql, parse_columns, parse_row
 from bfc_bench.utils.escape_control import all_visible
 
 _CURRENT = (
@@ -29,168 +29,191 @@ _CURRENT = (
     " AND l.kind = 'learner' AND l.name = r.label AND l.digest = r.learner_digest)"
 )
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
-"""Of two rows of one point the one that was committed later comes last, whatever the clock said."""
+"""Of two rows of one point, the one that was committed later comes last, because clocks can go back."""
 
-_TEXTS_OF = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+_TEXTS_BY_ROWID = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
 READ_TOGETHER = 1000
-"""Rows that one such question is for."""
+"""Number of rows that are read by one query."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCell:
-    """What the store knows of a cell without reading its row."""
+    """Status and origin of the row of a cell."""
 
     status: str
     origin: Origin
 
 
 class RowReader(Database):
-    """Rows are kept for good. What is shown of a suite is its current view: the rows made under the task and learner
-    definitions of the last run, so that one label always stands for one set of options.
+    """Reads rows. By default those that are current: made under the task and learner definitions of the last run.
+
+    The store keeps all rows, but among current ones a label always stands for one set of options.
     """
 
     _columns: tuple[tuple[Any, ...], Rows] | None = None
-    """The columns that were read last, and what was asked for."""
+    """The last result of ``columns``, after its arguments and the state of the file."""
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
-        """Rows of a suite in the order of the grid; with ``every`` also those of definitions no longer current."""
-        return list(self.each(suite, version, every=every))
+        """The rows of a suite in the order of the grid.
 
-    def each(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
-        """The same rows one by one, all of the moment at which the first was asked for."""
+        Args:
+            suite: Name of the suite.
+            version: Version of the suite.
+            every: Whether to include rows of former definitions.
+        """
+        return list(self.iter_rows(suite, version, every=every))
+
+    def iter_rows(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
+        """``rows`` one by one, as they are in the store when the first is read.
+
+        Args:
+            suite: Name of the suite.
+            version: Version of the suite.
+            every: Whether to include rows of former definitions.
+        """
         unreadable = 0
         with self.snapshot():
             for _, text in self._texts(suite, version, every=every):
-                if (values := values_of(text)) is None:
+                if (values := parse_row(text)) is None:
                     unreadable += 1
                 else:
                     yield Row(**values)
         self._warn(unreadable, suite, version)
 
     def columns(self, suite: str, version: int, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
-        """The same rows as columns. ``Row`` objects that they are asked for are read from the store, open then.
+        """The rows as columns. ``Row`` objects are read when they are needed, while the store is open.
 
-        Where these columns ``only`` are needed, beside those that tell cells apart, SQLite takes them out of the rows'
-        texts in half the time of reading all; ``chosen.data`` is one key of a column. What was read last is given again
-        while nobody has written.
+        The last result is returned again as long as the file has not changed.
+
+        Args:
+            suite: Name of the suite.
+            version: Version of the suite.
+            every: Whether to include rows of former definitions.
+            only: Columns to read beside the required ones; ``chosen.data`` is one key of a column. A few columns take
+                half the time of all, because SQLite extracts them.
         """
-        asked = (suite, version, every, tuple(only), self._state())
-        if self._columns is None or self._columns[0] != asked:
+        request = (suite, version, every, tuple(only), self._state())
+        if self._columns is None or self._columns[0] != request:
             self._columns = None
-            self._columns = asked, self._as_columns(suite, version, every, only)
+            self._columns = request, self._read_columns(suite, version, every, only)
         return self._columns[1]
 
-    def columns_and_each(self, suite: str, version: int, take: Callable[[Mapping[str, Any]], None]) -> Rows:
-        """``columns``, read anew, with ``take`` called with the columns of each row, in the order of the grid."""
-        taken, rowids = Builder(), array("q")
+    def columns_with_callback(self, suite: str, version: int, on_row: Callable[[Mapping[str, Any]], None]) -> Rows:
+        """The current rows as columns, read in one pass that also calls ``on_row`` for each row.
+
+        Args:
+            suite: Name of the suite.
+            version: Version of the suite.
+            on_row: Called with the columns of each row, in the order of the grid.
+        """
+        builder, rowids = RowsBuilder(), array("q")
         self._columns = None
         state, unreadable = self._state(), 0
         with self.snapshot():
             for rowid, text in self._texts(suite, version):
-                if (values := values_of(text)) is None:
+                if (values := parse_row(text)) is None:
                     unreadable += 1
                     continue
-                taken.add(values)
+                builder.add(values)
                 rowids.append(rowid)
-                take(values)
+                on_row(values)
         self._warn(unreadable, suite, version)
-        rows = taken.rows(lambda i: self._row(rowids[i]))
+        rows = builder.rows(lambda i: self._row(rowids[i]))
         self._columns = (suite, version, False, COLUMNS, state), rows
         return rows
 
     def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str]]:
-        """Rows as they are stored, with their rowids, in the order of the grid; inside a snapshot.
+        """Rowids and JSON texts of rows in the order of the grid; must be called inside a snapshot.
 
-        Only rowids are sorted, and ``READ_TOGETHER`` texts are there at once.
+        Only rowids are sorted, and at most ``READ_TOGETHER`` texts are in memory at once.
         """
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
-        found = array("q", (rowid for (rowid,) in self.stream(query, (suite, version))))
-        for first in range(0, len(found), READ_TOGETHER):
-            yield from self.stream(_TEXTS_OF, (json.dumps(found[first : first + READ_TOGETHER].tolist()),))
+        rowids = array("q", (rowid for (rowid,) in self.stream(query, (suite, version))))
+        for first in range(0, len(rowids), READ_TOGETHER):
+            yield from self.stream(_TEXTS_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),))
 
-    def _as_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
-        taken, rowids = Builder(), array("q")
-        names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*TAKEN_FOR_GRANTED, *only]))
-        what = "row" if names == COLUMNS else members(names)
-        query = f"SELECT rowid, {what} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+    def _read_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
+        builder, rowids = RowsBuilder(), array("q")
+        names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*REQUIRED, *only]))
+        selected = "row" if names == COLUMNS else columns_sql(names)
+        query = f"SELECT rowid, {selected} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         unreadable = 0
         for rowid, text in self.stream(query, (suite, version)):
-            if (values := values_of(text) if names == COLUMNS else some_of(text, names)) is None:
+            if (values := parse_row(text) if names == COLUMNS else parse_columns(text, names)) is None:
                 unreadable += 1
                 continue
-            taken.add(values)
+            builder.add(values)
             rowids.append(rowid)
         self._warn(unreadable, suite, version)
-        return taken.rows(lambda i: self._row(rowids[i])).ordered(np.array(rowids, dtype=np.int64))
+        return builder.rows(lambda i: self._row(rowids[i])).in_grid_order(np.array(rowids, dtype=np.int64))
 
     def _row(self, rowid: int) -> Row:
-        return Row(**(self._find(rowid) or {}))
-
-    def _find(self, rowid: int) -> dict[str, Any] | None:
-        found = self.read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
-        if not found:
-            raise StoreError(f"A row of the store in {self.directory} was replaced while it was read; read again.")
-        return values_of(found[0][0])
+        records = self.read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
+        if not records:
+            raise StoreError(
+                f"A row of the store in {self.directory} was replaced while it was read. Read the rows again."
+            )
+        return Row(**(parse_row(records[0][0]) or {}))
 
     def _warn(self, unreadable: int, suite: str, version: int) -> None:
         if unreadable:
             warnings.warn(
                 f"The store in {self.directory} holds {unreadable} rows of {suite}@{version} that this release of "
-                "bfc-bench cannot read; they are left out. Rows of a later release need that release.",
+                "bfc-bench cannot read. They are left out; read them with the release that wrote them.",
                 stacklevel=3,
             )
 
     def _state(self) -> tuple[int, int]:
-        """What changes with every write to the file, by this connection or another one."""
+        """A value that changes with every write to the file, by this connection or another one."""
         return int(self.read("PRAGMA data_version")[0][0]), self._db.total_changes
 
     def digest(self, suite: str, version: int) -> str:
-        """A hash of the current rows of a suite, without reading what they say."""
-        found = hashlib.blake2b(digest_size=8)
+        """A hash of the current rows of a suite, without parsing them."""
+        digest = hashlib.blake2b(digest_size=8)
         with self.snapshot():
             for i, (_, text) in enumerate(self._texts(suite, version)):
-                found.update(f"{chr(10) * (i > 0)}{text}".encode())
-        return found.hexdigest()
+                digest.update(f"{chr(10) * (i > 0)}{text}".encode())
+        return digest.hexdigest()
 
-    def made(self, suite: str, version: int) -> list[tuple[str, float | None]]:
-        """When each of the current rows of a suite was made, by cell: other rows, other times."""
+    def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
+        """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""
         query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
         return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
 
-    def held(self, suite: str, version: int) -> dict[str, KnownCell]:
-        """Status and origin by cell, without reading the rows."""
+    def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
+        """Status and origin by cell, of all rows, without parsing them."""
         query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
-        found = self.stream(query, (suite, version))
-        kinds: dict[tuple[Any, ...], KnownCell] = {}
+        distinct: dict[tuple[Any, ...], KnownCell] = {}
         return {
-            cell: kinds.setdefault((status, *made), KnownCell(status, Origin(*made))) for cell, status, *made in found
+            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
+            for cell, status, *origin in self.stream(query, (suite, version))
         }
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
-        """How many rows there are of each version of a learner, by label, whatever their definitions."""
-        found = self.read(
+        """The number of rows by label and learner version, of all definitions."""
+        records = self.read(
             "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
             " AND learner_version IS NOT NULL GROUP BY label, learner_version",
             (suite, version),
         )
         versions: dict[str, Counter[int]] = {}
-        for label, number, count in found:
+        for label, number, count in records:
             versions.setdefault(label, Counter())[number] = count
         return versions
 
     def traceback(self, cell: str) -> str:
-        """The traceback of a failed cell, or an empty text."""
-        found = self.read("SELECT traceback FROM rows WHERE cell = ?", (cell,))
-        return all_visible(found[0][0]) if found else ""
+        """The traceback of a failed cell; empty for other cells."""
+        records = self.read("SELECT traceback FROM rows WHERE cell = ?", (cell,))
+        return all_visible(records[0][0]) if records else ""
 
     def artifacts(self, cell: str) -> dict[str, Path]:
-        """The files by name that a cell's row names, and that hold what it says."""
-        found = self.read("SELECT suite, version, row -> '$.artifacts' FROM rows WHERE cell = ?", (cell,))
-        (suite, version, named) = found[0] if found else ("", 0, None)
-        return artifacts.intact(self.directory, suite, version, cell, json.loads(named or "{}"))
+        """Paths of the artifacts of a cell by name, without those that are missing or changed."""
+        records = self.read("SELECT suite, version, row -> '$.artifacts' FROM rows WHERE cell = ?", (cell,))
+        suite, version, listed = records[0] if records else ("", 0, None)
+        return artifacts.intact(self.directory, suite, version, cell, json.loads(listed or "{}"))
 
     def provenance(self, cell: str) -> str | None:
-        """Identity of the session that made the row of a cell; None for a cell without a row."""
+        """Id of the session that made the row of a cell; None for a cell without a row."""
         session = "CASE WHEN json_valid(row) THEN row -> '$.provenance' END"
-        found = self.read(f"SELECT {session} FROM rows WHERE cell = ?", (cell,))
-        return str(json.loads(found[0][0] or '""')) if found else None
+        records = self.read(f"SELECT {session} FROM rows WHERE cell = ?", (cell,))
+        return str(json.loads(records[0][0] or '""')) if records else None

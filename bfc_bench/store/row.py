@@ -1,4 +1,4 @@
-"""The row that every planned cell ends in."""
+"""The row: the result of one cell, with its status, errors and costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict  # pydantic takes typing.TypedDict from Python 3.12 on
+from typing_extensions import TypedDict  # pydantic accepts typing.TypedDict only from Python 3.12
 
 from bfc_bench.utils.escape_control import all_visible
 
@@ -18,10 +18,10 @@ Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverge
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
-    """What made a row, as far as it may change numbers; the session's provenance has the rest."""
+    """The parts of a row's provenance that may change its numbers; the session's provenance has the rest."""
 
     release: str | None
-    """Of bfc-bench."""
+    """Version of bfc-bench."""
     device: str | None
     learner_version: int | None
 
@@ -32,105 +32,105 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One cell's result. Errors are relative: NMSE = E(F - G*)^2 / Var G* on the cell's fresh test points."""
+    """The result of one cell. Errors are relative: NMSE = E(F - G*)^2 / Var G* on the cell's fresh test points."""
 
     cell: str
-    """Identity: a hash of everything that determines the result."""
+    """A hash of everything that determines the result."""
     suite: str
     suite_version: int
     task: str
     learner: str
     label: str
-    """Tells two option sets of one learner apart; one curve per (task, d, label)."""
+    """Name of the learner with its options; there is one curve per (task, d, label)."""
     options: dict[str, Any]
     d: int
     n: int
     replicate: int
     status: Status
     reason: str = ""
-    """Why the cell is not ok; for one that is, its learner's caution about the result, and which plugin's metric could
-    not be measured or why there are no artifacts, where there is any."""
+    """Why the cell is not ok. For an ok cell: the learner's caution about the result, metrics of plugins that could not
+    be measured, and why artifacts are missing."""
     nmse: float | None = None
     nmse_trimmed: float | None = None
     """NMSE without the 1 % of test points whose target value lies farthest from the median."""
     error_rate: float | None = None
-    """Share of wrong signs, for binary labels."""
+    """Fraction of wrong signs, for binary labels."""
     train_nmse: float | None = None
     """Mean squared error on the training labels over their variance."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Errors that plugins measure, by name."""
     feature_errors: dict[str, float] = field(default_factory=dict)
-    """P_l by layer: Procrustes distance of the hidden features, relative, e.g. {"S2": 1e-6}."""
+    """P_l by layer: relative Procrustes distance of the hidden features, e.g. {"S2": 1e-6}."""
     part_errors: dict[str, float] = field(default_factory=dict)
-    """Unbiased estimates of the errors in named parts of the target, each over its part's variance, e.g.
-    {"degree2": 0.3}; one near 0 may come out negative."""
+    """Unbiased estimates of the errors in named parts of the target, relative to the variance of the part, e.g.
+    {"degree2": 0.3}. An estimate near 0 may be negative."""
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Per named intermediate predictor: nmse, nmse_trimmed, error_rate, metrics, feature_errors, part_errors,
+    """By named intermediate predictor: nmse, nmse_trimmed, error_rate, metrics, feature_errors, part_errors,
     span_errors, cka."""
     chosen: dict[str, Any] = field(default_factory=dict)
-    """What was chosen and how: tuned options, number of candidates, oracle facts used, the predictor's info. And what
-    else was ``measured`` on the test points: ``span_errors`` and ``cka`` by layer where there are hidden features,
-    E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G* for noisy labels Y."""
+    """Tuned options, number of candidates, used oracle facts and the predictor's info. ``measured`` holds further
+    measures on the test points: ``span_errors`` and ``cka`` by layer of hidden features, and for noisy labels Y
+    E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G*."""
     artifacts: dict[str, str] = field(default_factory=dict)
-    """Files that the predictor gave, by name, each with a hash of what it holds; ``Store.artifacts`` finds them."""
+    """Hashes of the files that the predictor gave, by name; ``Store.artifacts`` returns their paths."""
     fit_cpu_seconds: float | None = None
-    """CPU time of the fit, tuning included; the cell's equal share where cells were trained together."""
+    """CPU time of the fit with tuning; an equal share for cells that were trained together."""
     fit_wall_seconds: float | None = None
     trained_together: int | None = None
-    """Number of cells in the batch this one was trained in."""
+    """Number of cells in the batch that the cell was trained in."""
     peak_memory_bytes: int | None = None
-    """Peak memory of the worker above what it held before the batch."""
+    """Peak memory of the worker beyond its memory before the batch."""
     device: str | None = None
     dtype: str | None = None
-    """Of the predictions, which may be wider than what the learner trained in (``Capabilities.precision``)."""
+    """Type of the predictions, which may be wider than the type in training (``Capabilities.precision``)."""
     seed: int | None = None
     """The learner's seed."""
     learner_version: int | None = None
     release: str | None = None
     """Version of bfc-bench that made the row."""
     provenance: str = ""
-    """Identity of the session that made the row; the store holds its versions, command line and machine."""
+    """Id of the session that made the row; the store holds its versions, command line and machine."""
     finished_at: float | None = None
     """Unix time in seconds."""
 
     @property
     def origin(self) -> Origin:
-        """What made it."""
+        """Release, device and learner version that made the row."""
         return Origin(self.release, self.device, self.learner_version)
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Row:
-        """The row that ``as_dict`` of this release or another one gave.
+        """The row from the ``as_dict`` of any release.
 
-        Columns that this release does not know are left out, and control characters are made visible.
+        Columns that this release does not know are dropped, and control characters are made visible.
         """
-        return cls(**present(values))
+        return cls(**known_columns(values))
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Row:
-        """The row that ``as_dict`` of this release gave. Raises ``ValueError`` as ``checked`` does."""
+        """The row from the ``as_dict`` of this release. Raises ``ValueError`` as ``checked`` does."""
         return cls(**checked(values))
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as plain data, keys in the order of ``COLUMNS``; what is nested is the row's own."""
+        """The row as plain data, in the order of ``COLUMNS``. Nested values are not copied."""
         return {name: getattr(self, name) for name in COLUMNS}
 
 
 def measured(values: Mapping[str, Any]) -> dict[str, str]:
-    """What a row says of its cell, by column: what two runs of the cell must agree on, bit for bit.
+    """The columns in which two runs of a cell must agree bit for bit, as JSON texts, which keep every bit of a number.
 
-    Each as a JSON text, which keeps every bit of a number. What tells of time, machine and session is left out
-    (``OF_THE_RUN``), and a table of a stage that is empty is as none.
+    Columns about the run are left out (``RUN_COLUMNS``), and empty mappings of stages are dropped.
     """
-    columns = {name: values[name] for name in COLUMNS if name in values and name not in OF_THE_RUN}
+    columns = {name: values[name] for name in COLUMNS if name in values and name not in RUN_COLUMNS}
     stages = columns.get("stages", {})
     columns["stages"] = {name: {k: v for k, v in stage.items() if v != {}} for name, stage in stages.items()}
     return {name: json.dumps(value, sort_keys=True) for name, value in columns.items()}
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns that ``as_dict`` of this release gave. Raises ``ValueError`` for those that are missing, unknown or not
-    of their type, and for numbers that are not finite.
+    """The columns of a row of this release, checked.
+
+    Raises ``ValueError`` for missing or unknown columns, wrong types, and numbers that are not finite.
     """
     if values.keys() != _KNOWN:
         wrong = sorted(values.keys() ^ _KNOWN)
@@ -142,19 +142,19 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
-def present(values: Mapping[str, Any], *, clean: bool = False) -> dict[str, Any]:
-    """Columns of this release, as far as they are there, from what ``as_dict`` of this release or another one gave.
+def known_columns(values: Mapping[str, Any], *, clean: bool = False) -> dict[str, Any]:
+    """The columns that this release knows, of a row of any release, with control characters made visible.
 
-    ``clean`` where nothing in it is unseen.
+    ``clean`` says that there are no control characters.
     """
     known = dict(values) if values.keys() <= _KNOWN else {name: values[name] for name in values if name in _KNOWN}
     if not clean:
-        known |= {name: all_visible(known[name]) for name in _SAID & known.keys()}
+        known |= {name: all_visible(known[name]) for name in _LEARNER_TEXTS & known.keys()}
     return known
 
 
 def is_known(values: Any) -> bool:
-    """Whether values are those of a row, as far as whoever reads rows takes for granted."""
+    """Whether values are a row with valid required columns, which all readers of rows rely on."""
     return (
         isinstance(values, dict)
         and values.get("status") in _STATUSES
@@ -166,25 +166,25 @@ def is_known(values: Any) -> bool:
 
 @cache
 def _schema() -> TypeAdapter[dict[str, Any]]:
-    """Of a row's columns: a dictionary is checked in a third of the time that a ``Row`` takes."""
+    """The types of the columns; checking a dictionary takes a third of the time of checking a ``Row``."""
     types = get_type_hints(Row)
-    columns: Any = TypedDict("columns", {name: types[name] for name in COLUMNS})  # type: ignore[misc]  # those of Row
+    columns: Any = TypedDict("columns", {name: types[name] for name in COLUMNS})  # type: ignore[misc]
     strictly: Any = with_config(ConfigDict(strict=True, allow_inf_nan=False))(columns)
     return TypeAdapter(strictly)
 
 
 _STATUSES = frozenset(get_args(Status))
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
-OF_THE_RUN = frozenset(
+RUN_COLUMNS = frozenset(
     (
         *("provenance", "release", "learner_version", "finished_at"),
         *("fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "trained_together"),
     )
 )
-"""Columns in which two runs of one cell need not agree: when, where, by which release, how fast, beside which cells."""
+"""Columns that may differ between two runs of one cell: session, release, time, costs and batch."""
 _KNOWN = frozenset(COLUMNS)
 _INTEGERS, _TEXTS = ("d", "n", "replicate"), ("cell", "task", "label", "learner")
-TAKEN_FOR_GRANTED = ("status", "reason", *_INTEGERS, *_TEXTS)
-"""Columns by which ``is_known`` tells a row."""
-_SAID = frozenset({"reason", "stages", "chosen"})
-"""Columns with texts of learners."""
+REQUIRED = ("status", "reason", *_INTEGERS, *_TEXTS)
+"""Columns that ``is_known`` checks."""
+_LEARNER_TEXTS = frozenset({"reason", "stages", "chosen"})
+"""Columns that may hold texts of learners."""

@@ -1,4 +1,4 @@
-"""What made the rows, where that is not one and the same release, device and version of each learner."""
+"""Remarks for readers of rows that were made by several releases, devices or learner versions."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ ORIGIN = ("release", "device", "learner_version")
 
 
 def origin_remarks(rows: Iterable[Row]) -> list[str]:
-    """A line for everything that readers must know of what made the rows; none where this release made them all alike.
+    """One line per remark; none if the installed release made all rows on one device by one version of each learner.
 
-    What made them, where that is more than one release and device, or another release than the installed one; and for
-    each label the curves of which some points were made by one and some by another, learner versions included.
+    The first lines count the rows of each release and device. The others list, for each label, the curves whose points
+    have different origins, including learner versions.
     """
     rows = Rows.of(rows)
-    skipped = np.array(rows.column_of("status", lambda status: status == "skipped"), dtype=bool)
-    run = rows.at(~skipped)
-    made = Counter({Origin(by[0], by[1], None): len(group) for by, group in run.groups("release", "device").items()})
-    alike = len(made) < 2 and all(origin.release == version("bfc-bench") for origin in made)
-    lines = [] if alike else [f"{_cells(count)} made by {origin}." for origin, count in made.most_common()]
+    skipped = np.array(rows.mapped_column("status", lambda status: status == "skipped"), dtype=bool)
+    tried = rows.at(~skipped)
+    groups = tried.groups("release", "device")
+    counts = Counter({Origin(release, device, None): len(group) for (release, device), group in groups.items()})
+    alike = len(counts) < 2 and all(origin.release == version("bfc-bench") for origin in counts)
+    lines = [] if alike else [f"{_cells(count)} made by {origin}." for origin, count in counts.most_common()]
     curves: dict[tuple[str, str, int], set[Origin]] = {}
-    for label, task, d, *origin in run.groups("label", "task", "d", *ORIGIN):
+    for label, task, d, *origin in tried.groups("label", "task", "d", *ORIGIN):
         curves.setdefault((label, task, d), set()).add(Origin(*origin))
     mixed: dict[str, dict[str, list[int]]] = {}
     for (label, task, d), origins in sorted(curves.items()):
         if len(origins) > 1:
             mixed.setdefault(label, {}).setdefault(task, []).append(d)
     for label, tasks in mixed.items():
-        where = ", ".join(f"{task} (d = {', '.join(map(str, dims))})" for task, dims in tasks.items())
-        lines.append(f"Curves of {label} with points of more than one: {where}.")
+        mixed_curves = ", ".join(f"{task} (d = {', '.join(map(str, dims))})" for task, dims in tasks.items())
+        lines.append(f"Curves of {label} with points of different origins: {mixed_curves}.")
     return lines
 
 

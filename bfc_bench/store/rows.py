@@ -1,8 +1,7 @@
-"""Many rows as columns in memory: what is computed from them, and a ``Row`` only where somebody asks for one.
+"""Many rows as columns in memory, with selections and groups; ``Row`` objects are read when they are needed.
 
-A row's numbers, nested ones included, take 8 bytes each; its texts, options and choices are kept once per distinct
-value.
-Shapes: N rows.
+Each number of a row, also a nested one, takes 8 bytes. Texts, options and choices are stored once per distinct value.
+The layout of a row is the tuple of paths at which it has numbers. Shapes: N rows.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ import numpy as np
 from bfc_bench.store.row import Row
 
 NumberPath: TypeAlias = tuple[str, ...]
-"""Where a number stands in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
+"""Path of a number in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
 
 POINT = ("d", "n", "replicate")
 _TEXTS = ("task", "label", "learner", "status", "reason", "device", "release", "learner_version", "options")
 _CHOSEN = ("tuned", "oracle")
 _DEFAULTS: Mapping[str, Any] = {"reason": ""}
-"""Of texts that rows of other releases may lack; None else."""
+"""Values of columns that rows of other releases may lack; None for the others."""
 
 
-class _Distinct:
-    """One column of plain values, each distinct one kept once; a code for each kind of row."""
+class _CodedColumn:
+    """A column that stores each distinct value once, and for each entry its index in ``values``."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -44,8 +43,8 @@ class _Distinct:
         self.codes.append(code)
 
 
-class _Layout:
-    """The numbers of the rows that have numbers at the same places, in the same order."""
+class _LayoutNumbers:
+    """The numbers of all rows of one layout."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -53,40 +52,43 @@ class _Layout:
         self.rows = 0
 
 
-class Builder:
-    """Takes rows one by one."""
+class RowsBuilder:
+    """Builds ``Rows`` from single rows."""
 
     def __init__(self) -> None:
-        self.distinct = {name: _Distinct() for name in (*_TEXTS, *_CHOSEN)}
-        self.layouts: dict[tuple[str | int, ...], _Layout] = {}
-        self.kind, self.layout, self.line = array("i"), array("i"), array("q")
-        self._kinds: dict[bytes, int] = {}
+        self.coded = {name: _CodedColumn() for name in (*_TEXTS, *_CHOSEN)}
+        """Columns with one entry per distinct combination of texts, since many rows share a combination."""
+        self.layouts: dict[tuple[str | int, ...], _LayoutNumbers] = {}
+        """By the names that ``_collect`` gives."""
+        self.combination, self.layout, self.line = array("i"), array("i"), array("q")
+        """For each row: its combination of texts, its layout, and its line among the rows of the layout."""
+        self._combinations: dict[bytes, int] = {}
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Take what ``Row.as_dict`` or ``row.present`` gives."""
+        """Add the columns of a row."""
         chosen = values.get("chosen") or {}
-        kind = marshal.dumps([*map(values.get, _TEXTS), *map(chosen.get, _CHOSEN)], 2)
-        code = self._kinds.get(kind)
-        if code is None:
-            code = self._kinds[kind] = len(self._kinds)
+        key = marshal.dumps([*map(values.get, _TEXTS), *map(chosen.get, _CHOSEN)], 2)
+        combination = self._combinations.get(key)
+        if combination is None:
+            combination = self._combinations[key] = len(self._combinations)
             texts = [values.get(name, _DEFAULTS.get(name)) for name in _TEXTS] + [chosen.get(name) for name in _CHOSEN]
-            for column, text in zip(self.distinct.values(), texts, strict=True):
+            for column, text in zip(self.coded.values(), texts, strict=True):
                 column.add(text)
-        self.kind.append(code)
+        self.combination.append(combination)
         names: list[str | int] = []
         numbers: list[float] = []
         _collect(values, names, numbers)
-        key = tuple(names)
-        layout = self.layouts.get(key)
+        layout_key = tuple(names)
+        layout = self.layouts.get(layout_key)
         if layout is None:
-            layout = self.layouts[key] = _Layout(len(self.layouts))
+            layout = self.layouts[layout_key] = _LayoutNumbers(len(self.layouts))
         layout.numbers.extend(numbers)
         self.layout.append(layout.code)
         self.line.append(layout.rows)
         layout.rows += 1
 
     def rows(self, read: Callable[[int], Row]) -> Rows:
-        """All that were taken; ``read`` gives the row that was taken at a position."""
+        """All added rows; ``read`` gives the ``Row`` that was added at a position."""
         return Rows(_Columns(self, read), np.arange(len(self.layout)))
 
 
@@ -95,9 +97,9 @@ _EXACT = 2**53
 
 
 def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[float]) -> None:
-    """Numbers of nested values with their names, ``_DOWN`` after the name of what is nested and ``_UP`` at its end.
+    """Append the numbers of nested values and their names, with ``_DOWN`` and ``_UP`` around nested mappings.
 
-    Nothing, null, is a number that is missing.
+    None is a missing number.
     """
     for name, value in values.items():
         kind = type(value)
@@ -120,7 +122,7 @@ def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[fl
 
 
 def _paths(names: Iterable[str | int]) -> Iterator[NumberPath]:
-    """The paths that ``_collect`` means by its names."""
+    """The paths of the names that ``_collect`` gives."""
     above: list[str] = []
     last = ""
     leaf = False
@@ -137,62 +139,62 @@ def _paths(names: Iterable[str | int]) -> Iterator[NumberPath]:
 
 
 class _Columns:
-    """What a ``Builder`` took, as arrays that all selections share."""
+    """The rows of a ``RowsBuilder`` as arrays, which all selections share."""
 
-    def __init__(self, taken: Builder, read: Callable[[int], Row]) -> None:
+    def __init__(self, builder: RowsBuilder, read: Callable[[int], Row]) -> None:
         self.read = read
-        self.values = {name: column.values for name, column in taken.distinct.items()}
-        kind = _array(taken.kind, np.int32)
-        self.codes = {name: _array(column.codes, np.int32)[kind] for name, column in taken.distinct.items()}
-        self.layout, self.line = _array(taken.layout, np.int32), _array(taken.line, np.int64)
-        self.paths = [tuple(_paths(names)) for names in taken.layouts]
-        self.place = [{path: j for j, path in enumerate(paths)} for paths in self.paths]
+        self.values = {name: column.values for name, column in builder.coded.items()}
+        combination = _array(builder.combination, np.int32)
+        self.codes = {name: _array(column.codes, np.int32)[combination] for name, column in builder.coded.items()}
+        self.layout, self.line = _array(builder.layout, np.int32), _array(builder.line, np.int64)
+        self.paths = [tuple(_paths(names)) for names in builder.layouts]
+        self.path_index = [{path: j for j, path in enumerate(paths)} for paths in self.paths]
         self.numbers = [
             _array(layout.numbers, np.float64).reshape(layout.rows, len(paths))
-            for paths, layout in zip(self.paths, taken.layouts.values(), strict=True)
+            for paths, layout in zip(self.paths, builder.layouts.values(), strict=True)
         ]
 
 
-def _array(values: array[Any], kind: type[np.generic]) -> np.ndarray:
-    return np.frombuffer(values, dtype=kind) if len(values) else np.empty(0, dtype=kind)
+def _array(values: array[Any], dtype: type[np.generic]) -> np.ndarray:
+    return np.frombuffer(values, dtype=dtype) if len(values) else np.empty(0, dtype=dtype)
 
 
 class Rows(Sequence[Row]):
-    """Rows of a suite, or a selection of them, as columns. As a sequence it reads ``Row`` objects one by one."""
+    """Rows of a suite, or a selection of them, as columns. As a sequence it gives ``Row`` objects."""
 
-    def __init__(self, columns: _Columns, at: np.ndarray) -> None:
-        self._columns, self._at = columns, at
+    def __init__(self, columns: _Columns, positions: np.ndarray) -> None:
+        self._columns, self._positions = columns, positions
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Rows:
-        """Columns of rows at hand, or what is columns already as it is."""
+        """Columns of rows; ``Rows`` are returned as they are."""
         if isinstance(rows, Rows):
             return rows
-        held, builder = list(rows), Builder()
-        for row in held:
+        objects, builder = list(rows), RowsBuilder()
+        for row in objects:
             builder.add(row.as_dict())
-        return builder.rows(held.__getitem__)
+        return builder.rows(objects.__getitem__)
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._positions)
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
     @overload
     def __getitem__(self, index: slice) -> Rows: ...
     def __getitem__(self, index: int | slice) -> Row | Rows:
-        """A row, or for a slice a selection."""
+        """A row, or a selection for a slice."""
         if isinstance(index, slice):
-            return self._selected(self._at[index])
-        return self._columns.read(int(self._at[index]))
+            return self._selected(self._positions[index])
+        return self._columns.read(int(self._positions[index]))
 
     def __iter__(self) -> Iterator[Row]:
-        return map(self._columns.read, self._at.tolist())
+        return map(self._columns.read, self._positions.tolist())
 
-    def ordered(self, *last: np.ndarray) -> Rows:
-        """In the order of the grid: by task, label, d, n, replicate, and then by ``last`` (N,)."""
+    def in_grid_order(self, *last: np.ndarray) -> Rows:
+        """The rows sorted by task, label, d, n, replicate, and then by ``last`` (N,)."""
         label, task = (self._ranks(name)[self.codes(name)] for name in ("label", "task"))
-        return self._selected(self._at[np.lexsort((*last, self.replicate, self.n, self.d, label, task))])
+        return self._selected(self._positions[np.lexsort((*last, self.replicate, self.n, self.d, label, task))])
 
     @property
     def d(self) -> np.ndarray:
@@ -211,57 +213,57 @@ class Rows(Sequence[Row]):
 
     @property
     def ok(self) -> np.ndarray:
-        """Whether the status is ok, (N,)."""
+        """Whether the status is ok, (N,) booleans."""
         return self._is("status", ("ok",))
 
     def number(self, *path: str) -> np.ndarray:
-        """The numbers at a path, (N,); nan where there is none that is finite."""
-        found = np.full(len(self), math.nan)
-        columns, layout, line = self._columns, self._layout, self._columns.line[self._at]
+        """The numbers at a path, (N,); nan where a row has none, or one that is not finite."""
+        numbers = np.full(len(self), math.nan)
+        columns, layout, line = self._columns, self._layout, self._columns.line[self._positions]
         for code in self._layouts:
-            j = columns.place[code].get(path)
+            j = columns.path_index[code].get(path)
             if j is not None:
-                here = layout == code
-                found[here] = columns.numbers[code][line[here], j]
-        found[~np.isfinite(found)] = math.nan
-        return found
+                with_layout = layout == code
+                numbers[with_layout] = columns.numbers[code][line[with_layout], j]
+        numbers[~np.isfinite(numbers)] = math.nan
+        return numbers
 
     def codes(self, name: str) -> np.ndarray:
-        """Which of the ``distinct`` values of all rows each row has, (N,)."""
-        codes: np.ndarray = self._columns.codes[name][self._at]
+        """Integers (N,) that are equal where the values of a column are equal."""
+        codes: np.ndarray = self._columns.codes[name][self._positions]
         return codes
 
     def column(self, name: str) -> list[Any]:
-        """The values of ``task``, ``label``, ``learner``, ``status``, ``reason``, ``device``, ``release``,
-        ``learner_version``, ``options``, or of ``tuned`` and ``oracle`` among what was chosen, N of them."""
-        return self.column_of(name, lambda value: value)
+        """The N values of ``task``, ``label``, ``learner``, ``status``, ``reason``, ``device``, ``release``,
+        ``learner_version``, ``options``, or of ``tuned`` or ``oracle`` in ``chosen``."""
+        return self.mapped_column(name, lambda value: value)
 
-    def column_of(self, name: str, text: Callable[[Any], Any]) -> list[Any]:
-        """The same with a function of each value, called once for each of the ``distinct`` ones."""
-        values = {code: text(self._columns.values[name][code]) for code in np.unique(self.codes(name)).tolist()}
+    def mapped_column(self, name: str, function: Callable[[Any], Any]) -> list[Any]:
+        """``column`` with a function applied to each value; it is called once per distinct value."""
+        values = {code: function(self._columns.values[name][code]) for code in np.unique(self.codes(name)).tolist()}
         return [values[code] for code in self.codes(name).tolist()]
 
     def distinct(self, name: str) -> list[Any]:
-        """The distinct values of such a column in order of appearance."""
+        """The distinct values of a ``column``, in order of appearance."""
         codes, first = np.unique(self.codes(name), return_index=True)
         values = self._columns.values[name]
         return [values[code] for code in codes[np.argsort(first)]]
 
     @property
     def layouts(self) -> list[tuple[NumberPath, ...]]:
-        """Where rows have numbers, in a row's order, each distinct answer once, in order of appearance."""
+        """The distinct layouts of the rows, in order of appearance."""
         return [self._columns.paths[code] for code in self._layouts]
 
     def by_layout(self) -> Iterator[tuple[np.ndarray, tuple[NumberPath, ...]]]:
-        """For each of the ``layouts``, which rows have it, (N,), and what it is."""
+        """For each of the ``layouts``: which rows have it, (N,) booleans, and its paths."""
         for code in self._layouts:
             yield self._layout == code, self._columns.paths[code]
 
     def names(self, *path: str) -> list[str]:
-        """What stands below a path, in order of appearance: the stages of ``"stages"``."""
+        """The keys below a path, in order of appearance: the names of stages for ``"stages"``."""
         depth = len(path)
-        found = (place for paths in self.layouts for place in paths if len(place) > depth)
-        return list(dict.fromkeys(place[depth] for place in found if place[:depth] == path))
+        below = (longer for paths in self.layouts for longer in paths if longer[:depth] == path)
+        return list(dict.fromkeys(longer[depth] for longer in below if len(longer) > depth))
 
     def where(
         self,
@@ -272,7 +274,15 @@ class Rows(Sequence[Row]):
         d: int | None = None,
         n: int | None = None,
     ) -> Rows:
-        """Those with the given values; of several tasks, labels or statuses any."""
+        """The rows with the given values.
+
+        Args:
+            task: Name of the task, or several names.
+            label: Label of the learner, or several labels.
+            status: Status, or several statuses.
+            d: Input dimension.
+            n: Sample size.
+        """
         kept = np.ones(len(self), dtype=bool)
         for name, wanted in (("task", task), ("label", label), ("status", status)):
             if wanted is not None:
@@ -283,39 +293,39 @@ class Rows(Sequence[Row]):
         return self.at(kept)
 
     def at(self, kept: np.ndarray) -> Rows:
-        """Those where ``kept`` (N,) is true."""
-        return self._selected(self._at[kept])
+        """The rows where ``kept`` (N,) is true."""
+        return self._selected(self._positions[kept])
 
     def groups(self, *names: str) -> dict[tuple[Any, ...], Rows]:
-        """Those of equal values in columns, or in ``d``, ``n`` or ``replicate``, by these values as they appear."""
+        """The rows by their values of columns, or of ``d``, ``n`` or ``replicate``, in order of appearance."""
         if not len(self):
             return {}
         key = np.zeros(len(self), dtype=np.int64)
         for name in names:
-            own = self._integers(name) if name in POINT else self.codes(name)
-            distinct, codes = np.unique(own, return_inverse=True)
+            values = self._integers(name) if name in POINT else self.codes(name)
+            distinct, codes = np.unique(values, return_inverse=True)
             _, key = np.unique(key * len(distinct) + codes, return_inverse=True)
         order = np.argsort(key, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
-        found = (self._selected(self._at[part]) for part in sorted(parts, key=lambda part: int(part[0])))
-        return {tuple(group._first(name) for name in names): group for group in found}
+        groups = (self._selected(self._positions[part]) for part in sorted(parts, key=lambda part: int(part[0])))
+        return {tuple(group._first(name) for name in names): group for group in groups}
 
     @cached_property
-    def places(self) -> dict[tuple[str, str, int], np.ndarray]:
-        """Positions by task, label and d, ascending."""
-        found: dict[tuple[str, str, int], list[int]] = {}
+    def positions_by_curve(self) -> dict[tuple[str, str, int], np.ndarray]:
+        """Ascending positions of the rows by (task, label, d)."""
+        positions: dict[tuple[str, str, int], list[int]] = {}
         for i, curve in enumerate(zip(self.column("task"), self.column("label"), self.d.tolist(), strict=True)):
-            found.setdefault(curve, []).append(i)
-        return {curve: np.array(at) for curve, at in found.items()}
+            positions.setdefault(curve, []).append(i)
+        return {curve: np.array(indices) for curve, indices in positions.items()}
 
     def _ranks(self, name: str) -> np.ndarray:
-        """Places of the distinct texts in the order of texts."""
+        """The rank of each distinct text in alphabetical order."""
         return np.argsort(np.argsort(np.array(self._columns.values[name], dtype=object)))
 
     def _first(self, name: str) -> Any:
         if name in POINT:
             return int(self[:1]._integers(name)[0])
-        return self._columns.values[name][self._columns.codes[name][self._at[0]]]
+        return self._columns.values[name][self._columns.codes[name][self._positions[0]]]
 
     def _is(self, name: str, wanted: Collection[str]) -> np.ndarray:
         codes = [code for code, value in enumerate(self._columns.values[name]) if value in wanted]
@@ -326,7 +336,7 @@ class Rows(Sequence[Row]):
 
     @cached_property
     def _layout(self) -> np.ndarray:
-        layout: np.ndarray = self._columns.layout[self._at]
+        layout: np.ndarray = self._columns.layout[self._positions]
         return layout
 
     @cached_property
@@ -334,5 +344,5 @@ class Rows(Sequence[Row]):
         codes, first = np.unique(self._layout, return_index=True)
         return [int(code) for code in codes[np.argsort(first)]]
 
-    def _selected(self, at: np.ndarray) -> Rows:
-        return Rows(self._columns, at)
+    def _selected(self, positions: np.ndarray) -> Rows:
+        return Rows(self._columns, positions)

@@ -1,4 +1,4 @@
-"""The tables of a store's file."""
+"""The tables of a store's SQLite file."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _NAMES = {"rows", "definitions", "sessions", "looks"}
 
 
 def check_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Raise ``StoreError`` for an open file of another schema, or of another program."""
+    """Raise ``StoreError`` if a file has another schema or was made by another program."""
     schema = int(db.execute("PRAGMA user_version").fetchone()[0])
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not schema or not tables & _NAMES:
-        raise StoreError(f"{path} is not a file that bfc-bench made. Move it away or use another --store.")
+        raise StoreError(f"{path} is not a file that bfc-bench made. Move it away, or use another --store.")
     if schema != SCHEMA or not tables >= _NAMES:
         raise StoreError(
             f"{path} was written with schema {schema}; this bfc-bench knows schema {SCHEMA}. "

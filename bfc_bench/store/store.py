@@ -1,4 +1,4 @@
-"""The local store: one SQLite file per directory, one writer, a row committed as soon as its cell ends."""
+"""The local store: one SQLite file per folder, with one writer, which commits each row when its cell ends."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ from bfc_bench.store.sessions import Sessions
 
 
 class Store(RowReader):
-    """Results of any number of suites in one directory."""
+    """The results of any number of suites in one folder."""
 
     @cached_property
     def sessions(self) -> Sessions:
-        """The runs."""
+        """The runs and the current definitions."""
         return Sessions(self)
 
     @cached_property
     def looks(self) -> StoredLooks:
-        """The looks at claims."""
+        """The looks (interim analyses) at claims."""
         return StoredLooks(self)
 
     def put(
         self, rows: Iterable[tuple[Row, str, str, str]], files: Mapping[str, Mapping[str, bytes]] = MappingProxyType({})
     ) -> None:
-        """Commit rows, each with its task digest, learner digest and traceback; a row of the same cell is replaced.
+        """Commit rows in one transaction; a row of the same cell is replaced.
 
-        ``files`` are artifacts by cell and name, those that the rows name; they are written first.
+        ``rows`` holds each row with its task digest, learner digest and traceback. ``files`` holds the artifacts that
+        the rows list, by cell and name; they are written first.
         """
         rows = list(rows)
         try:
             for row, *_ in rows:
                 if row.cell in files:
-                    artifacts.keep(self.directory, row, files[row.cell])
+                    artifacts.write(self.directory, row, files[row.cell])
         except OutputError as error:
             raise self.write_error(error) from None
-        with self.writing() as db:
+        with self.transaction() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
@@ -55,8 +56,8 @@ class Store(RowReader):
                     for r, task, learner, traceback in rows
                 ],
             )
-        artifacts.tidy(self.directory, (row for row, *_ in rows))
+        artifacts.remove_unlisted(self.directory, (row for row, *_ in rows))
 
     def suites(self) -> list[tuple[str, int]]:
-        """Name and version of every suite with a run in this store."""
+        """Name and version of each suite that has a run in this store."""
         return self.sessions.suites()

@@ -1,4 +1,4 @@
-"""Rows as a store keeps them, a JSON text each: all that one says, or some of its columns that SQLite takes out."""
+"""Parses rows from the JSON texts in the store: all columns, or those that SQLite extracts."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.store.row import is_known, present
+from bfc_bench.store.row import is_known, known_columns
 
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
-"""In JSON, what may stand for something unseen."""
+"""Matches JSON that may contain control characters or other invisible ones."""
 
 
 def _clean(text: str) -> bool:
-    """Whether nothing in a JSON text can stand for something unseen; most texts say so at once."""
+    """Whether a JSON text surely has no invisible characters. The first test is fast and true for most texts."""
     return (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None
 
 
-def values_of(text: str) -> dict[str, Any] | None:
-    """What a stored row says, by column; None where it is no row that this release knows."""
+def parse_row(text: str) -> dict[str, Any] | None:
+    """The columns of a stored row; None if this release cannot read it."""
     try:
         values = from_json(text, cache_strings="keys")
     except ValueError:
         return None
-    return present(values, clean=_clean(text)) if is_known(values) else None
+    return known_columns(values, clean=_clean(text)) if is_known(values) else None
 
 
-def members(names: Sequence[str]) -> str:
-    """SQL for these columns of a row as a JSON list; for an empty text where it is no row, as a reason that is null
-    says, which in the list could as well be missing.
+def columns_sql(names: Sequence[str]) -> str:
+    """SQL that gives these columns of a stored row as a JSON list, or an empty text for an invalid row.
+
+    A row whose reason is null is invalid. SQLite is asked, because in the list it looks like a missing reason.
     """
-    places = ", ".join(f"'$.{name}'" for name in names)
+    paths = ", ".join(f"'$.{name}'" for name in names)
     is_row = "json_valid(row) AND json_type(row, '$.reason') IS NOT 'null'"
-    return f"CASE WHEN {is_row} THEN json_extract(row, {places}) ELSE '' END"
+    return f"CASE WHEN {is_row} THEN json_extract(row, {paths}) ELSE '' END"
 
 
-def some_of(text: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """The same of what ``members`` gave, without what the row lacks."""
+def parse_columns(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The columns in a result of ``columns_sql``, without missing ones; None if this release cannot read the row."""
     try:
         values = {name: value for name, value in zip(names, from_json(text), strict=True) if value is not None}
     except ValueError:
@@ -47,4 +48,4 @@ def some_of(text: str, names: Sequence[str]) -> dict[str, Any] | None:
         values.setdefault(column, {})[key] = values.pop(f"{column}.{key}")
     if not is_known(values):
         return None
-    return values if _clean(text) else present(values)
+    return values if _clean(text) else known_columns(values)

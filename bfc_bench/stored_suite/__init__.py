@@ -1,6 +1,6 @@
-"""The results of a suite in a store: the one object behind verbs, report, MLflow and Python.
+"""The results of a suite in a store, as one object that the verbs, the report, MLflow and Python users share.
 
-Store, suite, version and plugins are resolved once, by ``open_store``; everything that is said of results starts here.
+``open_store`` resolves store, suite, version and plugins once.
 """
 
 from bfc_bench.stored_suite.opening import OpenStore, open_store

@@ -1,4 +1,4 @@
-"""An open store: which suites it holds, and what a user may call them."""
+"""Opens a store and finds its suites by name, version or path."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ from bfc_bench.suite.model import Suite, read_suite
 
 
 def open_store(directory: str | Path = DEFAULT_STORE, *, plugins: Plugins | None = None) -> OpenStore:
-    """The results in a directory, for reading: ``open_store("results")["smoke"]`` is a ``StoredSuite``.
+    """Open the results in a folder for reading: ``open_store("results")["smoke"]`` is a ``StoredSuite``.
 
-    A context manager; without ``with`` it is closed by ``close()`` or when it is forgotten. Raises ``StoreError`` where
-    there is no store.
+    Use it in a ``with`` statement, or call ``close()``. Raises ``StoreError`` if there is no store.
     """
     return OpenStore(Path(directory), plugins or load_plugins())
 
 
 class OpenStore(Mapping[str, "StoredSuite"]):
-    """The suites of an open store: by name, with the version of their file or as ``smoke@1``, or by path."""
+    """The suites of an open store, by path or by name; ``smoke`` is the version of its file, ``smoke@1`` version 1."""
 
     def __init__(self, directory: Path, plugins: Plugins) -> None:
         self.store, self.plugins = Store(directory), plugins
 
     def __getitem__(self, suite: str | Path) -> StoredSuite:
-        """The suite's results. Raises ``UnknownSuite``, a ``KeyError``, if there are none or the name is unknown."""
-        held = self.store.suites()
-        name, version, path, model = self._find(str(suite), held)
-        if (name, version) not in held:
+        """The results of a suite. Raises ``UnknownSuite``, a ``KeyError``, if there are none or the name is unknown."""
+        stored = self.store.suites()
+        name, version, path, model = self._find(str(suite), stored)
+        if (name, version) not in stored:
             raise UnknownSuite(
                 f"The store in {self.store.directory} has no run of {name}@{version}; "
                 f"`bfc-bench run {suite}` makes one."
             )
         return StoredSuite(self.store, self.plugins, name, version, path, model)
 
-    def _find(self, suite: str, held: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None, Suite | None]:
-        """Name and version, and the file of the suite with what it says: None for one known from the store alone."""
+    def _find(self, suite: str, stored: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None, Suite | None]:
+        """Name, version, file and content of a suite; without a file if only the store knows it."""
         name, _, version = suite.rpartition("@")
         if name and version.isdecimal():
             return name, int(version), None, None
-        versions = [version for name, version in held if name == suite]
+        versions = [version for name, version in stored if name == suite]
         if versions and suite not in self.plugins.suites:
             return suite, max(versions), None, None
         try:
@@ -58,15 +57,15 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         return model.name, model.version, path, model
 
     def of(self, suite: Suite) -> StoredSuite:
-        """The results of a suite that is at hand; its own claims are judged, not those of a file."""
+        """The results of a ``Suite``, whose own claims are judged instead of those of a file."""
         return StoredSuite(self.store, self.plugins, suite.name, suite.version, model=suite)
 
     def only(self) -> StoredSuite:
-        """The suite of a store that holds one. Raises ``StoreError`` that names what it holds otherwise."""
+        """The only suite of the store. Raises ``StoreError`` with their names if there are none or several."""
         names = list(self)
         if len(names) != 1:
-            held = f"holds {', '.join(names)}" if names else "holds no suite"
-            raise StoreError(f"the store in {self.store.directory} {held}: name one.")
+            advice = f"holds {', '.join(names)}. Name one of them." if names else "holds no suite. Run one first."
+            raise StoreError(f"The store in {self.store.directory} {advice}")
         return self[names[0]]
 
     def __iter__(self) -> Iterator[str]:

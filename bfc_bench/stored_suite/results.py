@@ -1,4 +1,4 @@
-"""What a store holds of a suite, and what is computed from it: rows, curves, thresholds, exponents, verdicts."""
+"""Computes the results of a suite from its rows: curves, thresholds, exponents, fits and verdicts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Curves(list["Curve"]):
-    """Learning curves, which a notebook shows point by point."""
+    """A list of learning curves that a notebook shows as a table of points."""
 
     def frame(self) -> pd.DataFrame:
-        """One line per point: task, d, label, metric, n, the mean over replicates with its interval."""
+        """A pandas frame with one line per point: task, d, label, metric, n, and the mean with its interval."""
         return Records(point for curve in self for point in curve.points).frame()
 
     def _repr_html_(self) -> str:
@@ -43,10 +43,9 @@ class Curves(list["Curve"]):
 
 @dataclass(frozen=True)
 class Results:
-    """What an open store holds of one suite version.
+    """The results of one suite version in an open store.
 
-    Rows, and all that is computed from them, are those made under the definitions of the last run (its current view),
-    unless ``every`` asks for all.
+    By default they are computed from the current rows, which were made under the definitions of the last run.
     """
 
     store: Store = field(repr=False)
@@ -54,9 +53,9 @@ class Results:
     name: str
     version: int
     path: Path | None = None
-    """The suite's file; None where only the store knows the suite."""
+    """File of the suite; None if only the store knows the suite."""
     model: Suite | None = field(default=None, repr=False)
-    """The suite as its file is now; None: as its last run had it."""
+    """The suite in its present file; None to use the suite of the last run."""
 
     @property
     def sessions(self) -> list[dict[str, Any]]:
@@ -65,47 +64,48 @@ class Results:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The suite as its last run had it, as plain data."""
+        """The suite of the last run, as plain data."""
         definition: dict[str, Any] = self.sessions[-1]["definition"]
         return definition
 
     @cached_property
     def suite(self) -> Suite:
-        """The suite as its file is now, so that a new claim is judged without a new run; without one, as run last."""
+        """The suite in its present file, which may have new claims; without a file, the suite of the last run."""
         return self.model or Suite.parse(self.definition, self.name)
 
     @property
     def levels(self) -> list[float]:
-        """Error levels eps of N*(eps), as in the last run."""
+        """Error levels eps of N*(eps) in the last run."""
         levels: list[float] = self.definition["levels"]
         return levels
 
     def rows(self, *, every: bool = False) -> list[Row]:
-        """One row per cell; with ``every`` also those made under older definitions of tasks and learners."""
+        """One row per cell; ``every`` adds the rows of former definitions of tasks and learners."""
         return self.store.rows(self.name, self.version, every=every)
 
     def each(self, *, every: bool = False) -> Generator[Row, None, None]:
-        """The same rows one by one, for those who need not have them all at once."""
-        return self.store.each(self.name, self.version, every=every)
+        """``rows`` one by one, so that they need not be in memory at once."""
+        return self.store.iter_rows(self.name, self.version, every=every)
 
     def columns(self, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
-        """The same as columns: what is computed from many rows is computed from these.
-
-        ``only`` those of a row are read that are needed, and what tells cells apart.
-        """
+        """``rows`` as columns, which is faster for many rows; ``only`` names columns to read beside the required."""
         return self.store.columns(self.name, self.version, every=every, only=only)
 
     def frame(self, *, every: bool = False) -> pd.DataFrame:
-        """The rows as a pandas frame, with a column of its own for each nested value: ``feature_errors.S2``."""
+        """The rows as a pandas frame, with one column per nested value, for example ``feature_errors.S2``."""
         return rows_frame(self.each(every=every))
 
     def artifacts(self, cell: str | Row) -> dict[str, Path]:
-        """The files that a cell's predictor gave, by name; a cell is named by its row, or by what its row calls it."""
+        """Paths of the files that a cell's predictor gave, by name; ``cell`` is a row or its ``row.cell``."""
         return self.store.artifacts(cell if isinstance(cell, str) else cell.cell)
 
     def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
-        """Error against n, one curve per (task, d, label), of ``rows``, by default all current ones; the error rate for
-        tasks that have no NMSE.
+        """Error against n, one curve per (task, d, label).
+
+        Args:
+            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
+            stage: Name of an intermediate predictor; None for the final one.
+            rows: Rows to use; by default all current ones.
         """
         from bfc_bench.analysis.curves import by_task, curves, metric_of
 
@@ -113,65 +113,64 @@ class Results:
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
     def thresholds(self, levels: Sequence[float] | None = None, rows: Rows | None = None) -> Records[Reached]:
-        """N*(level) of each curve of ``rows``, by default all current ones; the suite's levels by default."""
+        """N*(level) of each curve; ``levels`` are by default the suite's, and ``rows`` all current ones."""
         from bfc_bench.analysis.thresholds import thresholds
 
         return Records(thresholds(self.curves(rows=rows), levels or self.levels))
 
     def exponents(self, levels: Sequence[float] | None = None) -> Records[Scaling]:
-        """How N*(level) grows with d, for each (task, label) measured at two d or more; by default at all levels."""
+        """Growth of N*(level) with d for each (task, label) with several d; ``levels`` are by default the suite's."""
         from bfc_bench.analysis.scaling import scalings
 
-        return Records(found for found in scalings(self.curves(), levels or self.levels) if len(found.thresholds) > 1)
+        all_scalings = scalings(self.curves(), levels or self.levels)
+        return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
     def fits(self, metric: str = "nmse") -> Records[CurveFit]:
-        """Each curve as error ~ c + a n^-b, with intervals of b and c over replicates that have 5 sizes or more."""
+        """Fits of error ~ c + a n^-b to each curve, with intervals of b and c over replicates with at least 5 sizes."""
         from bfc_bench.analysis.power_law import curve_fits
 
         return Records(curve_fits(self.curves(metric)))
 
     @cached_property
     def theories(self) -> Mapping[tuple[str, int, str], Theory]:
-        """What the learners of its last run offer, by task, d and label; none of learners that are tuned."""
+        """Theories of the learners of the last run by (task, d, label); tuned learners have none."""
         from bfc_bench.run.theories import SuiteTheories
 
         return SuiteTheories(self.definition, self.plugins)
 
     def theory(self, levels: Sequence[float] | None = None) -> Records[Expected]:
-        """The theory's N*(level) beside the measured one, wherever a learner offers a theory; the suite's levels by
-        default.
-        """
+        """N*(level) of theory and measurement for learners with a theory; ``levels`` are by default the suite's."""
         from bfc_bench.analysis.theory import expected
 
         return Records(expected(self.thresholds(levels), self.theories))
 
     def claims(self) -> Records[Verdict]:
-        """A verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
+        """One verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
         return self._verdicts(self.columns())
 
     def _verdicts(self, rows: Rows) -> Records[Verdict]:
         return Records(verdict for _, _, verdict in self._judged(rows))
 
     def _judged(self, rows: Rows) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
-        """Each claim, what it is judged on, and its verdict: on what its look saw, or on all but what was added for
-        others.
+        """Each claim with the rows that it is judged on and its verdict.
+
+        A claim with a current look is judged on the rows of the look, another one on all rows but those that were added
+        for looks.
         """
         from bfc_bench.analysis.claims import judge
         from bfc_bench.analysis.interim_analyses import without_added_rows
 
-        found, grid = self.looks_by_claim(rows), without_added_rows(rows, self._looks, self.definition)
-        seen = {
+        all_looks, grid = self.looks_by_claim(rows), without_added_rows(rows, self._looks, self.definition)
+        judged_rows = {
             looks.claim.id: grid if looks.current_look is None else rows.at(looks.current_look.row_mask(rows))
-            for looks in found
+            for looks in all_looks
         }
-        verdicts = judge([looks.claim_at_look for looks in found], rows, self.theories, seen)
-        for looks, verdict in zip(found, verdicts, strict=True):
-            yield looks, seen[looks.claim.id], looks.with_notes(verdict)
+        verdicts = judge([looks.claim_at_look for looks in all_looks], rows, self.theories, judged_rows)
+        for looks, verdict in zip(all_looks, verdicts, strict=True):
+            yield looks, judged_rows[looks.claim.id], looks.with_notes(verdict)
 
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
-        """The claims with the looks that ``run --until-decided`` planned and made at them, judged on ``rows``, by
-        default all current ones.
-        """
+        """The claims with their looks of ``run --until-decided``; ``rows`` are by default all current ones."""
         from bfc_bench.analysis.interim_analyses import looks_by_claim
 
         digests = self.store.sessions.definitions(self.name, self.version)
@@ -186,12 +185,12 @@ class Results:
         return [Look.of(record) for record in self.store.looks.of(self.name, self.version)]
 
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
-        """What would decide each claim: replicates at the spread seen so far, or sizes at which N* can be seen."""
+        """What would decide each claim: replicates, given the spread so far, or the sizes that would show N*."""
         from bfc_bench.analysis.replicates_needed import replicates_needed
 
         judged = self._judged(self.columns())
         return Records(
-            replicates_needed(looks, verdict, seen, self.suite.replicates) for looks, seen, verdict in judged
+            replicates_needed(looks, verdict, rows, self.suite.replicates) for looks, rows, verdict in judged
         )
 
     @property
@@ -201,7 +200,13 @@ class Results:
         return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
     def compare(self, a: str, b: str, metric: str = "nmse") -> Records[Comparison]:
-        """Two labels, or ``LABEL/STAGE``, by paired tests at every (task, d, n) that both have."""
+        """Compare two learners by paired tests at every (task, d, n) that both have.
+
+        Args:
+            a: Label, or ``LABEL/STAGE``.
+            b: Label, or ``LABEL/STAGE``.
+            metric: Metric to compare.
+        """
         from bfc_bench.analysis.compare import compare_labels
 
         return Records(compare_labels(self.columns(), a, b, metric))

@@ -1,4 +1,4 @@
-"""A suite in an open store, with the places where its results are shown: figures, the report, MLflow."""
+"""Shows the results of a suite in a store: as figures, in its report and in MLflow."""
 
 from __future__ import annotations
 
@@ -22,51 +22,57 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredSuite(Results):
-    """One suite version in an open store: its results, and the report and the runs of MLflow that show them."""
+    """One suite version in an open store: its results, its figures, its report and its runs in MLflow."""
 
     def plot(self, task: str = "", metric: str = "nmse") -> Drawing:
-        """The learning curves of a task, by default of all, as a figure that a notebook shows: one panel per task and
-        d, with the levels and N* of each learner. ``savefig`` writes it. Raises ``UsageError`` for an unknown task.
+        """Learning curves with levels and N*, one panel per task and d, of one task or by default of all.
+
+        A notebook shows the figure, and its method ``savefig`` writes it. Raises ``UsageError`` for an unknown task.
         """
         from bfc_bench.report.plots import learning_curves
         from bfc_bench.report.style import assign
 
-        found = self.curves(metric)
-        known = dict.fromkeys(curve.task for curve in found)
+        curves = self.curves(metric)
+        known = dict.fromkeys(curve.task for curve in curves)
         if task and task not in known:
             raise UsageError(f"{self.name} has no curves of a task {task!r}.{suggest(task, known)}")
-        shown = [curve for curve in found if task in ("", curve.task)]
+        shown = [curve for curve in curves if task in ("", curve.task)]
         styles = assign(entry.get("label") or entry["name"] for entry in self.definition.get("learner", ()))
         return learning_curves(shown, self.name, styles, reached=self.thresholds())
 
     @property
     def directory(self) -> Path:
-        """Where its report lies unless another place is asked for."""
+        """Default folder of its report."""
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
     def report(
         self, directory: str | Path | None = None, *, figures: Sequence[str] = ("png", "svg"), pdf: bool = False
     ) -> Path:
-        """Write the report page and its rows, by default into the store, with files of its figures: any of ``png``,
-        ``svg`` and ``pdf``. With ``pdf`` there is the report as one PDF, too. The path of the page.
+        """Write the report and return the path of its page.
 
-        Raises ``OutputError`` where it cannot be written; the page that was there before stays.
+        Args:
+            directory: Folder to write to; by default one in the store.
+            figures: Formats of the figures' files: any of ``png``, ``svg`` and ``pdf``.
+            pdf: Whether to write the report as one PDF file too.
+
+        Raises:
+            OutputError: The report cannot be written; an earlier page remains.
         """
         from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
         directory = Path(directory or self.directory)
-        key = self._key  # before the rows: those that come meanwhile make the page an old one
+        key = self._key  # before the rows are read, so that rows that are added meanwhile make the page outdated
         table = ParquetTable()
         artifacts: list[CellFiles] = []
 
-        def take(values: Mapping[str, Any]) -> None:
+        def add(values: Mapping[str, Any]) -> None:
             table.add(values)
             if values.get("artifacts"):
                 point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
                 artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
 
-        rows = self.store.columns_and_each(self.name, self.version, take)
+        rows = self.store.columns_with_callback(self.name, self.version, add)
         make_folder(directory, private=directory == self.directory)
         write_file(directory / "rows.parquet", table.bytes())
         return write_report(
@@ -86,56 +92,50 @@ class StoredSuite(Results):
 
     @property
     def reported(self) -> bool:
-        """Whether the report in the store shows what the store holds now."""
+        """Whether the report in the store is up to date."""
         return self.is_shown_in(self.directory)
 
     def is_shown_in(self, directory: Path) -> bool:
-        """Whether the report in a folder shows what the store holds now."""
+        """Whether the report in a folder is up to date."""
         from bfc_bench.report.source_key import key_of
 
         return key_of(directory) == self._key
 
     @property
     def _key(self) -> str:
-        """A digest of what a report shows: the rows, the looks, the suite as it was run and as its file is now, the
-        release.
-        """
+        """A digest of everything that a report shows: rows, looks, the suite as run and in its file, the release."""
         rows, looks = self.store.digest(self.name, self.version), self.store.looks.of(self.name, self.version)
         return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows, *looks])
 
     def sync(self, uri: str | None = None) -> SyncReport:
-        """Log to MLflow what the store has and MLflow lacks, the report included where one was written.
+        """Log the rows that MLflow lacks, and the report if there is one. Raises ``TrackingError``.
 
-        ``uri`` is ``MLFLOW_TRACKING_URI`` or the store's own database by default. MLflow is not even imported where its
-        database is a file that nobody has written since the last sync, and the store holds what it held then.
-        Raises ``TrackingError``.
+        ``uri`` is by default ``MLFLOW_TRACKING_URI``, else the store's own database. MLflow is not imported if neither
+        its database nor the store has changed since the last sync.
         """
         from bfc_bench.report.source_key import key_of
         from bfc_bench.run.provenance import git_commit
         from bfc_bench.tracking.client import default_uri
         from bfc_bench.tracking.sync import SyncReport, sync
-        from bfc_bench.tracking.sync_cache import seen, untouched
+        from bfc_bench.tracking.sync_cache import note_state, unchanged_curves
 
         directory, page = self.store.directory, self.directory / "report.html"
         uri, suite, version = default_uri(directory, uri), self.name, self.version
-        made = self.store.made(suite, version)
+        times = self.store.finish_times(suite, version)
         if page.exists() and not self.reported:
             self.report()
-        elif (held := untouched(directory, uri, suite, version, made, key_of(self.directory))) is not None:
-            return SyncReport(curves=held, unchanged=held)
+        elif (curves := unchanged_curves(directory, uri, suite, version, times, key_of(self.directory))) is not None:
+            return SyncReport(curves=curves, unchanged=curves)
         rows = self.rows()
-        done = sync(rows, uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
+        report = sync(rows, uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
         self._log_theories(rows, uri)
         if page.exists():
             self.log_report(uri)
-        seen(directory, uri, suite, version, made, key_of(self.directory), done.curves)
-        return done
+        note_state(directory, uri, suite, version, times, key_of(self.directory), report.curves)
+        return report
 
     def log_report(self, uri: str | None = None) -> None:
-        """Log the report that lies in the store to MLflow, and the theories, once per content.
-
-        Raises ``TrackingError``.
-        """
+        """Log the report in the store and the theories to MLflow, once per content. Raises ``TrackingError``."""
         from bfc_bench.report.run_description import ill_behaved_note, note
         from bfc_bench.report.tables import problem_table, summary_table
         from bfc_bench.tracking.client import default_uri
@@ -154,7 +154,7 @@ class StoredSuite(Results):
             tables={
                 "claims": [verdict.as_dict() for verdict in verdicts],
                 "summary": summary_table(rows, self.levels),
-                "theory": [found.as_dict() for found in self.theory()],
+                "theory": [expected.as_dict() for expected in self.theory()],
                 "failures": problem_table(rows),
             },
             note=note(f"{text}{ill_behaved_note(self.thresholds())}", verdicts),

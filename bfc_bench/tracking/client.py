@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
 from bfc_bench.toolkit.libraries import install_command, missing
 from bfc_bench.tracking.database import database_file, database_uri, make_database
+from bfc_bench.tracking.mlflow_internals import optional
 from bfc_bench.utils.masking import masked
 
 if TYPE_CHECKING:
@@ -91,11 +92,12 @@ def _open(uri: str) -> MlflowClient:
     from mlflow import MlflowClient
     from sqlalchemy.exc import DBAPIError
 
+    storage_errors = (DBAPIError, sqlite3.Error, OSError, OutputError)
     try:
         if (file := database_file(uri)) is not None:
-            make_database(file)
+            optional("MLflow makes its database itself", lambda: make_database(file), None, storage_errors)
         return MlflowClient(tracking_uri=uri)
-    except (DBAPIError, sqlite3.Error, OSError, OutputError):
+    except storage_errors:
         raise
     except Exception as error:
         raise _translated(error, uri, TrackingAddressError) from None

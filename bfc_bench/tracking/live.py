@@ -12,7 +12,7 @@ from typing import Any
 from bfc_bench.store.row import Row
 from bfc_bench.tracking import THREAD
 from bfc_bench.tracking.client import connection, default_uri
-from bfc_bench.tracking.sync_cache import holds
+from bfc_bench.tracking.sync_cache import is_current
 from bfc_bench.utils.hook_markers import hookimpl
 from bfc_bench.utils.masking import masked
 
@@ -78,7 +78,7 @@ class MlflowTracker:
         self._uri = default_uri(session.store.directory, self._requested_uri)
         rows = session.store.rows(self._suite, self._version)
         self._rows = {row.cell: row for row in rows}
-        self._behind = not holds(session.store.directory, self._uri, self._suite, self._version, rows)
+        self._behind = not is_current(session.store.directory, self._uri, self._suite, self._version, rows)
         # A daemon thread, because a request that hangs must not keep the process alive.
         self._thread = threading.Thread(target=self._sync_repeatedly, name=THREAD, daemon=True)
         self._thread.start()

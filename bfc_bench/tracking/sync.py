@@ -15,7 +15,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
 from bfc_bench.tracking.replicate_summaries import NAMES, ReplicateSummary, fits
-from bfc_bench.tracking.sync_cache import note
+from bfc_bench.tracking.sync_cache import note_rows
 from bfc_bench.tracking.views import SavedView, save_views
 
 if TYPE_CHECKING:
@@ -82,34 +82,30 @@ def sync(
     Raises:
         TrackingError: MLflow fails.
     """
-    mine = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
-    curves = replicate_curves(mine)
+    suite_rows = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
+    curves = replicate_curves(suite_rows)
     report = SyncReport(curves=len(curves))
     if not curves:
         return report
     summaries = fits(row for curve in curves for row in curve.rows) if complete else None
-    newest = max(map(milliseconds, mine))
+    newest = max(map(milliseconds, suite_rows))
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
         known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
-        known.sort(
-            key=lambda run: run.data.tags["bfc.kind"] == "curve"
-        )  # if a curve has two runs, use the one in the views
+        # If a curve has two runs, use the one that the views show.
+        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")
         runs = {run.data.tags["bfc.key"]: run for run in known}
         for curve in curves:
             row = curve.first
-            summary = (
-                None
-                if summaries is None
-                else summaries.get((row.task, row.d, row.label, row.replicate), ReplicateSummary())
-            )
+            key = row.task, row.d, row.label, row.replicate
+            summary = None if summaries is None else summaries.get(key, ReplicateSummary())
             writer = _Writer(client, experiment, curve, summary, newest, git, store_dir)
             writer.write(runs.get(curve.key), report)
         if complete:
             report.retired = _retire(client, [runs[key] for key in runs.keys() - {curve.key for curve in curves}])
-            report.views = save_views(client, experiment, mine)
+            report.views = save_views(client, experiment, suite_rows)
     if complete and store_dir is not None:
-        note(store_dir, uri, suite, version, mine)
+        note_rows(store_dir, uri, suite, version, suite_rows)
     return report
 
 
@@ -151,7 +147,7 @@ class _Writer:
     newest: int
     git: str | None
     store_dir: Path | None
-    """Folder of the store with the artifacts; None to log none."""
+    """Folder of the store with the artifacts; None to log no artifacts."""
 
     def write(self, run: Run | None, report: SyncReport) -> None:
         if run is not None and self._contradicts(run):

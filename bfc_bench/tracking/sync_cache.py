@@ -1,4 +1,4 @@
-"""Notes in the store which rows MLflow holds, so that runs and syncs without work need not import MLflow.
+"""Records in the store which rows MLflow has, so that runs and syncs without work need not import MLflow.
 
 Importing and searching MLflow takes seconds. A run trusts the note. ``bfc-bench sync``, which repairs what MLflow has
 lost, trusts it only if MLflow's database is a SQLite file that has not changed since.
@@ -21,11 +21,11 @@ from bfc_bench.utils.masking import masked
 from bfc_bench.utils.plain_json import digest
 
 FILE = "mlflow-synced.json"
-Made: TypeAlias = Sequence[tuple[str, float | None]]
-"""Sorted cells with the times of their rows, as in ``Store.made``."""
+FinishTimes: TypeAlias = Sequence[tuple[str, float | None]]
+"""Sorted cells with the times of their rows, as in ``Store.finish_times``."""
 
 
-def holds(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> bool:
+def is_current(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> bool:
     """Whether the last complete sync of a suite by this release logged exactly these rows.
 
     Args:
@@ -39,57 +39,57 @@ def holds(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Ro
     if database is not None and not database.exists():
         return False
     known = _notes(store_dir).get(f"{suite}@{version}", {})
-    return {name: known.get(name) for name in ("uri", "rows")} == _note(uri, made_by(rows))
+    return {name: known.get(name) for name in ("uri", "rows")} == _note(uri, finish_times(rows))
 
 
-def note(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> None:
-    """Note that MLflow holds these rows; does nothing if the folder cannot be written.
+def note_rows(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> None:
+    """Record that MLflow has these rows; does nothing if the folder cannot be written.
 
     Args:
         store_dir: Folder of the store.
         uri: Tracking URI.
         suite: Name of the suite.
         version: Version of the suite.
-        rows: Rows that MLflow holds.
+        rows: Rows that MLflow has.
     """
-    _write(store_dir, f"{suite}@{version}", _note(uri, made_by(rows)))
+    _write(store_dir, f"{suite}@{version}", _note(uri, finish_times(rows)))
 
 
-def untouched(store_dir: Path, uri: str, suite: str, version: int, made: Made, page: str) -> int | None:
-    """The number of curves in MLflow if nothing has changed since ``seen``; None if MLflow must be searched.
+def unchanged_curves(store_dir: Path, uri: str, suite: str, version: int, times: FinishTimes, page: str) -> int | None:
+    """The number of curves in MLflow if nothing has changed since ``note_state``; None if MLflow must be searched.
 
     Args:
         store_dir: Folder of the store.
         uri: Tracking URI.
         suite: Name of the suite.
         version: Version of the suite.
-        made: Cells with the times of their rows.
+        times: Cells with the times of their rows.
         page: Key of the report.
     """
     known = _notes(store_dir).get(f"{suite}@{version}", {})
     state = _state(uri)
-    if state is None or {**known, "curves": 0} != _note(uri, made) | {"curves": 0, "page": page, "state": state}:
+    if state is None or {**known, "curves": 0} != _note(uri, times) | {"curves": 0, "page": page, "state": state}:
         return None
     return int(known["curves"])
 
 
-def seen(store_dir: Path, uri: str, suite: str, version: int, made: Made, page: str, curves: int) -> None:
-    """Note what MLflow holds, with the state of its database.
+def note_state(store_dir: Path, uri: str, suite: str, version: int, times: FinishTimes, page: str, curves: int) -> None:
+    """Record what MLflow has, with the state of its database.
 
     Args:
         store_dir: Folder of the store.
         uri: Tracking URI.
         suite: Name of the suite.
         version: Version of the suite.
-        made: Cells with the times of their rows.
+        times: Cells with the times of their rows.
         page: Key of the report.
         curves: Number of curves.
     """
     if (state := _state(uri)) is not None:
-        _write(store_dir, f"{suite}@{version}", _note(uri, made) | {"curves": curves, "page": page, "state": state})
+        _write(store_dir, f"{suite}@{version}", _note(uri, times) | {"curves": curves, "page": page, "state": state})
 
 
-def made_by(rows: Iterable[Row]) -> Made:
+def finish_times(rows: Iterable[Row]) -> FinishTimes:
     """Sorted cells with the times of their rows."""
     return sorted((row.cell, row.finished_at) for row in rows)
 
@@ -119,8 +119,8 @@ def _write(store_dir: Path, suite: str, known: Mapping[str, Any]) -> None:
         return
 
 
-def _note(uri: str, made: Made) -> dict[str, Any]:
-    return {"uri": masked(uri), "rows": digest([installed("bfc-bench"), made])}
+def _note(uri: str, times: FinishTimes) -> dict[str, Any]:
+    return {"uri": masked(uri), "rows": digest([installed("bfc-bench"), times])}
 
 
 def _notes(store_dir: Path) -> dict[str, Any]:

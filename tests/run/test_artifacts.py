@@ -27,9 +27,9 @@ REFUSED = {
     "hidden": "end in .png, .npz, .csv, .json. Got '.png'",
     "ending": "end in .png, .npz, .csv, .json. Got 'run.sh'",
     "text": "artifact 'a.csv' must be bytes. Got str",
-    "not-png": "artifact 'a.png' must hold what its ending says. Got b'GIF89a'",
-    "not-json": "artifact 'a.json' must hold what its ending says",
-    "not-text": "artifact 'a.csv' must hold what its ending says",
+    "not-png": "artifact 'a.png' must have the format of its ending. Got b'GIF89a'",
+    "not-json": "artifact 'a.json' must have the format of its ending",
+    "not-text": "artifact 'a.csv' must have the format of its ending",
     "case": "names of artifacts must differ in more than case",
     "large": "artifacts must take at most 4 MB together. Got 4 MB",
     "many": "artifacts() must give at most 100 files. Got 101",
@@ -104,10 +104,10 @@ from bfc_bench import RunOptions, run_suite
 from bfc_bench.store import store
 
 class Killed(store.Store):
-    def writing(self):
+    def transaction(self):
         if os.path.exists(os.path.join(self.directory, "artifacts")):
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().writing()
+        return super().transaction()
 
 import bfc_bench.run.session as session
 session.Store = Killed

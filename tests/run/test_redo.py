@@ -134,5 +134,5 @@ def test_a_mixed_curve_is_named(made, bench):
     with Store(store, write=True) as opened:
         opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
     listed = bench("results", path, "--store", store).stdout
-    assert "Curves of mean with points of more than one: t (d = 4)." in listed
+    assert "Curves of mean with points of different origins: t (d = 4)." in listed
     assert "made by" in listed.splitlines()[0]

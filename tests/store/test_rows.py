@@ -70,9 +70,12 @@ def store(tmp_path):
 
 def test_places_are_where_the_rows_of_a_curve_stand_in_a_selection_too():
     rows = Rows.of(NESTED)
-    assert {curve: at.tolist() for curve, at in rows.places.items()} == {("t", "b", 5): [0], ("t", "a", 5): [1, 2, 3]}
-    assert {curve: at.tolist() for curve, at in rows[2:].places.items()} == {("t", "a", 5): [0, 1]}
-    assert rows[:0].places == {}
+    assert {curve: at.tolist() for curve, at in rows.positions_by_curve.items()} == {
+        ("t", "b", 5): [0],
+        ("t", "a", 5): [1, 2, 3],
+    }
+    assert {curve: at.tolist() for curve, at in rows[2:].positions_by_curve.items()} == {("t", "a", 5): [0, 1]}
+    assert rows[:0].positions_by_curve == {}
 
 
 def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_path):
@@ -80,13 +83,13 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
     columns = store.columns("s", 1)
     assert list(columns) == rows
     np.testing.assert_array_equal(columns.number("nmse"), [row.nmse for row in rows])
-    assert [cell for cell, _ in store.made("s", 1)] == sorted(row.cell for row in rows)
+    assert [cell for cell, _ in store.finish_times("s", 1)] == sorted(row.cell for row in rows)
 
 
 def test_one_pass_gives_columns_and_each_row_in_the_order_of_the_grid(store, monkeypatch):
     monkeypatch.setattr("bfc_bench.store.reader.READ_TOGETHER", 5)
     columns, taken = store.columns("s", 1), []
-    again = store.columns_and_each("s", 1, taken.append)
+    again = store.columns_with_callback("s", 1, taken.append)
     assert [Row(**values) for values in taken] == list(again) == list(columns) == store.rows("s", 1)
     np.testing.assert_array_equal(again.number("nmse"), columns.number("nmse"))
     assert store.columns("s", 1) is again
@@ -123,7 +126,7 @@ def test_some_columns_are_read_as_they_are_among_all(store):
 @pytest.mark.parametrize("parts", [csv_parts, json_parts])
 def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
     taken = []
-    written = parts(taken.append(found) or found for found in store.each("s", 1))
+    written = parts(taken.append(found) or found for found in store.iter_rows("s", 1))
     assert next(iter(written))
     assert len(taken) == 1
     rest = b"".join(written)

@@ -147,7 +147,7 @@ def test_a_writer_killed_anywhere_leaves_whole_transactions_and_frees_the_store(
             "count = 0\n"
             "def trace(frame, event, arg):\n"
             "    global count\n"
-            "    if frame.f_code.co_filename.endswith(('store/store.py', 'store/lock.py')):\n"
+            "    if frame.f_code.co_filename.endswith(('store/store.py', 'store/database.py', 'store/lock.py')):\n"
             "        count += event == 'line'\n"
             f"        if count == {line}: os.kill(os.getpid(), signal.SIGKILL)\n"
             "    return trace\n"
@@ -314,7 +314,7 @@ def test_a_local_disk_is_as_it_was(tmp_path):
     (tmp_path / "lock").touch()
     found = file_system.file_system(tmp_path)
     assert found == FileSystem(found.kind, locks=True)
-    assert found.plain
+    assert found.supports_wal
     with Store(tmp_path, write=True) as store:
         assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert not (tmp_path / "in-use").exists()

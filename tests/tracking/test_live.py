@@ -12,7 +12,7 @@ from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.live import MlflowTracker
 from bfc_bench.tracking.server import serve
 from bfc_bench.tracking.sync import sync
-from bfc_bench.tracking.sync_cache import holds
+from bfc_bench.tracking.sync_cache import is_current
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -110,14 +110,14 @@ def test_a_run_without_work_does_not_ask_an_mlflow_that_is_up_to_date(tracker, r
 def test_only_the_rows_of_the_last_complete_sync_are_known_to_be_logged(rows, store_dir):
     uri, suite = database_uri(store_dir), {"suite": "toy", "version": 1}
     sync(rows[:40], uri, **suite, store_dir=store_dir, complete=False)
-    assert not holds(store_dir, uri, *suite.values(), rows[:40])
+    assert not is_current(store_dir, uri, *suite.values(), rows[:40])
     sync(rows, uri, **suite, store_dir=store_dir)
-    assert holds(store_dir, uri, *suite.values(), rows[::-1])
-    assert not holds(store_dir, "http://127.0.0.1:1", *suite.values(), rows)
-    assert not holds(store_dir, uri, "toy", 2, rows)
-    assert not holds(store_dir, uri, *suite.values(), [*rows[1:], replace(rows[0], finished_at=0.0)])
+    assert is_current(store_dir, uri, *suite.values(), rows[::-1])
+    assert not is_current(store_dir, "http://127.0.0.1:1", *suite.values(), rows)
+    assert not is_current(store_dir, uri, "toy", 2, rows)
+    assert not is_current(store_dir, uri, *suite.values(), [*rows[1:], replace(rows[0], finished_at=0.0)])
     (store_dir / "mlflow.db").unlink()
-    assert not holds(store_dir, uri, *suite.values(), rows)
+    assert not is_current(store_dir, uri, *suite.values(), rows)
 
 
 def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_it(tracker, rows, store_dir, contents):

@@ -15,7 +15,7 @@ from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
-from bfc_bench.tracking.sync_cache import holds
+from bfc_bench.tracking.sync_cache import is_current
 from bfc_bench.tracking.views import _filters, view_state
 
 # SQLAlchemy about MLflow's own queries.
@@ -201,7 +201,7 @@ def test_the_database_is_in_the_store_whatever_the_store_is_called(rows, store_d
     for _ in range(2):
         report = sync(rows, database_uri(odd), suite="toy", version=1, store_dir=odd)
     assert report.unchanged == report.curves
-    assert holds(odd, database_uri(odd), "toy", 1, rows)
+    assert is_current(odd, database_uri(odd), "toy", 1, rows)
     assert {path.name for path in tmp_path.iterdir()} == {odd.name}
 
 

@@ -4,12 +4,12 @@ import zlib
 
 import pytest
 
-from bfc_bench.tracking import views
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import metrics
 from bfc_bench.tracking.database import database_uri
+from bfc_bench.tracking.mlflow_internals import RUNS_PER_VIEW, VIEW_LENGTH, VIEW_TAG
 from bfc_bench.tracking.replicate_summaries import NAMES
-from bfc_bench.tracking.views import RUNS_PER_VIEW, save_views, saved_views, view_state
+from bfc_bench.tracking.views import save_views, saved_views, view_state
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -25,7 +25,7 @@ def save(store_dir):
             experiment = ensure_experiment(client, uri, "toy", 1, store_dir)
             found = save_views(client, experiment, rows)
             tags = client.get_experiment(experiment).tags
-        return found, {key: text for key, text in tags.items() if key.startswith(views.TAG)}
+        return found, {key: text for key, text in tags.items() if key.startswith(VIEW_TAG)}
 
     return call
 
@@ -40,8 +40,8 @@ def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row, 
     rows += [row("net", d=20), row("kernel", d=20)]
     found, tags = save(rows)
     assert [view.name for view in found] == ["student · d=10", "teacher · d=10", "teacher · d=20"]
-    assert {views.TAG + view.key for view in found} == set(tags)
-    state = unpack(tags[views.TAG + found[-1].key])
+    assert {VIEW_TAG + view.key for view in found} == set(tags)
+    state = unpack(tags[VIEW_TAG + found[-1].key])
     assert "params.task = 'teacher'" in state["searchFilter"]
     assert "params.d = '20'" in state["searchFilter"]
     assert saved_views(database_uri(store_dir), suite="toy", version=1) == found
@@ -100,7 +100,7 @@ def test_saving_again_writes_nothing(save, rows):
 def test_views_stay_under_the_limit_of_a_tag_for_many_layers_and_stages(save, row):
     stages = {f"stage {i}": {"nmse": 0.5, "feature_errors": {f"S{k}": 0.5 for k in range(9)}} for i in range(9)}
     _, tags = save([row("net", stages=stages)])
-    assert all(len(text) < views.TAG_LENGTH for text in tags.values())
+    assert all(len(text) < VIEW_LENGTH for text in tags.values())
 
 
 def test_an_mlflow_that_refuses_them_gives_no_views_and_no_error(rows):
