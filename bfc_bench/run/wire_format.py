@@ -21,7 +21,7 @@ from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import checked as checked_artifacts
 from bfc_bench.store.artifacts import digests
-from bfc_bench.store.row import Row, checked
+from bfc_bench.store.row import ROW_BYTES, Row, checked
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.plain_json import plain_json
 
@@ -29,8 +29,6 @@ T = TypeVar("T")
 
 TRACEBACK = 50_000
 """Length to which a traceback is shortened, in characters."""
-ROW_BYTES = 2_000_000
-"""Size limit of a row as JSON."""
 
 
 class FinishedCell(NamedTuple):

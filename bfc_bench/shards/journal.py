@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pydantic_core import from_json, to_json
 
 from bfc_bench.errors import OutputError
-from bfc_bench.store.row import Row, is_known
+from bfc_bench.store.row import Row, acceptable
 
 Entry: TypeAlias = tuple[Row, str, str, str]
 """A row with its task digest, learner digest and traceback, as a store takes it."""
@@ -77,7 +77,7 @@ def entries(path: Path) -> Iterator[Entry]:
             values, task, learner, traceback = (entry[key] for key in ("row", "task", "learner", "traceback"))
         except (ValueError, TypeError, KeyError):
             continue
-        if is_known(values) and values["cell"] not in seen:
+        if acceptable(values) and values["cell"] not in seen:
             seen.add(values["cell"])
             yield Row.read(values), task, learner, traceback
 

@@ -7,15 +7,19 @@ Files that no row lists, for example those of a killed run, are ignored.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic_core import from_json
 
+from bfc_bench.store.gate import is_identity, is_own_folder
 from bfc_bench.store.row import Row
 from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.names import is_name
 
 MAX_BYTES = 4_000_000
 """Maximum size of all artifacts of a cell together."""
@@ -124,12 +128,25 @@ def intact(directory: Path, suite: str, version: int, cell: str, listed: Mapping
         listed: Digests by name, as the row lists them.
     """
     cell_folder = folder(directory, suite, version, cell)
+    if not (is_name(suite) and is_identity(cell) and is_own_folder(cell_folder, directory)):
+        return {}
     paths = {}
     for name, digest in listed.items():
-        with suppress(OSError):
-            if _NAME.fullmatch(name) and _digest((cell_folder / name).read_bytes()) == digest:
+        with suppress(OSError, ValueError):
+            content = _read_regular(cell_folder / name) if _NAME.fullmatch(name) else b""
+            _check(name, content)
+            if _digest(content) == digest:
                 paths[name] = cell_folder / name
     return paths
+
+
+def _read_regular(path: Path) -> bytes:
+    """The content of a regular file. Raises ``OSError`` for a link, a pipe, a device, or more than ``MAX_BYTES``."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            raise OSError(f"{path} is no artifact")
+        return file.read()
 
 
 def _digest(content: bytes) -> str:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store.file_system import FileSystem, file_system
+from bfc_bench.store.gate import harden, require_regular_file
 from bfc_bench.store.schema import check_schema, create_tables
 from bfc_bench.utils.files import put_database_in_place
 
@@ -78,8 +79,10 @@ def _remove_with_logs(path: Path) -> None:
 def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> sqlite3.Connection:
     """A connection that has read from the file; without ``locks``, one that uses the file exclusively."""
     uri = f"{path.absolute().as_uri()}?mode={mode}{extra}{'' if locks else NO_LOCKING}"
+    require_regular_file(path)
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
     try:
+        harden(db)
         if not locks:  # before the first read, so that a log from before needs no index in shared memory
             db.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
         db.execute("PRAGMA synchronous = NORMAL")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bfc_bench.store.database import Database
+from bfc_bench.store.gate import look_is_acceptable
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -33,5 +34,5 @@ class StoredLooks:
 
     def of(self, suite: str, version: int) -> list[dict[str, Any]]:
         """The looks at the claims of a suite, sorted by claim, data and replicates."""
-        query = "SELECT record FROM looks WHERE suite = ? AND version = ? ORDER BY claim, data, replicates"
-        return [json.loads(record) for (record,) in self._database.read(query, (suite, version))]
+        query = "SELECT * FROM looks WHERE suite = ? AND version = ? ORDER BY claim, data, replicates"
+        return [json.loads(r[-1]) for r in self._database.read(query, (suite, version)) if look_is_acceptable(r)]

@@ -17,7 +17,8 @@ from pydantic_core import from_json
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.backup import ARTIFACTS, new_folder, replace_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
-from bfc_bench.store.row import Row, is_known
+from bfc_bench.store.gate import ACCEPTABLE, is_identity, is_own_folder, row_is_acceptable
+from bfc_bench.store.row import Row, acceptable
 from bfc_bench.store.store import Store
 
 NEWER = "newer"
@@ -111,6 +112,8 @@ class _Merge:
     merged: Merged = field(default_factory=Merged)
     source_of: dict[str, str] = field(default_factory=dict)
     """For each cell whose row was copied into the target: the name of its store."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Rows that this program could not have written, by store."""
 
     def run(self) -> Merged:
         with self.target.transaction() as db:
@@ -123,11 +126,18 @@ class _Merge:
             self._merge_looks(db, order)
             for name, store in self.sources.items():
                 self._copy_artifacts(name, store)
+        self.merged.remarks += [
+            f"{count} rows of {name} were refused: bfc-bench could not have written them."
+            for name, count in self.refused.items()
+        ]
         return self.merged
 
     def _merge_rows(self, db: sqlite3.Connection, name: str, store: Store, conflicts: dict[str, list[str]]) -> None:
         """Copy the rows of new cells into the target, and note the cells whose rows differ."""
         for record in _records(store, "rows"):
+            if not row_is_acceptable(record):
+                self.refused[name] += 1
+                continue
             cell = record[_CELL]
             present = _row(self.target, cell)
             if present is None:
@@ -277,6 +287,8 @@ class _Merge:
         This is done before the commit: after a kill, the next merge finds the folders.
         """
         for folder in sorted((store.directory / ARTIFACTS).glob("*/*")):
+            if not is_identity(folder.name) or not is_own_folder(folder, store.directory):
+                continue
             to = self.target.directory / ARTIFACTS / folder.parent.name / folder.name
             if folder.name.startswith(".") or (to.exists() and self.source_of.get(folder.name) != name):
                 continue
@@ -284,8 +296,9 @@ class _Merge:
 
 
 def _records(store: Store, table: str) -> Iterator[Record]:
-    """All records of a table, in the order of commits."""
-    return store.stream(f"SELECT * FROM {table} ORDER BY rowid")
+    """The records of a table that are acceptable, in the order of commits."""
+    records = store.stream(f"SELECT * FROM {table} ORDER BY rowid")
+    return records if table == "rows" else filter(ACCEPTABLE[table], records)
 
 
 def _row(store: Store, cell: str) -> Record | None:
@@ -326,7 +339,7 @@ def _values(record: Record) -> dict[str, Any]:
         values = from_json(record[_ROW])
     except ValueError:
         values = None
-    return Row.read(values).as_dict() if is_known(values) else {**_UNREADABLE, "reason": str(record[_ROW])}
+    return Row.read(values).as_dict() if acceptable(values) else {**_UNREADABLE, "reason": str(record[_ROW])}
 
 
 _UNREADABLE = {"status": "unreadable", "finished_at": None}

@@ -17,6 +17,7 @@ import numpy as np
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.database import Database
+from bfc_bench.store.gate import mapping
 from bfc_bench.store.row import COLUMNS, REQUIRED, Origin, Row
 from bfc_bench.store.rows import Rows, RowsBuilder
 from bfc_bench.store.stored_text import columns_sql, parse_columns, parse_row
@@ -31,7 +32,9 @@ _CURRENT = (
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point, the one that was committed later comes last, because clocks can go back."""
 
-_TEXTS_BY_ROWID = "SELECT r.rowid, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+_TEXTS_BY_ROWID = (
+    "SELECT r.rowid, r.cell, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+)
 READ_TOGETHER = 1000
 """Number of rows that are read by one query."""
 
@@ -73,8 +76,8 @@ class RowReader(Database):
         """
         unreadable = 0
         with self.snapshot():
-            for _, text in self._texts(suite, version, every=every):
-                if (values := parse_row(text)) is None:
+            for _, cell, text in self._texts(suite, version, every=every):
+                if (values := parse_row(text, cell)) is None:
                     unreadable += 1
                 else:
                     yield Row(**values)
@@ -110,8 +113,8 @@ class RowReader(Database):
         self._columns = None
         state, unreadable = self._state(), 0
         with self.snapshot():
-            for rowid, text in self._texts(suite, version):
-                if (values := parse_row(text)) is None:
+            for rowid, cell, text in self._texts(suite, version):
+                if (values := parse_row(text, cell)) is None:
                     unreadable += 1
                     continue
                 builder.add(values)
@@ -122,8 +125,8 @@ class RowReader(Database):
         self._columns = (suite, version, False, COLUMNS, state), rows
         return rows
 
-    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str]]:
-        """Rowids and JSON texts of rows in the order of the grid; must be called inside a snapshot.
+    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str, str]]:
+        """Rowids, cells and JSON texts of rows in the order of the grid; must be called inside a snapshot.
 
         Only rowids are sorted, and at most ``READ_TOGETHER`` texts are in memory at once.
         """
@@ -136,10 +139,11 @@ class RowReader(Database):
         builder, rowids = RowsBuilder(), array("q")
         names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*REQUIRED, *only]))
         selected = "row" if names == COLUMNS else columns_sql(names)
-        query = f"SELECT rowid, {selected} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        query = f"SELECT rowid, cell, {selected} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         unreadable = 0
-        for rowid, text in self.stream(query, (suite, version)):
-            if (values := parse_row(text) if names == COLUMNS else parse_columns(text, names)) is None:
+        for rowid, cell, text in self.stream(query, (suite, version)):
+            values = parse_row(text, cell) if names == COLUMNS else parse_columns(text, names, cell)
+            if values is None:
                 unreadable += 1
                 continue
             builder.add(values)
@@ -148,12 +152,12 @@ class RowReader(Database):
         return builder.rows(lambda i: self._row(rowids[i])).in_grid_order(np.array(rowids, dtype=np.int64))
 
     def _row(self, rowid: int) -> Row:
-        records = self.read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
+        records = self.read("SELECT row, cell FROM rows WHERE rowid = ?", (rowid,))
         if not records:
             raise StoreError(
                 f"A row of the store in {self.directory} was replaced while it was read. Read the rows again."
             )
-        return Row(**(parse_row(records[0][0]) or {}))
+        return Row(**(parse_row(*records[0]) or {}))
 
     def _warn(self, unreadable: int, suite: str, version: int) -> None:
         if unreadable:
@@ -171,7 +175,7 @@ class RowReader(Database):
         """A hash of the current rows of a suite, without parsing them."""
         digest = hashlib.blake2b(digest_size=8)
         with self.snapshot():
-            for i, (_, text) in enumerate(self._texts(suite, version)):
+            for i, (_, _, text) in enumerate(self._texts(suite, version)):
                 digest.update(f"{chr(10) * (i > 0)}{text}".encode())
         return digest.hexdigest()
 
@@ -208,9 +212,12 @@ class RowReader(Database):
 
     def artifacts(self, cell: str) -> dict[str, Path]:
         """Paths of the artifacts of a cell by name, without those that are missing or changed."""
-        records = self.read("SELECT suite, version, row -> '$.artifacts' FROM rows WHERE cell = ?", (cell,))
+        query = (
+            "SELECT suite, version, CASE WHEN json_valid(row) THEN row -> '$.artifacts' END FROM rows WHERE cell = ?"
+        )
+        records = self.read(query, (cell,))
         suite, version, listed = records[0] if records else ("", 0, None)
-        return artifacts.intact(self.directory, suite, version, cell, json.loads(listed or "{}"))
+        return artifacts.intact(self.directory, suite, version, cell, mapping(listed) or {})
 
     def provenance(self, cell: str) -> str | None:
         """Id of the session that made the row of a cell; None for a cell without a row."""

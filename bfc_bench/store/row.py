@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic accepts typing.TypedDict only from Python 3.12
 
 from bfc_bench.utils.escape_control import all_visible
+from bfc_bench.utils.names import LONGEST_NAME
 
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
@@ -149,31 +150,53 @@ def known_columns(values: Mapping[str, Any], *, clean: bool = False) -> dict[str
     """
     known = dict(values) if values.keys() <= _KNOWN else {name: values[name] for name in values if name in _KNOWN}
     if not clean:
-        known |= {name: all_visible(known[name]) for name in _LEARNER_TEXTS & known.keys()}
+        known |= {name: all_visible(known[name]) for name in _FREE_TEXTS & known.keys()}
     return known
 
 
-def is_known(values: Any) -> bool:
-    """Whether values are a row with valid required columns, which all readers of rows rely on."""
-    return (
-        isinstance(values, dict)
-        and values.get("status") in _STATUSES
-        and isinstance(values.get("reason", ""), str)
-        and all(type(values.get(name)) is int for name in _INTEGERS)
-        and all(type(values.get(name)) is str for name in _TEXTS)
-    )
+def acceptable(values: Any, *, whole: bool = True) -> bool:
+    """Whether values are columns of a row that some release of this program could have written.
+
+    A ``whole`` row has all columns without a default, another one those that are always read. Columns that this release
+    does not know are not checked, since readers drop them.
+    """
+    if not isinstance(values, dict) or not values.keys() >= (_WITHOUT_DEFAULT if whole else _REQUIRED):
+        return False
+    known = values if values.keys() <= _KNOWN else {name: values[name] for name in values if name in _KNOWN}
+    try:
+        _schema(total=False).validate_python(known)
+    except ValidationError:
+        return False
+    return True
 
 
 @cache
-def _schema() -> TypeAdapter[dict[str, Any]]:
-    """The types of the columns; checking a dictionary takes a third of the time of checking a ``Row``."""
-    types = get_type_hints(Row)
-    columns: Any = TypedDict("columns", {name: types[name] for name in COLUMNS})  # type: ignore[misc]
+def _schema(total: bool = True) -> TypeAdapter[dict[str, Any]]:
+    """The types and ranges of the columns; checking a dictionary takes a third of the time of checking a ``Row``.
+
+    If not ``total``, columns may be missing.
+    """
+    types = get_type_hints(Row) | _RANGES
+    columns: Any = TypedDict("columns", {name: types[name] for name in COLUMNS}, total=total)  # type: ignore[misc]
     strictly: Any = with_config(ConfigDict(strict=True, allow_inf_nan=False))(columns)
     return TypeAdapter(strictly)
 
 
-_STATUSES = frozenset(get_args(Status))
+ROW_BYTES = 2_000_000
+"""Maximum size of a row as JSON."""
+_Identity = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=LONGEST_NAME)]
+_Short = Annotated[str, StringConstraints(max_length=500)]
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+_Size = Annotated[int, Field(ge=1, le=2**53)]
+_Error = Annotated[float, Field(ge=0, le=1e300)] | None
+_RANGES: dict[str, Any] = {
+    **{"cell": _Identity, "suite": _Name, "suite_version": _Count, "task": _Name, "label": _Name, "learner": _Short},
+    **{"d": _Size, "n": _Size, "replicate": _Count, "nmse": _Error, "nmse_trimmed": _Error, "train_nmse": _Error},
+    **{"error_rate": Annotated[float, Field(ge=0, le=1)] | None, "device": _Short | None, "dtype": _Short | None},
+    **{"release": _Short | None, "provenance": _Short, "finished_at": Annotated[float, Field(ge=0, le=1e11)] | None},
+}
+"""Types of columns that are narrower than those of ``Row``."""
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
 RUN_COLUMNS = frozenset(
     (
@@ -183,8 +206,11 @@ RUN_COLUMNS = frozenset(
 )
 """Columns that may differ between two runs of one cell: session, release, time, costs and batch."""
 _KNOWN = frozenset(COLUMNS)
-_INTEGERS, _TEXTS = ("d", "n", "replicate"), ("cell", "task", "label", "learner")
-REQUIRED = ("status", "reason", *_INTEGERS, *_TEXTS)
-"""Columns that ``is_known`` checks."""
-_LEARNER_TEXTS = frozenset({"reason", "stages", "chosen"})
-"""Columns that may hold texts of learners."""
+REQUIRED = ("status", "reason", "d", "n", "replicate", "cell", "task", "label", "learner")
+"""Columns that are always read."""
+_REQUIRED = frozenset(REQUIRED) - {"reason"}
+_WITHOUT_DEFAULT = frozenset(f.name for f in fields(Row) if f.default is MISSING and f.default_factory is MISSING)
+_FREE_TEXTS = frozenset(
+    ("reason", "learner", "options", "metrics", "feature_errors", "part_errors", "stages", "chosen", "artifacts")
+) | {"device", "dtype", "release", "provenance"}
+"""Columns that may hold control characters."""

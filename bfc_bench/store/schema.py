@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from bfc_bench.errors import StoreError
+from bfc_bench.store.gate import objects
 
 SCHEMA = 1
 _TABLES = """
@@ -29,14 +32,23 @@ _NAMES = {"rows", "definitions", "sessions", "looks"}
 def check_schema(db: sqlite3.Connection, path: Path) -> None:
     """Raise ``StoreError`` if a file has another schema or was made by another program."""
     schema = int(db.execute("PRAGMA user_version").fetchone()[0])
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not schema or not tables & _NAMES:
+    made = objects(db)
+    if not schema or not {name for kind, name in made if kind == "table"} & _NAMES:
         raise StoreError(f"{path} is not a file that bfc-bench made. Move it away, or use another --store.")
-    if schema != SCHEMA or not tables >= _NAMES:
+    if schema != SCHEMA:
         raise StoreError(
             f"{path} was written with schema {schema}; this bfc-bench knows schema {SCHEMA}. "
             "Use the release of bfc-bench that wrote it, or another --store."
         )
+    if odd := sorted({" ".join(key) for key, _ in made.items() ^ _own_objects().items()}):
+        raise StoreError(f"{path} has other tables than bfc-bench makes: {', '.join(map(repr, odd))}. It is not read.")
+
+
+@cache
+def _own_objects() -> dict[tuple[str, str], str]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(_TABLES)
+        return objects(db)
 
 
 def create_tables(db: sqlite3.Connection) -> None:

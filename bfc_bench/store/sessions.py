@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from bfc_bench.store.database import Database
+from bfc_bench.store.gate import definition_is_acceptable, mapping, session_is_acceptable
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -53,25 +54,22 @@ class Sessions:
         Each has ``id``, ``started_at`` and ``finished_at`` (Unix time in seconds), ``definition`` and ``provenance``.
         """
         records = self._database.read(
-            "SELECT id, started_at, finished_at, definition, provenance FROM sessions "
-            "WHERE suite = ? AND version = ? ORDER BY rowid",
-            (suite, version),
+            "SELECT * FROM sessions WHERE suite = ? AND version = ? ORDER BY rowid", (suite, version)
         )
         return [
             {"id": i, "started_at": a, "finished_at": z, "definition": json.loads(s), "provenance": json.loads(p)}
-            for i, a, z, s, p in records
+            for i, _, _, a, z, s, p in filter(session_is_acceptable, records)
         ]
 
     def provenance(self, session: str) -> dict[str, Any] | None:
         """Versions, command line, machine and precision of a run; None for an unknown run."""
         records = self._database.read("SELECT provenance FROM sessions WHERE id = ?", (session,))
-        return json.loads(records[0][0]) if records else None
+        return json.loads(records[0][0]) if records and mapping(records[0][0]) is not None else None
 
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of each suite that has a run in this store."""
-        return [
-            (name, version) for name, version in self._database.read("SELECT DISTINCT suite, version FROM sessions")
-        ]
+        records = self._database.read("SELECT * FROM sessions ORDER BY rowid")
+        return list(dict.fromkeys((record[1], record[2]) for record in filter(session_is_acceptable, records)))
 
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
         """Make these definitions the current ones.
@@ -91,5 +89,5 @@ class Sessions:
 
     def definitions(self, suite: str, version: int) -> dict[tuple[str, str], str]:
         """Current digests by kind (``task`` or ``learner``) and name."""
-        query = "SELECT kind, name, digest FROM definitions WHERE suite = ? AND version = ?"
-        return {(kind, name): digest for kind, name, digest in self._database.read(query, (suite, version))}
+        records = self._database.read("SELECT * FROM definitions WHERE suite = ? AND version = ?", (suite, version))
+        return {(kind, name): digest for _, _, kind, name, digest in filter(definition_is_acceptable, records)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.store.row import is_known, known_columns
+from bfc_bench.store.row import ROW_BYTES, acceptable, known_columns
 
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """Matches JSON that may contain control characters or other invisible ones."""
@@ -19,13 +19,15 @@ def _clean(text: str) -> bool:
     return (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None
 
 
-def parse_row(text: str) -> dict[str, Any] | None:
-    """The columns of a stored row; None if this release cannot read it."""
+def parse_row(text: object, cell: str) -> dict[str, Any] | None:
+    """The columns of the stored row of a cell; None if this program could not have written it."""
+    if not isinstance(text, str) or len(text) > ROW_BYTES:
+        return None
     try:
         values = from_json(text, cache_strings="keys")
     except ValueError:
         return None
-    return known_columns(values, clean=_clean(text)) if is_known(values) else None
+    return known_columns(values, clean=_clean(text)) if acceptable(values) and values["cell"] == cell else None
 
 
 def columns_sql(names: Sequence[str]) -> str:
@@ -38,14 +40,23 @@ def columns_sql(names: Sequence[str]) -> str:
     return f"CASE WHEN {is_row} THEN json_extract(row, {paths}) ELSE '' END"
 
 
-def parse_columns(text: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """The columns in a result of ``columns_sql``, without missing ones; None if this release cannot read the row."""
+def parse_columns(text: str, names: Sequence[str], cell: str) -> dict[str, Any] | None:
+    """The columns in a result of ``columns_sql``, without missing ones.
+
+    Args:
+        text: The result.
+        names: Columns.
+        cell: Identity of the cell.
+
+    Returns:
+        The values by name; None if this program could not have written the row.
+    """
     try:
         values = {name: value for name, value in zip(names, from_json(text), strict=True) if value is not None}
-    except ValueError:
+    except (ValueError, TypeError):
         return None
     for column, _, key in (name.partition(".") for name in names if "." in name and name in values):
         values.setdefault(column, {})[key] = values.pop(f"{column}.{key}")
-    if not is_known(values):
+    if not acceptable(values, whole=False) or values["cell"] != cell:
         return None
     return values if _clean(text) else known_columns(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
@@ -14,16 +13,13 @@ from bfc_bench.config import Settings, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.changes import apply
 from bfc_bench.tasks.base import DataSet
+from bfc_bench.utils.names import NAME_RULE, is_name
 from bfc_bench.utils.plain_json import canonical_json
-
-LONGEST_NAME = 80
 
 
 def _check_name(value: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:@+-]*", value) is None or len(value) > LONGEST_NAME:
-        raise ValueError(
-            f"must begin with a letter or a digit and hold these and . _ : @ + - only, at most {LONGEST_NAME} in all"
-        )
+    if not is_name(value):
+        raise ValueError(NAME_RULE)
     return value
 
 

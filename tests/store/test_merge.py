@@ -28,7 +28,7 @@ def made(tmp_path, monkeypatch):
     from bfc_bench.store import sessions as module
 
     def make(name, rows, *, id=None, host="", at=1.0, definitions=DEFINITIONS, looks=()):
-        id = id or f"run of {name}"
+        id = id or f"run-of-{name}"
         monkeypatch.setattr(module.time, "time", lambda: at)
         with Store(tmp_path / name, write=True) as store:
             store.sessions.begin(id, "s", 1, {"levels": [at]}, {"host": host or f"host-{name}"})

@@ -75,10 +75,10 @@ def test_a_folder_is_that_folder_whatever_its_name(tmp_path):
     names = ["a?mode=memory", "a%20b", "a b", "a#b", "a%3Fb", "ä"]
     for name in names:
         with Store(tmp_path / name, write=True) as store:
-            store.put([(replace(ROW, label=name), "td", "ld", "")])
+            store.put([(replace(ROW, device=name), "td", "ld", "")])
     for name in names:
         with Store(tmp_path / name) as store:
-            assert [row.label for row in store.rows("s", 1, every=True)] == [name]
+            assert [row.device for row in store.rows("s", 1, every=True)] == [name]
     assert {path.name for path in tmp_path.iterdir()} == set(names)
 
 

@@ -1,0 +1,165 @@
+"""What is read from a store's file is checked here, since the file may come from another person.
+
+A record that this program could not have written is refused: readers leave it out and count it. Nothing else in this
+program reads a store's tables.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import stat
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from bfc_bench.errors import StoreError
+from bfc_bench.store.row import ROW_BYTES, acceptable
+from bfc_bench.utils.names import is_name
+
+CELL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Identities of cells and of runs, which become names of folders."""
+RECORD_BYTES = 32_000_000
+"""Maximum size of any value in the file."""
+TRACEBACK_CHARACTERS = 200_000
+_LARGEST = 2**53
+
+
+def require_regular_file(path: Path) -> None:
+    """Raise ``StoreError`` if a store's file is a pipe, a device or a folder, which could be read without end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"{path} is not a regular file. Move it away, or use another --store.")
+
+
+def harden(db: sqlite3.Connection) -> None:
+    """Refuse values that are too large, and functions that a file's schema may name."""
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA cell_size_check = ON")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, RECORD_BYTES)
+
+
+def objects(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """The tables, indices, views and triggers of a file: their SQL by kind and name, without SQLite's own."""
+    listed = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'")
+    return {(str(kind), str(name)): " ".join(str(sql).split()) for kind, name, sql in listed}
+
+
+def row_is_acceptable(record: Sequence[Any]) -> bool:
+    """Whether a record of the table ``rows`` is one that this program writes. Its columns agree with the row's JSON."""
+    cell, suite, version, task, label, d, n, replicate, status, *digests, row, traceback = record[:13]
+    if not (
+        isinstance(row, str)
+        and len(row) <= ROW_BYTES
+        and isinstance(traceback, str)
+        and len(traceback) <= TRACEBACK_CHARACTERS
+        and all(isinstance(digest, str) and len(digest) <= 64 for digest in digests)
+    ):
+        return False
+    try:
+        values = from_json(row, cache_strings="keys")
+    except ValueError:
+        return False
+    if not acceptable(values):
+        return False
+    columns = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
+    said = (cell, suite, version, task, label, d, n, replicate, status)
+    return all(values.get(name) == value for name, value in zip(columns, said, strict=True))
+
+
+def session_is_acceptable(record: Sequence[Any]) -> bool:
+    """Whether a record of the table ``sessions`` is one that this program writes."""
+    id, suite, version, started, finished, definition, provenance = record
+    return (
+        is_identity(id)
+        and is_name(suite)
+        and _is_version(version)
+        and all(value is None or _is_time(value) for value in (started, finished))
+        and _is_suite(mapping(definition))
+        and mapping(provenance) is not None
+    )
+
+
+def definition_is_acceptable(record: Sequence[Any]) -> bool:
+    """Whether a record of the table ``definitions`` is one that this program writes."""
+    suite, version, kind, name, digest = record
+    return (
+        is_name(suite)
+        and _is_version(version)
+        and kind in ("task", "learner")
+        and is_name(name)
+        and is_identity(digest)
+    )
+
+
+def look_is_acceptable(record: Sequence[Any]) -> bool:
+    """Whether a record of the table ``looks`` is one that this program writes."""
+    suite, version, claim, content, data, replicates, verdict, text = record
+    plain = mapping(text)
+    return (
+        is_name(suite)
+        and _is_version(version)
+        and is_name(claim)
+        and all(isinstance(value, str) and len(value) <= 64 for value in (content, data))
+        and type(replicates) is int
+        and 0 < replicates < _LARGEST
+        and verdict in (None, "supported", "contradicted", "undecided")
+        and plain is not None
+        and (plain.get("claim"), plain.get("replicates"), plain.get("verdict")) == (claim, replicates, verdict)
+    )
+
+
+ACCEPTABLE = {
+    "rows": row_is_acceptable,
+    "sessions": session_is_acceptable,
+    "definitions": definition_is_acceptable,
+    "looks": look_is_acceptable,
+}
+"""The check of the records of each table."""
+
+
+def is_identity(value: object) -> bool:
+    """Whether a value may be the identity of a cell or a run."""
+    return isinstance(value, str) and CELL.fullmatch(value) is not None
+
+
+def is_own_folder(folder: Path, directory: Path) -> bool:
+    """Whether a folder lies where its path says inside a store's directory: no part of it is a symbolic link."""
+    inside = folder.relative_to(directory)
+    return folder.is_dir() and folder.resolve() == directory.resolve() / inside
+
+
+def _is_version(value: object) -> bool:
+    return type(value) is int and 0 <= value < _LARGEST
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value) and 0 <= value < 1e11
+
+
+def mapping(text: object) -> Mapping[str, Any] | None:
+    """The JSON object in a text; None for anything else."""
+    if not isinstance(text, str):
+        return None
+    try:
+        value = from_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_suite(definition: Mapping[str, Any] | None) -> bool:
+    """Whether the definition of a run has the parts that readers use without parsing it."""
+    if definition is None or not definition:
+        return definition is not None
+    levels, tasks, learners = (definition.get(name, []) for name in ("levels", "task", "learner"))
+    return (
+        isinstance(levels, list)
+        and all(type(level) in (int, float) and isfinite(level) and level > 0 for level in levels)
+        and isinstance(tasks, list)
+        and all(isinstance(task, dict) for task in tasks)
+        and isinstance(learners, list)
+        and all(isinstance(entry, dict) for entry in learners)
+    )
