@@ -418,6 +418,50 @@ class Surroundings(Mean):
         return predictor
 
 
+class Telltale(Mean):
+    """Tells what a file holds: in what it raises, in ``info`` and in the reason of a stage."""
+
+    name: ClassVar[str] = "telltale"
+    path: str
+    where: str
+
+    def skip(self, task: object, n: int) -> str | None:
+        return Path(self.path).read_text() if self.where == "skip" else None
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        text = Path(self.path).read_text()
+        if self.where == "fit":
+            raise RuntimeError(text)
+        predictor = TelltalePredictor(0.0)
+        predictor.text, predictor.info = text, {text: [text]}
+        return predictor
+
+
+class TelltalePredictor(Constant):
+    text: str
+
+    @property
+    def stages(self) -> dict[str, Predictor]:
+        return {"first": TelltaleStage(self.text)}
+
+
+class TelltaleStage(Constant):
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        raise RuntimeError(self.value)
+
+
+class Prying(Mean):
+    """Reads the environment of the process that a file names, and says whether a text is in it."""
+
+    name: ClassVar[str] = "prying"
+    path: str
+    text: str
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        environment = Path(f"/proc/{Path(self.path).read_text()}/environ").read_bytes()
+        raise ValueError(f"it is {self.text[::-1].encode() in environment}")
+
+
 class Vandal(Mean):
     """Writes into its arguments, even if they are read-only."""
 
@@ -752,7 +796,7 @@ HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    harmless = (Mean, Slow, Artist, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings)
+    harmless = (Mean, Slow, Artist, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, Telltale, Prying)
     for learner in (*harmless, *BORROWERS, *VANDALS, *HOSTILE, *GREEDY):
         register(learner)
 
