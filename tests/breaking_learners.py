@@ -450,6 +450,17 @@ class TelltaleStage(Constant):
         raise RuntimeError(self.value)
 
 
+class Inscribing(Mean):
+    """Writes into the ``info`` that all predictors without one of their own have."""
+
+    name: ClassVar[str] = "inscribing"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        predictor = super().fit(train, ctx)
+        predictor.info["written_by"] = self.name  # type: ignore[index]
+        return predictor
+
+
 class Prying(Mean):
     """Reads the environment of the process that a file names, and says whether a text is in it."""
 
@@ -796,7 +807,21 @@ HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    harmless = (Mean, Slow, Artist, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings, Telltale, Prying)
+    harmless = (
+        Mean,
+        Slow,
+        Artist,
+        Faulty,
+        Together,
+        Ridge,
+        Spy,
+        Huge,
+        Unplannable,
+        Surroundings,
+        Telltale,
+        Inscribing,
+        Prying,
+    )
     for learner in (*harmless, *BORROWERS, *VANDALS, *HOSTILE, *GREEDY):
         register(learner)
 
