@@ -461,6 +461,20 @@ class Inscribing(Mean):
         return predictor
 
 
+class Gradual(Mean):
+    """Says in a file that its fit has begun, then takes its time in short steps."""
+
+    name: ClassVar[str] = "gradual"
+    path: str
+    seconds: float
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        Path(self.path).write_text("began")
+        for _ in range(round(20 * self.seconds)):
+            time.sleep(0.05)
+        return super().fit(train, ctx)
+
+
 class Prying(Mean):
     """Reads the environment of the process that a file names, and says whether a text is in it."""
 
@@ -819,6 +833,7 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
         Unplannable,
         Surroundings,
         Telltale,
+        Gradual,
         Inscribing,
         Prying,
     )
