@@ -65,9 +65,9 @@ class Database:
         """A transaction: all that is written inside is committed together, or none of it."""
         if _identity(self.path) != self._identity:  # SQLite would go on writing to a file without a name
             raise StoreFailure(
-                f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows that "
-                "were committed before are in the old file; what is at its place now is unchanged. Restore the store, "
-                "then run the same command again."
+                f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows "
+                "that were committed before are in the old file; what is at its place now is unchanged. Restore the "
+                "store, then run the same command again."
             )
         try:
             self._db.execute("BEGIN IMMEDIATE")
