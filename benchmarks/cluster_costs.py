@@ -25,6 +25,7 @@ from bfc_bench.executors.base import Resources
 from bfc_bench.executors.ray.cluster import Cluster, Node
 from bfc_bench.executors.ray.pool import RayPool
 from bfc_bench.executors.ray.slots import RayUnit, Slot, SlotShape
+from bfc_bench.executors.watched_clock import WatchedClock
 from bfc_bench.run.grid import Grid
 from bfc_bench.run.plan import Planned
 from bfc_bench.run.wire_format import pack, receive, send
@@ -134,7 +135,9 @@ def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -
 
     def fill(slots: int) -> None:
         now = time.monotonic()
-        pool._slots.all = [Slot(_Actor(), nodes[i % machines], "cpu", 1, None, since=now) for i in range(slots)]
+        pool._slots.all = [
+            Slot(_Actor(), nodes[i % machines], "cpu", 1, None, WatchedClock(), since=now) for i in range(slots)
+        ]
 
     fill(slots // 2)
     together = max(1, min(32, (slots - slots // 2) // (2 * REPETITIONS)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias
 
 from typing_extensions import TypeVar  # typing.TypeVar has defaults from Python 3.13 on
@@ -178,7 +179,7 @@ class Theory:
 class Predictor(ABC):
     """A fitted model. It holds all fitted state; a learner only describes how to fit."""
 
-    info: Mapping[str, Any] = {}
+    info: Mapping[str, Any] = MappingProxyType({})
     """Plain facts about the fit, such as chosen hyper-parameters, the final loss or the oracle facts used. Stored as
     JSON: arrays as lists, values that are not finite as null, other objects as their text."""
 
@@ -230,11 +231,11 @@ class Learner(Settings, ABC):
     """Raise it when equal options begin to give other results, after a changed default or a corrected error. It is part
     of a cell's identity, so that results of different versions never mix."""
     capabilities: ClassVar[Capabilities] = Capabilities()
-    smoke: ClassVar[Mapping[str, Any]] = {}
+    smoke: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """Options that make a fit take well under a second, for ``check_learner``."""
     example: ClassVar[str | None] = None
     """For a learner that is only used through its variants: the path of a variant that represents them."""
-    search: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = MappingProxyType({})
     """Values per option from which the framework chooses on a validation part, unless a suite gives others."""
 
     @abstractmethod

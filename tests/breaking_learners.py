@@ -418,6 +418,75 @@ class Surroundings(Mean):
         return predictor
 
 
+class Telltale(Mean):
+    """Tells what a file holds: in what it raises, in ``info`` and in the reason of a stage."""
+
+    name: ClassVar[str] = "telltale"
+    path: str
+    where: str
+
+    def skip(self, task: object, n: int) -> str | None:
+        return Path(self.path).read_text() if self.where == "skip" else None
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        text = Path(self.path).read_text()
+        if self.where == "fit":
+            raise RuntimeError(text)
+        predictor = TelltalePredictor(0.0)
+        predictor.text, predictor.info = text, {text: [text]}
+        return predictor
+
+
+class TelltalePredictor(Constant):
+    text: str
+
+    @property
+    def stages(self) -> dict[str, Predictor]:
+        return {"first": TelltaleStage(self.text)}
+
+
+class TelltaleStage(Constant):
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        raise RuntimeError(self.value)
+
+
+class Inscribing(Mean):
+    """Writes into the ``info`` that all predictors without one of their own have."""
+
+    name: ClassVar[str] = "inscribing"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        predictor = super().fit(train, ctx)
+        predictor.info["written_by"] = self.name  # type: ignore[index]
+        return predictor
+
+
+class Gradual(Mean):
+    """Says in a file that its fit has begun, then takes its time in short steps."""
+
+    name: ClassVar[str] = "gradual"
+    path: str
+    seconds: float
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        Path(self.path).write_text("began")
+        for _ in range(round(20 * self.seconds)):
+            time.sleep(0.05)
+        return super().fit(train, ctx)
+
+
+class Prying(Mean):
+    """Reads the environment of the process that a file names, and says whether a text is in it."""
+
+    name: ClassVar[str] = "prying"
+    path: str
+    text: str
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        environment = Path(f"/proc/{Path(self.path).read_text()}/environ").read_bytes()
+        raise ValueError(f"it is {self.text[::-1].encode() in environment}")
+
+
 class Vandal(Mean):
     """Writes into its arguments, even if they are read-only."""
 
@@ -752,7 +821,22 @@ HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing
 
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    harmless = (Mean, Slow, Artist, Faulty, Together, Ridge, Spy, Huge, Unplannable, Surroundings)
+    harmless = (
+        Mean,
+        Slow,
+        Artist,
+        Faulty,
+        Together,
+        Ridge,
+        Spy,
+        Huge,
+        Unplannable,
+        Surroundings,
+        Telltale,
+        Gradual,
+        Inscribing,
+        Prying,
+    )
     for learner in (*harmless, *BORROWERS, *VANDALS, *HOSTILE, *GREEDY):
         register(learner)
 

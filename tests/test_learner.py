@@ -1,11 +1,12 @@
 """The contract of learners: what its base classes derive."""
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, MutableSequence, MutableSet, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pytest
 
+import bfc_bench
 from bfc_bench import (
     BatchLearner,
     BenchError,
@@ -19,6 +20,7 @@ from bfc_bench import (
     Predictor,
 )
 from bfc_bench.testing import check_learner
+from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 TRAIN = Data(sample="sample", n=2, d=1, x=np.array([[0.0], [1.0]]), y=np.array([1.0, 3.0]))
 
@@ -96,3 +98,12 @@ def test_fit_batch_must_be_given() -> None:
 
     with pytest.raises(TypeError, match="fit_batch"):
         Forgetful()
+
+
+CONTRACT = [value for name in bfc_bench.__all__ if isinstance(value := getattr(bfc_bench, name), type)]
+
+
+@pytest.mark.parametrize("cls", [*CONTRACT, RidgeLearner], ids=lambda cls: cls.__name__)
+def test_no_class_of_the_contract_has_an_attribute_that_a_learner_can_change_for_others(cls: type) -> None:
+    own = {name: value for name, value in vars(cls).items() if not name.startswith(("_", "model_"))}
+    assert not [name for name, value in own.items() if isinstance(value, MutableMapping | MutableSequence | MutableSet)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -21,6 +23,9 @@ ONE_THREAD = {
 ENVIRONMENT = {**ONE_THREAD, "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
 """Environment of a worker. GNU's C library keeps this much freed memory for the next arrays, since new pages for every
 array cost as much as the computation."""
+
+GET_DUMPABLE, SET_DUMPABLE = 3, 4
+"""Linux's PR_GET_DUMPABLE and PR_SET_DUMPABLE."""
 
 
 def worker_variables() -> dict[str, str]:
@@ -66,3 +71,22 @@ def inherited(values: Mapping[str, str]) -> Iterator[None]:
         hidden += [(name, os.environ[name]) for name in values if name in os.environ]
         for name, value in hidden:
             os.putenv(name, value)
+
+
+@contextmanager
+def not_dumpable() -> Iterator[None]:
+    """Inside, other processes of the user without special rights cannot read this one's environment or memory.
+
+    Linux shows ``/proc/PID/environ`` as the process was started, credentials included, and a worker knows the PID of
+    its session. Debuggers and profilers cannot attach to this process either. Elsewhere this does nothing.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    prctl = ctypes.CDLL(None).prctl
+    before = prctl(GET_DUMPABLE, 0, 0, 0, 0)
+    prctl(SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(SET_DUMPABLE, int(before == 1), 0, 0, 0)

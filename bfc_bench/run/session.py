@@ -6,6 +6,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version as installed_version
@@ -16,6 +17,7 @@ from typing import Any
 
 from bfc_bench.errors import describe_error
 from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
+from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.hookspecs import RunSession
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
@@ -33,6 +35,7 @@ from bfc_bench.suite.model import Budget
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.masking import masker
 
 STATUS: dict[str, Status] = {
     "raised": "failed",
@@ -176,7 +179,8 @@ def run(
             session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
         _announce(plugins, "bfc_run_started", session)
         try:
-            _run(session, plugins, executor, pool, jobs, extra, until)
+            with not_dumpable() if executor.place != "session" else nullcontext():
+                _run(session, plugins, executor, pool, jobs, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
@@ -195,7 +199,8 @@ def _run(
     until: float,
 ) -> None:
     def commit(finished: Sequence[FinishedCell]) -> None:
-        grid = session.plan.grid
+        grid, mask = session.plan.grid, masker()
+        finished = [done.without_credentials(mask) for done in finished]
         session.store.put(
             ((row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished),
             {row.cell: artifacts for row, _, artifacts in finished if artifacts},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,12 +23,17 @@ from bfc_bench.store.artifacts import checked as checked_artifacts
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import ROW_BYTES, Row, checked
 from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.masking import mask_all
 from bfc_bench.utils.plain_json import plain_json
 
 T = TypeVar("T")
 
 TRACEBACK = 50_000
 """Length to which a traceback is shortened, in characters."""
+
+
+TEXTS = ("reason", "stages", "chosen")
+"""Columns with texts of learners."""
 
 
 class FinishedCell(NamedTuple):
@@ -38,6 +43,17 @@ class FinishedCell(NamedTuple):
     traceback: str = ""
     artifacts: Mapping[str, bytes] = MappingProxyType({})
     """Files by name; the row has their digests."""
+
+    def without_credentials(self, mask: Callable[[str], str]) -> FinishedCell:
+        """This without the credentials in texts of the row and in the traceback.
+
+        ``mask`` is what ``masker`` gives in the session, which alone has the variables that are credentials.
+        """
+        row = self.row
+        texts = {name: getattr(row, name) for name in TEXTS}
+        cleaned = mask_all(texts, mask)
+        row = replace(row, **cleaned) if cleaned != texts else row
+        return self._replace(row=row, traceback=mask(self.traceback))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from bfc_bench.errors import OutputError
 from bfc_bench.utils.files import write_file
+from bfc_bench.utils.masking import masked
 from bfc_bench.utils.plain_json import canonical_json
 from bfc_bench.utils.process_liveness import is_alive, process_start
 
@@ -91,7 +92,7 @@ class HeartbeatWriter:
         self._over.set()
         self._thread.join()
         try:
-            self._change(said=said, why=why, running=[])
+            self._change(said=said, why=masked(why), running=[])
         except OutputError:
             self._path.unlink(missing_ok=True)
             raise

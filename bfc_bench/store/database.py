@@ -32,6 +32,7 @@ class Database:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
                 check_schema(self._db, self.path)
+                self._identity = _identity(self.path)
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
@@ -62,6 +63,12 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: everything that is written inside the block is committed together, or nothing is."""
+        if _identity(self.path) != self._identity:  # SQLite would go on writing to a file without a name
+            raise StoreFailure(
+                f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows "
+                "that were committed before are in the old file; what is at its place now is unchanged. Restore the "
+                "store, then run the same command again."
+            )
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -116,6 +123,15 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _reason(error: sqlite3.Error | OSError) -> str:

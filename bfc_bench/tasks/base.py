@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -115,7 +116,7 @@ class Target(Settings, ABC):
 class Teacher(ABC):
     """One target function G*: R^d -> R."""
 
-    facts: Mapping[str, object] = {}
+    facts: Mapping[str, object] = MappingProxyType({})
     """Plain facts that a learner may ask for, such as ``alphas``."""
 
     @abstractmethod

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import Field
@@ -46,7 +47,7 @@ class RidgeLearner(BatchLearner):
         devices=frozenset({"cpu", "cuda"}),
         max_n=60_000,
     )
-    smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3}
+    smoke: ClassVar[Mapping[str, Any]] = MappingProxyType({"ridge": 1e-3})
 
     ridge: Annotated[float, Field(ge=0)] = 1e-6
     """Penalty on |f|^2, which is added to the diagonal of the kernel matrix at every n."""

@@ -4,28 +4,68 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote
 
-_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*:/{2,3}\S+")
+# Every pattern takes time proportional to the text, which a learner may choose.
+_ADDRESS = re.compile(r"[\w+.-]{0,40}:/{2,3}\S+")
+_IN_ADDRESS = re.compile(r"([?&;][^=?&;\s]{0,200}=)[^&;\s]+")
+_IN_TEXT = re.compile(r"([?&;]([\w.~%-]{1,200})=)([^&;\s\"'<>)]+)")
 _MASK = "***"
+_LEAST = 6
+"""Length from which the value of a variable is hidden wherever it stands: a shorter one is a part of other words."""
 _SERVICE = re.compile(r"(MLFLOW|AWS|AZURE|GOOGLE|GCLOUD|DATABRICKS|WANDB)_", re.IGNORECASE)
 _SECRET = re.compile(
     r"(^|_)(TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|AUTH|COOKIE|"
-    r"(API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|ACCOUNT)_?KEY)($|_)",
+    r"CONNECTION_STRING|(API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|ACCOUNT)_?KEY)($|_)",
     re.IGNORECASE,
 )
+_SIGNATURE = re.compile(r"(^|_)(KEY|SIG|SIGNATURE)$", re.IGNORECASE)
 _WITH_PASSWORD = re.compile(r"://[^/?#\s]*@")
 
 
 def masked(text: str, *addresses: str) -> str:
-    """``text`` without the credentials of addresses in it: everything before the host, and all values of the query.
+    """``text`` without credentials, as ``masker`` hides them."""
+    return masker(*addresses)(text)
 
-    Parts of ``addresses`` that may be credentials are hidden anywhere in ``text``, since an error may quote them alone.
+
+def masker(*addresses: str) -> Callable[[str], str]:
+    """A function that hides the credentials in a text.
+
+    It hides what stands before the host of an address and all values of its query; elsewhere values in ``?name=value``
+    whose name says that they are secret; and, wherever they stand, the values of environment variables that are
+    credentials and the parts of ``addresses`` that may be, since an error may quote them alone.
     """
-    text = _ADDRESS.sub(lambda match: _masked_address(match[0]), text)
-    for part in sorted({part for address in addresses for part in _credentials(address)}, key=len, reverse=True):
-        text = text.replace(part, _MASK)
-    return text
+    parts = {part for address in addresses for part in _credentials(address)}
+    parts.update(*(_secrets(name, value) for name, value in variables().items()))
+    ordered = sorted(parts, key=len, reverse=True)
+
+    def mask(text: str) -> str:
+        if ":/" in text:
+            text = _ADDRESS.sub(lambda match: _masked_address(match[0]), text)
+        if "=" in text:
+            text = _IN_TEXT.sub(_masked_value, text)
+        for part in ordered:
+            text = text.replace(part, _MASK)
+        return text
+
+    return mask
+
+
+def mask_all(value: Any, mask: Callable[[str], str]) -> Any:
+    """Plain data with every text and key in it masked.
+
+    Args:
+        value: The plain data.
+        mask: What ``masker`` gave.
+    """
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {mask(name): mask_all(inner, mask) for name, inner in value.items()}
+    return [mask_all(inner, mask) for inner in value] if isinstance(value, list) else value
 
 
 def is_credential(name: str, value: str) -> bool:
@@ -45,7 +85,22 @@ def _masked_address(address: str) -> str:
     scheme, slashes, rest = re.split(r"(:/{2,3})", address, maxsplit=1)
     if "@" in rest and not _is_path(scheme):
         rest = f"{_MASK}@{rest.rpartition('@')[2]}"
-    return scheme + slashes + re.sub(r"([?&;][^=&;\s]*=)[^&;\s]+", rf"\1{_MASK}", rest)
+    return scheme + slashes + _IN_ADDRESS.sub(rf"\1{_MASK}", rest)
+
+
+def _masked_value(match: re.Match[str]) -> str:
+    name = match[2].replace("-", "_").replace(".", "_")
+    return match[1] + _MASK if _SECRET.search(name) or _SIGNATURE.search(name) else match[0]
+
+
+@lru_cache(maxsize=1024)
+def _secrets(name: str, value: str) -> frozenset[str]:
+    """What of an environment variable must not be shown: its value if the name says so, and passwords of addresses."""
+    if name in ("PWD", "OLDPWD"):
+        return frozenset()
+    inside = {part for address in _ADDRESS.findall(value) if "@" in address for part in _credentials(address)}
+    whole = {value, value.strip()} if _SECRET.search(name) and not value.isdigit() else set()
+    return frozenset(part for part in inside | whole if len(part) >= _LEAST)
 
 
 def _is_path(scheme: str) -> bool:

@@ -102,3 +102,13 @@ def test_a_sample_too_small_to_validate_is_skipped_with_a_reason(faulty, suite_f
     rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
     assert (rows[4].status, rows[10].status) == ("skipped", "ok")
     assert "every 5th point; n is 4" in rows[4].reason
+
+
+def test_what_a_learner_writes_into_the_default_info_is_in_no_other_row(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "inscribing"}, {"name": "mean"}])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
+    for n in (10, 20):
+        assert rows["inscribing", n].status == "failed"
+        assert "TypeError" in rows["inscribing", n].reason
+        assert "info" not in rows["mean", n].chosen

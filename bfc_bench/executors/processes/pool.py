@@ -15,6 +15,7 @@ from bfc_bench.executors.base import Resources, UnitFailure, pickled
 from bfc_bench.executors.environment import ChangedVariables, worker_variables
 from bfc_bench.executors.processes.worker_handle import PATIENCE, PoolUnit, WorkerHandle, death
 from bfc_bench.executors.reaper import Reaper
+from bfc_bench.executors.watched_clock import WatchedClock
 from bfc_bench.toolkit.gpu import gpu_variables, share_of_gpu, visible_gpus
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import is_credential, variables
@@ -49,6 +50,7 @@ class ProcessPool:
         """Watches the pipes of the workers' messages."""
         self._failed_starts, self._last_death = 0, ""
         self._last_check = 0.0
+        self._clock = WatchedClock()
         self._closed = False
 
     @cached_property
@@ -143,7 +145,7 @@ class ProcessPool:
         """A new worker, on the GPU with the fewest. If there are workers on GPUs, those on the CPU see no GPU."""
         if device == "cpu":
             hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if "cuda" in self._queues else {}
-            return WorkerHandle(self._call, self._prepare, hidden)
+            return WorkerHandle(self._call, self._prepare, self._clock, hidden)
         taken = Counter(worker.gpu for worker in self._workers)
         gpu = min(self._gpus, key=lambda name: taken[name])
         environment = {
@@ -151,7 +153,7 @@ class ProcessPool:
             **share_of_gpu(self._jobs_per_gpu),
             **gpu_variables(os.environ["XLA_FLAGS"]),
         }
-        return WorkerHandle(self._call, self._prepare, environment, gpu)
+        return WorkerHandle(self._call, self._prepare, self._clock, environment, gpu)
 
     def _end(self, worker: WorkerHandle) -> int | None:
         """End a worker and its children. Returns its exit code if it had ended by itself, else None."""
@@ -166,6 +168,7 @@ class ProcessPool:
         The check finds workers that have ended silently, and those that exceed their limits.
         """
         readable = {file for file, _ in self._poll.poll(1000 * TICK)}
+        self._clock.now()
         if (now := time.monotonic()) - self._last_check < TICK:
             return [worker for worker in self._workers if worker.messages.fileno() in readable], False
         self._last_check = now
@@ -182,7 +185,7 @@ class ProcessPool:
             connected = False
         if not connected:  # pipes close before the process ends
             worker.wait(5 * TICK)
-        late = worker.overdue(time.monotonic())
+        late = worker.overdue()
         excess = worker.excess() if check else ""
         if alive and connected and not late and not excess:
             return

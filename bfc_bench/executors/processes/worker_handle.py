@@ -18,6 +18,7 @@ from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.environment import inherited
 from bfc_bench.executors.main_script import not_imported_again
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
+from bfc_bench.executors.watched_clock import WatchedClock
 from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
 from bfc_bench.toolkit.precision import Device
 
@@ -44,17 +45,19 @@ class PoolUnit:
 class WorkerHandle:
     """Starts a worker process and keeps track of it.
 
-    ``environment`` are variables beside those of the session. ``gpu`` names the worker's GPU, empty on the CPU.
+    ``watch`` is the clock of its limits, ``environment`` has variables beside those of the session, and ``gpu`` names
+    the worker's GPU, empty on the CPU.
     """
 
     def __init__(
         self,
         call: Callable[[Any], bytes],
         prepare: Callable[[], object] | None,
+        watch: WatchedClock,
         environment: Mapping[str, str],
         gpu: str = "",
     ) -> None:
-        self.gpu = gpu
+        self.gpu, self._watch = gpu, watch
         context = multiprocessing.get_context("spawn")
         units, self._units = context.Pipe(duplex=False)
         self.messages, messages = context.Pipe(duplex=False)
@@ -72,7 +75,7 @@ class WorkerHandle:
         self.inbox = pipes.Inbox(self.messages.fileno())
         self.started = self.ready = False
         self.unit: PoolUnit | None = None
-        self.since = time.monotonic()
+        self.since = watch.now()
         """When it was started, or got its unit."""
         self.clock: float | None = None
         """When the unit's clock started."""
@@ -89,20 +92,20 @@ class WorkerHandle:
 
     def take(self, unit: PoolUnit, message: bytes) -> None:
         """Send it a unit with its pickled payload. Raises ``OSError`` if the worker does not accept it."""
-        self.ready, self.unit, self.since, self.clock = False, unit, time.monotonic(), None
+        self.ready, self.unit, self.since, self.clock = False, unit, self._watch.now(), None
         self.allowed = self.asked = 0
         pipes.send(self._units.fileno(), message, patience=PATIENCE)
 
     def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """Handle a message; yields the unit's outcome if it is one. Raises ``ValueError`` for an invalid message."""
-        now = time.monotonic()
+        now = self._watch.now()
         if kind == READY and self.unit is None:
             self.started = self.ready = True
         elif kind == CLOCK and self.unit is not None:
             if self.clock is None:
                 clock, *granted = json.loads(content)
                 # The worker's reading, since the session may be slow; clipped to what is possible.
-                self.clock = min(max(float(clock), self.since), now)
+                self.clock = min(max(self._watch.at(float(clock)), self.since), now)
                 if granted:
                     self.allowed, self.before = int(granted[0]), Memory(*map(int, granted[1:]))
         elif kind in (RESULT, RAISED) and self.unit is not None:
@@ -111,8 +114,9 @@ class WorkerHandle:
         else:
             raise ValueError(f"a worker with {self.unit} must not send {kind!r}")
 
-    def overdue(self, now: float) -> str:
+    def overdue(self) -> str:
         """Why the worker must be stopped for its time, or an empty string."""
+        now = self._watch.now()
         if self.unit is None:
             late = not self.ready and now - self.since > START_SECONDS
             return f"was not ready within {START_SECONDS:g} s" if late else ""

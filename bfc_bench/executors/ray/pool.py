@@ -147,7 +147,7 @@ class RayPool:
             slot.starting, self._failed_starts = None, 0
             return
         _, unit = slot.calls.popleft()
-        slot.since = time.monotonic()
+        slot.since = self._slots.clock.now()
         yield unit.key, outcome
 
     def _lost(self, slot: Slot, error: Exception) -> Iterator[tuple[int, UnitFailure]]:
@@ -171,7 +171,7 @@ class RayPool:
 
     def _overdue(self) -> Iterator[tuple[int, UnitFailure]]:
         """End slots that are silent long after their unit's time, when the pool in them should have stopped it."""
-        now = time.monotonic()
+        now = self._slots.clock.now()
         for slot in [slot for slot in self._slots.all if slot.calls]:
             unit = slot.calls[0][1]
             if now - slot.since > unit.needs.seconds + self._grace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from bfc_bench.executors.base import Resources
 from bfc_bench.executors.ray.cluster import Cluster, Node
 from bfc_bench.executors.ray.cluster_nodes import ClusterNodes
 from bfc_bench.executors.ray.node import SlotActor
+from bfc_bench.executors.watched_clock import WatchedClock
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import is_credential, variables
 
@@ -40,15 +40,16 @@ class Slot:
     cores: int
     starting: Any
     """The pending answer that it has started; None after that."""
+    clock: WatchedClock
     calls: deque[tuple[Any, RayUnit]] = field(default_factory=deque)
     """The unit that it runs and those queued behind it, with their pending answers."""
     since: float = 0.0
-    """When the first of these began, as far as is known here."""
+    """When the first of these began, as far as is known here, on the clock."""
 
     def give(self, unit: RayUnit, payload: bytes) -> None:
         """Queue a unit behind the one that is running."""
         if not self.calls:
-            self.since = time.monotonic()
+            self.since = self.clock.now()
         self.calls.append((self.actor.run.remote(payload, unit.needs), unit))
 
     @property
@@ -96,6 +97,7 @@ class Slots:
         self._call = self._ray.cloudpickle.dumps(call)
         self._prepare = None if prepare is None else self._ray.cloudpickle.dumps(prepare)
         self.all: list[Slot] = []
+        self.clock = WatchedClock()
 
     def most(self, device: Device) -> int:
         """Most slots on the present nodes."""
@@ -162,7 +164,7 @@ class Slots:
             runtime_env={"env_vars": {**_passed_on(), **hidden, **shape.environment}},
         )(SlotActor)
         actor = slot.remote(self._call, self._prepare, shape.jobs_per_gpu)
-        self.all.append(Slot(actor, node, device, cores, actor.ready.remote()))
+        self.all.append(Slot(actor, node, device, cores, actor.ready.remote(), self.clock))
 
 
 def _passed_on() -> dict[str, str]:
