@@ -27,7 +27,7 @@ class Choice:
     learner: Learner
     candidates: int = 1
     validation_error: float | None = None
-    """Mean squared error on the validation part over its variance; for classes, the error rate."""
+    """Mean squared error on the validation part over its variance, if it has any; for classes, the error rate."""
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
@@ -160,4 +160,5 @@ def _validation_error(data: Data, prediction: np.ndarray) -> float:
     if data.kind != "real":
         return error_rate(prediction, data.y)
     with np.errstate(over="ignore"):
-        return float(np.mean((prediction - data.y) ** 2) / max(float(np.var(data.y)), np.finfo(float).tiny))
+        # One point has no variance. Its error is compared as it is: over a tiny number it would be infinite.
+        return float(np.mean((prediction - data.y) ** 2) / (float(np.var(data.y)) or 1.0))

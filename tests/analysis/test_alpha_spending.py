@@ -1,10 +1,12 @@
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bfc_bench.analysis.alpha_spending import SCHEDULE, LookSchedule, schedule_from
+from bfc_bench.analysis.claims.verdict import LookLevel, Region, Verdict, decide, evidence
 from bfc_bench.errors import UsageError
 
 sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
@@ -22,6 +24,35 @@ def test_a_record_is_read_back():
     assert (looks.next, looks.confidence_at(5)) == (8, pytest.approx(0.995))
     assert LookSchedule.of(looks.as_dict()) == looks
     assert LookSchedule(made=SCHEDULE).next is None
+
+
+@pytest.mark.parametrize("look", range(5))
+def test_the_p_value_at_a_look_is_for_all_looks(look):
+    """p at most .05 and the interval of the look on one side of the bound are one statement."""
+    schedule = LookSchedule()
+    replicates, confidence = schedule.schedule[look], schedule.confidence_at(schedule.schedule[look])
+    level = LookLevel(look + 1, 5, confidence)
+    found = set()
+    for shift in (0.05, 0.3, 0.6, 1.0, 2.0, 5.0, 15.0):
+        values = [shift + (-1) ** k * (1 + 0.01 * k) for k in range(replicates)]
+        finding = decide(Region(lo=0.0), [("", evidence(values))], confidence)
+        plain = Verdict(
+            "c", "k", "", "", finding.verdict, *(finding.estimate, finding.lo, finding.hi), "≥ 0", 3, finding.p
+        )
+        at_look = level.apply_to(plain)
+        assert at_look.p == pytest.approx(min(1.0, finding.p * 0.05 / (1 - confidence)))
+        assert (at_look.p <= 0.05) == (finding.verdict != "undecided") == (at_look.verdict != "undecided")
+        assert (at_look.look, at_look.looks, at_look.confidence) == (look + 1, 5, confidence)
+        found.add(at_look.verdict)
+    assert found == {"undecided", "supported"}
+
+
+def test_a_verdict_at_the_usual_level_is_undecided_at_a_look_that_has_less():
+    plain = Verdict("c", "k", "", "", "supported", 1.0, 0.5, 1.5, "≥ 0", 3, 0.01, but="quoted")
+    at_look = LookLevel(1, 5, 0.9925).apply_to(plain)
+    assert (at_look.verdict, at_look.p, at_look.but) == ("undecided", pytest.approx(0.01 * 0.05 / 0.0075), "")
+    assert math.isnan(LookLevel(1, 5, 0.9925).apply_to(replace(plain, p=math.nan)).p)
+    assert LookLevel(1, 5, 0.9925).apply_to(replace(plain, p=0.9)).p == 1.0
 
 
 @pytest.mark.parametrize("bad", [{"schedule": ()}, {"schedule": (3, 3)}, {"total": 0.0}, {"made": (5,)}])
@@ -51,12 +82,14 @@ def test_claims_that_are_looked_at_again_are_rarely_wrong_on_the_bound(claim):
     found = coverages.looked_at(claim, 300)
     assert found.supported <= 0.043
     assert found.contradicted <= 0.043
+    assert found.supported + found.contradicted > 0, "or the claim is never decided"
     assert found.replicates > 19
 
 
 def test_exponents_that_are_looked_at_again_are_rarely_wrong_on_the_bound():
     found = coverages.looked_at("exponent", 60)
     assert max(found.supported, found.contradicted) <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 60)
+    assert found.supported + found.contradicted > 0
 
 
 def test_without_the_levels_of_looks_the_same_claims_would_be_wrong_too_often(monkeypatch):

@@ -272,6 +272,8 @@ def test_at_the_boundary_false_verdicts_are_rare_on_either_side(name):
     rates = boundary_rates(name, experiments)
     assert rates["supported"] <= limit
     assert rates["contradicted"] <= limit
+    # Verdicts are given: nominal 5 % on both sides together. The intervals of exponents are wider than that.
+    assert sum(rates.values()) >= (0.005 if name.startswith("exponent") else 0.02)
 
 
 @pytest.mark.parametrize("name", CASES)

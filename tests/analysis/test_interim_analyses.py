@@ -97,6 +97,22 @@ def test_other_definitions_are_other_data_and_the_looks_are_counted():
     assert (found.made, found.made_at_other_data, found.next(3).replicates) == ((), 1, 3)
 
 
+@pytest.mark.parametrize("other", [("task", "t"), ("learner", "a")])
+def test_looks_at_other_data_give_neither_their_verdict_nor_their_schedule(other):
+    """Looks are found by the digest of their data: with the statement alone a decided claim would stay decided."""
+    held = looked(verdicts=("undecided", "supported"))
+    changed = {**DIGESTS, other: "something else"}
+    found = course(held=held, digests=changed)
+    assert (found.decided, found.current_look, found.made_at_other_data) == (None, None, 2)
+    first = found.next(3)
+    assert (first.replicates, first.looks.made, first.data) != (held[0].replicates, (), held[0].data)
+    assert first.at.number == 1
+    # And those of the data as it was before are found again.
+    again = replace(first, verdict="undecided")
+    assert course(held=[*held, again]).decided == held[1]
+    assert course(held=[*held, again], digests=changed).made == (again,)
+
+
 def test_a_point_that_moves_with_the_grid_is_other_data_and_one_that_was_added_does_not_move_it():
     held = looked()
     wider = replace(held[0], claim="sizes", content="other", reads={("t", "a", 4): (10, 20, 40)}, verdict=None)

@@ -43,14 +43,18 @@ def test_units_of_n_and_of_the_error_do_not_matter():
     assert scaled.floor == pytest.approx(7 * fit.floor, rel=1e-3)
 
 
-def test_one_bad_size_does_not_bend_the_fit():
+@pytest.mark.parametrize("factor", [20.0, 1 / 20])
+@pytest.mark.parametrize("bad", range(7))
+def test_one_bad_size_does_not_bend_the_fit(bad, factor):
     error = 2.0 * (N / 50.0) ** -1.0
-    error[3] *= 20
+    error[bad] *= factor
     fit = fit_power_law(N, error)
     squares = -np.polyfit(np.log(N), np.log(error), 1)[0]
-    assert abs(fit.exponent - 1) < 0.05
+    assert fit.exponent == pytest.approx(1, abs=0.05)
     assert fit.floor == 0
-    assert abs(squares - 1) < 1e-9 or abs(fit.exponent - 1) < abs(squares - 1)
+    assert fit(N)[3] == pytest.approx(2.0 * 50 / N[3], rel=0.1)
+    if bad != 3:  # the middle one, about which a line of least squares does not turn
+        assert abs(squares - 1) > 0.1
 
 
 def test_it_finds_the_minimum_that_scipy_finds():

@@ -95,6 +95,21 @@ def test_one_blow_up_at_the_last_size_does_not_move_the_first_crossing():
     assert (found.ill_behaved, found.last) == (1, math.inf)
 
 
+def test_an_ill_behaved_curve_whose_last_drop_is_sharp_has_ranges_for_both_crossings():
+    """Its first crossing is that of a power law, and the last one lies anywhere between 200 and 400."""
+    first, smooth = [0.19, 0.095, 0.0475], 0.1 * (SIZES / 300.0) ** -1.0
+    for beside in ([], [smooth]):
+        found = crossings(curve([*first, 0.9, 1e-3, 1e-3, 1e-3], *beside, n=SIZES), 0.1)
+        assert found[0].within == pytest.approx((25, 50))
+        assert found[0].n == pytest.approx(math.sqrt(25 * 50))
+        assert found[0].last == pytest.approx(math.sqrt(200 * 400))
+        assert all(crossing.within is not None for crossing in found)
+    (found,) = crossings(curve([*first, 0.9, 0.15, 0.025, 0.025 / 6], n=SIZES), 0.1)
+    assert found.within is None
+    assert found.n == pytest.approx(25 * 1.9)
+    assert found.last == pytest.approx(400 * 2 ** (math.log(1.5) / math.log(6)))
+
+
 def test_noise_about_the_level_is_no_second_crossing():
     rng = stream("test", "behaved")
     n = np.geomspace(25, 1600, 13)
@@ -107,7 +122,10 @@ def test_the_scatter_of_the_replicates_is_noise():
     rng = stream("test", "scatter")
     noisy = 0.1 * (SIZES / 200.0) ** -0.5 * np.exp(0.6 * rng.standard_normal((20, len(SIZES))))
     alone = sum(threshold(curve(line, n=SIZES), 0.1).ill_behaved for line in noisy)
+    assert alone >= 3, "or there would be nothing to compare with"
     assert threshold(curve(*noisy, n=SIZES), 0.1).ill_behaved < alone / 3
+    wild = [0.4, 0.05, 40.0, 30.0, 0.02, 0.01, 0.005]
+    assert threshold(curve(*noisy, wild, n=SIZES), 0.1).ill_behaved >= 1, "what none of the others does is still seen"
 
 
 def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
@@ -202,6 +220,12 @@ def test_median_bounds_hold_the_median_of_what_censoring_hides():
         median = math.exp(np.median(np.log(truth)))
         assert lower <= median * (1 + 1e-12)
         assert upper >= median * (1 - 1e-12)
+        # What is hidden moves the median between the ends that it may have, and no farther.
+        ends = [
+            np.median([end if censored == side else math.log(n) for n, censored in specs])
+            for side, end in (("left", -math.inf), ("right", math.inf))
+        ]
+        assert (lower, upper) == pytest.approx(tuple(np.exp(ends)))
 
 
 def test_threshold_counts_what_crossings_finds():

@@ -97,6 +97,16 @@ def late(seconds: tuple[float, float]) -> bytes:
     return b"done"
 
 
+def astray(away: float) -> bytes:
+    """Says that its clock starts at another time than now, then does not return within its time."""
+    now = time.monotonic
+    time.monotonic = lambda: now() + away  # type: ignore[assignment]
+    worker_context.clock_starts()
+    time.monotonic = now
+    time.sleep(1.2 if away < 0 else 30)
+    return b"done"
+
+
 def leaves_words(file: str) -> bytes:
     """Registers something for the end of its process, and prints half a line."""
     atexit.register(Path(file).write_text, "ended")
@@ -165,7 +175,7 @@ def nap(seconds: float) -> bytes:
 DEEDS: dict[str, Callable[[Any], bytes]] = {
     f.__name__: f
     for f in (
-        *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, raising),
+        *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, astray, raising),
         *(terminated, crash, environment, crowded, refused, asks, seen, nap, variables, leaves_words),
     )
 }
@@ -236,6 +246,16 @@ def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPoo
     assert found[0] == b"done"
     assert [fault.kind for fault in found[1:] if isinstance(fault, UnitFailure)] == ["timeout", "timeout"]
     assert "0.8 s" in found[2].reason  # type: ignore[union-attr]
+
+
+def test_a_worker_whose_clock_is_in_the_future_has_no_more_time_than_others(pool: ProcessPool) -> None:
+    (fault,) = outcomes(pool, ("astray", 1e6), seconds=0.8)
+    assert isinstance(fault, UnitFailure)
+    assert (fault.kind, "0.8 s" in fault.reason) == ("timeout", True)
+
+
+def test_a_worker_whose_clock_is_in_the_past_has_no_less_time_than_since_it_got_its_unit(pool: ProcessPool) -> None:
+    assert outcomes(pool, ("astray", -1e6), seconds=20.0) == [b"done"]
 
 
 def test_memory_is_refused_to_the_unit_that_has_a_limit_only(pool: ProcessPool) -> None:

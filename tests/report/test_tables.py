@@ -88,7 +88,10 @@ def test_a_sample_size_reads(specs, main, detail):
 
 def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
     again = Crossing(0, 90, last=690)
-    assert tables.ill_behaved_remark(Threshold(0.1, (again,))) == "ill-behaved: 1 of 1 rise above again, stays below from 690"
+    assert (
+        tables.ill_behaved_remark(Threshold(0.1, (again,)))
+        == "ill-behaved: 1 of 1 rise above again, stays below from 690"
+    )
     ends_above = Threshold(0.1, (Crossing(0, 90, last=math.inf), Crossing(1, 100)))
     assert tables.ill_behaved_remark(ends_above) == "ill-behaved: 1 of 2 rise above again, it ends above"
     assert tables.ill_behaved_remark(Threshold(0.1, (Crossing(1, 100),))) == ""

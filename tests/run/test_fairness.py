@@ -7,7 +7,10 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import Data, RunOptions, run_suite
-from bfc_bench.run.fitting import split
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.fitting import _validation_error, split
+from bfc_bench.run.grid import resolve
+from bfc_bench.suite.model import read_suite
 
 BFC = {
     "name": "t",
@@ -97,10 +100,11 @@ def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, sui
 
 
 def test_a_sample_too_small_to_validate_is_skipped_with_a_reason(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "linear-ridge"}], task=[{**BFC, "n": [4, 10]}])
+    path = suite_file(learner=[{"name": "linear-ridge"}], task=[{**BFC, "n": [4, 5, 10]}])
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
-    assert (rows[4].status, rows[10].status) == ("skipped", "ok")
+    assert [rows[n].status for n in (4, 5, 10)] == ["skipped", "ok", "ok"]
+    assert rows[5].chosen["candidates"] == 3
     assert "every 5th point; n is 4" in rows[4].reason
 
 
@@ -112,3 +116,37 @@ def test_what_a_learner_writes_into_the_default_info_is_in_no_other_row(faulty, 
         assert rows["inscribing", n].status == "failed"
         assert "TypeError" in rows["inscribing", n].reason
         assert "info" not in rows["mean", n].chosen
+
+
+def test_the_validation_error_is_that_of_the_points_left_out_over_their_variance(faulty, suite_file, tmp_path):
+    """With so large a ridge the learner predicts 0."""
+    path = suite_file(learner=[{"name": "linear-ridge", "tune": {"ridge": [1e12, 1e13]}}], task=[{**BFC, "n": [20]}])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    (row,) = read_results(path, store=tmp_path / "store")
+    plugins = load_plugins()
+    grid = resolve(read_suite(path), plugins, "test")
+    y = grid.tasks["t"].problem(0, 4, 0, 200).train(20).y
+    left_out = y[4::5]
+    expected = np.mean(left_out**2) / np.var(left_out)
+    assert row.chosen["validation_error"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "classes"), [("binary", 0), ("class", 3)])
+def test_the_validation_error_of_classes_is_the_share_that_is_wrong(kind, classes):
+    labels = np.array([1.0, -1.0, -1.0, 1.0]) if kind == "binary" else np.array([0.0, 1.0, 2.0, 2.0])
+    prediction = np.array([0.5, 2.0, -1.0, 1.0]) if kind == "binary" else np.eye(3)[[0, 1, 1, 2]]
+    held = Data(sample="s", n=4, d=1, kind=kind, classes=classes, x=np.zeros((4, 1)), y=labels)
+    assert _validation_error(held, prediction) == 0.25
+
+
+def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(suite_file, tmp_path):
+    learner = {"name": "kernel-ridge", "tune": {}}
+    path = suite_file(learner=[learner], task=[{**BFC, "n": [200, 400, 800]}])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    rows = read_results(path, store=tmp_path / "store")
+    assert [row.trained_together for row in rows] == [3, 3, 3]
+    work = np.array([load_plugins().learner("kernel-ridge", "test")().cost(row.n, row.d).flops for row in rows])
+    assert work[2] > 8 * work[0], "the shares differ"
+    for name in ("fit_cpu_seconds", "fit_wall_seconds"):
+        taken = np.array([getattr(row, name) for row in rows])
+        np.testing.assert_allclose(taken / taken.sum(), work / work.sum(), rtol=1e-9)

@@ -6,6 +6,7 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import PluginError, RunOptions, hookimpl, run_suite
+from bfc_bench.cli.app import run as cli
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store.store import Store
 
@@ -70,6 +71,23 @@ def test_a_cell_over_the_memory_budget_is_skipped_with_the_numbers(faulty, suite
     assert (rows[10].status, rows[20].status) == ("ok", "skipped")
     assert rows[20].reason == "needs 20 GB of memory; the budget is 15 GB"
     assert session.exit_code == 0
+
+
+def test_a_skipped_cell_runs_once_the_reason_is_gone(faulty, suite_file, tmp_path):
+    sessions = []
+    for memory in (15, 15, 25, 15):
+        path = suite_file(learner=[{"name": "huge"}], budget={"memory_gb": memory})
+        sessions.append(run_suite(path, RunOptions(store=tmp_path / "store", executor="serial")))
+    found = [dict(session.statuses) for session in sessions]
+    assert found == [{"ok": 1, "skipped": 1}, {}, {"ok": 1}, {}]
+    rows = read_results(path, store=tmp_path / "store")
+    assert [(row.n, row.status, row.reason) for row in rows] == [(10, "ok", ""), (20, "ok", "")]
+
+
+def test_a_run_with_nothing_to_do_exits_with_1_while_a_cell_of_an_earlier_run_is_not_ok(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
+    command = ["run", str(path), "--store", str(tmp_path / "store"), "--executor", "serial", "--no-mlflow"]
+    assert [cli([*command, *more]) for more in ([], [], ["--until-decided"])] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("how", ["leave", "fork", "close"])

@@ -86,6 +86,21 @@ def test_what_determines_the_numbers_is_covered(change):
     assert cell(Fit, **change) != cell(Fit)
 
 
+def test_what_is_tuned_is_covered():
+    tuned = [{}, {"width": [4, 8]}, {"width": [4, 9]}, {"width": [4, 8], "parts": [["a"], ["b"]]}]
+    ids = {cell(Fit, entry={"tune": tune}) for tune in tuned}
+    assert len(ids) == len(tuned)
+    assert cell(Fit, entry={"tune": {}}) == cell(Fit)
+
+    class Searched(Fit):
+        """The same, tuned by default."""
+
+        search: ClassVar[dict[str, list[int]]] = {"width": [4, 8]}
+
+    assert cell(Searched) == cell(Fit, entry={"tune": {"width": [4, 8]}})
+    assert cell(Searched, entry={"tune": {}}) == cell(Fit)
+
+
 def test_tasks_leave_out_what_has_its_default_too():
     sparse = {**TASK, "labels": {"kind": "clean"}, "unlabeled": 0}
     assert cell(Fit, task=[sparse]) == cell(Fit)

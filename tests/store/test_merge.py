@@ -1,6 +1,7 @@
 """Several stores become one: equal rows once, different ones never in silence, all or nothing."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -181,6 +182,22 @@ def test_a_store_whose_clock_was_set_back_keeps_its_order(made, tmp_path):
     merge([tmp_path / "b", tmp_path / "a"], tmp_path / "c")
     with Store(tmp_path / "c") as store:
         assert [session["id"] for session in store.sessions.of("s", 1)] == ["first", "second", "other"]
+
+
+@pytest.mark.parametrize("order", [["whole", "half"], ["half", "whole"]])
+def test_a_finished_run_is_not_undone_by_a_copy_that_was_made_while_it_ran(order, made, tmp_path, monkeypatch):
+    whole = made("whole", [ROW], id="run", host="h")
+    with closing(sqlite3.connect(whole / "results.sqlite")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copytree(whole, tmp_path / "half")
+    with closing(sqlite3.connect(tmp_path / "half" / "results.sqlite")) as db:
+        db.execute("UPDATE sessions SET finished_at = NULL")
+        db.commit()
+    merge([tmp_path / name for name in order], tmp_path / "into")
+    merge([tmp_path / "half"], tmp_path / "into")
+    with Store(tmp_path / "into") as store:
+        (session,) = store.sessions.of("s", 1)
+        assert session["finished_at"] == 1.0
 
 
 def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):

@@ -7,7 +7,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Labelling
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Noise
+from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Flip, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherTask
 
@@ -59,6 +59,22 @@ def test_noise_is_gaussian_with_its_share_of_the_targets_deviation(labels):
 
 def test_no_noise_is_clean():
     assert np.array_equal(label(Noise(sd=0)), VALUES)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.9])
+@pytest.mark.parametrize("classes", [0, 2, 3, 10])
+def test_a_flipped_label_is_never_the_class_that_it_was_and_each_other_one_equally_often(classes, rate):
+    m = 100_000
+    rng = np.random.default_rng(3)
+    values = rng.integers(classes, size=m).astype(float) if classes else rng.choice([-1.0, 1.0], size=m)
+    labelling = Labelling(Flip(rate=rate), None, 0.0, 1.0, {}, classes)
+    flipped = labelling.label(np.random.default_rng(4), values, values)
+    steps = (flipped - values) % classes if classes else (flipped != values).astype(float)
+    counts = np.bincount(steps.astype(int), minlength=classes or 2) / m
+    # Of those that are flipped none has kept its class, so the share that has kept it is 1 - rate and not more.
+    assert counts[0] == pytest.approx(1 - rate, abs=5 * np.sqrt(rate * (1 - rate) / m))
+    np.testing.assert_allclose(counts[1:], rate / max(classes - 1, 1), atol=5 * np.sqrt(0.25 / m))
+    assert set(np.unique(flipped)) <= (set(range(classes)) if classes else {-1.0, 1.0})
 
 
 def test_an_adversary_is_bounded_by_the_root_of_opt_and_always_reaches_it():

@@ -41,6 +41,14 @@ def test_trimming_leaves_out_the_extreme_targets_whatever_is_predicted(shift):
     assert trimmed_nmse(prediction, target) == pytest.approx(shift**2 / np.var(kept), rel=1e-12)
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_trimming_of_a_skewed_target_leaves_out_what_is_far_from_its_median(side):
+    """The median is 0 and 10 is farthest from it; -7 is farthest from the mean, 4.3."""
+    target = side * np.r_[10.0, -7.0, np.zeros(51), np.full(47, 9.0)]
+    prediction = target + np.r_[1e6, 3.0, np.zeros(98)]
+    assert trimmed_nmse(prediction, target) == pytest.approx(9 / 99 / np.var(target[1:]), rel=1e-12)
+
+
 def test_trimming_ignores_where_the_prediction_is_worst():
     prediction = TARGET.copy()
     prediction[np.argsort(np.abs(TARGET - np.median(TARGET)))[0]] += 100

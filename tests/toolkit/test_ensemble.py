@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import jax
 import numpy as np
@@ -80,8 +81,47 @@ def test_minibatches_cover_exactly_the_first_n_points(n):
 
 def test_padding_is_never_used():
     # Samples are padded with NaN: a single use would have made the loss NaN and the member divergent.
-    trained = train(TANH, [member(0, 3), member(1, ensemble.MIN_POINTS + 1)], STEPS)
-    assert all(result.finite and np.isfinite(result.loss) for result in trained)
+    members = [member(0, 3), member(1, ensemble.MIN_POINTS + 1)]
+    for one, result in zip(members, train(TANH, members, STEPS), strict=True):
+        assert result.finite
+        prediction = tanh_net({key: value.astype(float) for key, value in result.params.items()}, one.inputs)
+        assert result.loss == pytest.approx(float(np.mean((prediction - one.y) ** 2)), rel=1e-4)
+        start = float(np.mean((tanh_net(one.params, one.inputs) - one.y) ** 2))
+        assert result.loss < start / 2
+
+
+def nothing(prediction, y):
+    return 0.0 * prediction
+
+
+def test_the_noise_of_a_gradient_differs_by_step_member_and_stream_and_has_its_size():
+    """Without a loss a step of SGD at rate 1 is the noise alone."""
+    recipe = Recipe(linear, 4, loss=nothing, optimizer="sgd", schedule=constant_rate, noisy=True)
+    one = Member(np.zeros(4000), np.zeros((8, 4000)), np.zeros(8), 0, 1.0, momentum=0.0, noise=0.25)
+    company = [one, replace(one, seed=1), replace(one, stream=1)]
+    drawn = []
+    for result in train(recipe, company, 3, checkpoints=(1, 2)):
+        points = [np.zeros(4000), *result.checkpoints.values(), result.params]
+        drawn += [after - before for before, after in pairwise(points)]
+    assert np.std(drawn, axis=1) == pytest.approx(0.25, rel=5 / np.sqrt(2 * 4000))
+    assert np.abs(np.mean(drawn, axis=1)).max() < 5 * 0.25 / np.sqrt(4000)
+    together = np.corrcoef(drawn) - np.eye(9)
+    assert np.abs(together).max() < 5 / np.sqrt(4000)
+    quiet, frozen = train(recipe, [replace(one, noise=0.0), replace(one, multipliers=np.zeros(4000))], 3)
+    assert not quiet.params.any()
+    assert not frozen.params.any()
+
+
+def test_a_training_whose_last_step_overflows_has_diverged():
+    """All gradients are finite; the parameters of the last step are so large that no later step would tell."""
+    recipe = Recipe(linear, 4, optimizer="sgd", schedule=constant_rate)
+    one = Member(np.ones(2), np.ones((8, 2)), np.zeros(8), 0, 1e30, momentum=0.0)
+    (result,) = train(recipe, [one], 1)
+    assert not result.finite
+    assert not np.isfinite(result.loss)
+    assert np.isfinite(result.params).all()
+    (calm,) = train(recipe, [replace(one, lr=0.1)], 1)
+    assert calm.finite
 
 
 def test_frozen_leaf_is_unchanged_bitwise_and_does_not_count_in_the_clip():

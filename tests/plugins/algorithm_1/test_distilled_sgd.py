@@ -86,6 +86,32 @@ def test_noise_reaches_weights_alone_and_has_the_size_of_its_steps():
     np.testing.assert_allclose(added["K2"], 0.0, atol=1e-6)
 
 
+def test_every_call_draws_noise_of_its_own_and_every_seed_another():
+    def drawn(key: int) -> list[np.ndarray]:
+        """The noise of three calls, of some steps each."""
+        one, found = training(0, noise=1e6), []
+        one.rates = dict.fromkeys(one.rates, 1e-9)
+        engine = Engine(PROGRAM, [TrainingSample(sample().x, sample().y, 0.7, key, 0.9)], "cpu")
+        for start in (0, 25, 50):
+            before = np.concatenate([one.params["W2"].ravel(), one.params["W3"].ravel()]).astype(np.float32)
+            engine.advance([one], start, start + 25)
+            found.append(np.concatenate([one.params["W2"].ravel(), one.params["W3"].ravel()]) - before)
+        return found
+
+    together = np.corrcoef([*drawn(0), *drawn(1)]) - np.eye(6)
+    assert np.abs(together).max() < 0.6
+
+
+def test_a_last_step_that_overflows_is_divergence():
+    """Its gradient is finite, and so are the parameters: the objective is not."""
+    one = training()
+    one.rates, one.clip = dict.fromkeys(one.rates, 1e15), np.inf
+    Engine(PROGRAM, [sample()], "cpu").advance([one], 0, 1)
+    assert all(np.isfinite(value).all() for value in one.params.values())
+    assert not np.isfinite(one.objective)
+    assert not one.finite
+
+
 def test_with_so_many_lanes_it_does_not_matter_how_many_trainings_there_are_bit_for_bit(monkeypatch):
     """What keeps a run on a GPU that goes on at the programs of one that was never interrupted."""
     trained, advance = [], sgd._advance

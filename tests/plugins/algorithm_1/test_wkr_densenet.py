@@ -155,6 +155,26 @@ def test_growth_leaves_the_function_and_the_features_above_as_they_are():
     np.testing.assert_array_equal(run.training.rates["W3"] > 0, run.net.live(run.training.fixed, 3))
 
 
+def test_rows_that_grow_draw_new_values():
+    """With a floor of 1 R is a multiple of its normal numbers N: the same draws again would be parallel."""
+    run, _ = middle(("W2", "K2"), rank_threshold=0.9, feature_floor=1.0)
+    run.training.loss = 1e-9
+    drawn = [run.training.fixed["R2"][:3, : run.ranks[2]].ravel()]
+    assert run.ranks[2] == 1
+    while run._add_feature():
+        k, filled = run.ranks[2], run.training.fixed["R2"].any(axis=1).sum()
+        drawn.append(run.training.fixed["R2"][filled - 3 * k : filled, :k].ravel())
+    assert len(drawn) == 4
+    directions = [numbers[:3] / np.linalg.norm(numbers[:3]) for numbers in drawn]
+    cosines = np.array(directions) @ np.array(directions).T
+    assert np.abs(cosines - np.eye(4)).max() < 0.999
+    other, _ = middle(("W2", "K2"), rank_threshold=0.9, feature_floor=1.0)
+    other.seed, other.training.loss = 1, 1e-9
+    assert other._add_feature()
+    again = other.training.fixed["R2"][3:9, :2].ravel()[:3]
+    assert abs(again @ directions[1]) < 0.999 * np.linalg.norm(again)
+
+
 def test_a_layer_grows_no_further_than_what_its_weights_are_worth():
     run, _ = middle(rank_threshold=0.9)
     run.training.loss = 1e9
@@ -180,7 +200,11 @@ def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_i
     run.training.fixed["R2"][:6, :4] = stream("R").standard_normal((6, 4))
     before = run._predictor().predict(p.test_x)
     run.training.loss = 1e-3
+    run.training.velocity = {name: np.ones_like(value) for name, value in run.training.params.items()}
     run._cut()
+    # K has other coordinates now, in which its velocity means nothing; that of the other parameters stays.
+    assert {name for name, value in run.training.velocity.items() if not value.any()} == {"K2"}
+    assert {name for name, value in run.training.velocity.items() if value.all()} == {*run.training.params} - {"K2"}
     assert run.ranks == {2: 2}
     assert not run.training.params["K2"][2:].any()
     assert not run.training.fixed["R2"][:, 2:].any()
@@ -407,7 +431,10 @@ def test_constant_labels_are_learned():
 def test_a_layer_that_has_not_moved_at_all_can_be_distilled():
     p = problem()
     fitted = fit(WkrDenseNet(**SMALL, noise=0.0), p, 60)
-    assert np.isfinite(fitted.predict(p.test_x)).all()
+    predicted = fitted.predict(p.test_x)
+    assert np.ptp(predicted) == 0, "the constant alone has been learned"
+    assert abs(predicted[0] - p.train(60).y.mean()) < p.test_y.std()
+    assert fitted.info["ranks"] == {"k2": 3, "k3": 3}
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,14 @@ def test_no_image_of_its_norm_does_better(joint, place):
 def test_pictures_are_bounded_whatever_the_steps(joint):
     drawn, _ = joint
     network = drawn.blocks[3]["all layers"]
-    for steps in (1, 7, 100):
+    _, neurons = joint
+    heights = []
+    for steps in (1, 7, 100, 1000):
         u = type(drawn)(**{**vars(drawn), "steps": steps}).ascent(network, 3, 4)
         assert rms(u).max() <= 1.5
+        assert rms(u).min() > 0, "an image of zeros is bounded too"
+        heights.append(neurons(3, u).max())
+    assert heights[-1] > heights[0], "they rise meanwhile"
 
 
 def test_a_silent_channel_is_grey(joint):

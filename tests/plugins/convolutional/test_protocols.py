@@ -1,11 +1,12 @@
 """Each protocol trains what it says, and leaves the rest bit for bit as it was."""
 
+import copy
 import math
 
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise
+from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise, phases
 from bfc_plugins.convolutional.correlation import correlations
 from bfc_plugins.convolutional.fit import ImageFit
 from bfc_plugins.convolutional.layout import layout
@@ -97,6 +98,70 @@ def test_each_phase_takes_the_weight_decay_that_validates_best():
     x = stripes(20, 1).x
     alone = ConvLayerwise(**TINY, weight_decays=[1e-4]).fit(stripes(100), Context())
     assert torch.equal(fitted.predict(x), alone.predict(x))
+
+
+@pytest.mark.parametrize("learner", [ConvLayerwise, ConvGrow])
+def test_weight_decays_are_compared_on_every_fifth_point_after_training_on_the_others(learner, monkeypatch):
+    trained, validated = [], []
+    train, error_of = ImageFit.train, phases._error
+
+    def noted_train(fit, network, weight_decay, *purpose, rows=None, **options):
+        trained.append((weight_decay, rows))
+        return train(fit, network, weight_decay, *purpose, rows=rows, **options)
+
+    def noted_error(fit, network, images, numbers, start):
+        validated.append((images, numbers))
+        return error_of(fit, network, images, numbers, start)
+
+    monkeypatch.setattr(ImageFit, "train", noted_train)
+    monkeypatch.setattr(phases, "_error", noted_error)
+    data = stripes(50)
+    fitted = learner(**TINY, weight_decays=[3.0, 1e-4]).fit(data, Context())
+    left_out = torch.arange(50) % 5 == 4
+    for phase in range(3):
+        for (weight_decay, rows), asked in zip(trained[3 * phase : 3 * phase + 2], (1e-4, 3.0), strict=True):
+            assert weight_decay == asked
+            assert torch.equal(rows, torch.arange(50)[~left_out])
+        assert trained[3 * phase + 2] == (fitted.info["weight_decays"][phase], None)
+    assert len(validated) == 6
+    for images, numbers in validated:
+        assert torch.equal(numbers, data.y[left_out].long())
+        assert len(images) == 10
+    pixels = fitted.pixels(data.x)
+    assert torch.equal(validated[0][0], pixels[left_out])
+
+
+@pytest.mark.parametrize("options", [{}, {"readout": "dense"}], ids=["kept", "dense"])
+@pytest.mark.parametrize("learner", [ConvLayerwise, ConvGrow])
+def test_a_phase_begins_with_the_blocks_of_the_phase_before_and_new_ones_above(learner, options, monkeypatch):
+    starts, ends, train = [], [], ImageFit.train
+
+    def noted(fit, network, *arguments, **more):
+        starts.append((fit, copy.deepcopy(network)))
+        loss = train(fit, network, *arguments, **more)
+        ends.append(copy.deepcopy(network))
+        return loss
+
+    monkeypatch.setattr(ImageFit, "train", noted)
+    learner(**TINY, **options, weight_decays=[1e-4]).fit(stripes(50), Context(seed=3))
+    assert [len(network.blocks) for _, network in starts] == [1, 2, 3]
+    heads = []
+    for depth, (fit, network) in enumerate(starts, start=1):
+        drawn = fit.network(depth, "phase", depth)
+        if depth > 1:
+            assert same(network, ends[depth - 2], depth - 1)
+            assert not same(network, drawn, depth - 1)
+        assert all(map(torch.equal, state(network, depth)[len(state(network, depth - 1)) :],
+                       state(drawn, depth)[len(state(drawn, depth - 1)) :]))  # fmt: skip
+        for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
+            assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
+        heads.append([value for tap in network.taps.values() for value in tap.state_dict().values()])
+        moved = [
+            not torch.equal(a, b) for a, b in zip(state(network, depth), state(ends[depth - 1], depth), strict=True)
+        ]
+        below = len(state(network, depth - 1))
+        assert any(moved[below:])
+        assert any(moved[:below]) == (learner is ConvGrow and depth > 1)
 
 
 CORRECTION = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2, "train": 2}

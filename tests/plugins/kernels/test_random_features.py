@@ -149,13 +149,31 @@ def test_interpolates_without_ridge_and_predicts_the_mean_with_much():
     assert zero.predict(data.x).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("n", [3, 5, 40])
+@pytest.mark.parametrize("center", [False, True])
+def test_without_a_ridge_directions_that_are_zero_up_to_rounding_are_left_out(n, center):
+    """The solution of least norm, as NumPy's ``lstsq`` gives it; over rounding its weights would be of any size."""
+    rng = np.random.default_rng(0)
+    phi = torch.from_numpy(rng.standard_normal((40, 4)))
+    phi = torch.cat([phi, phi[:, :2] - phi[:, 2:], 10 * phi[:, :1]], dim=1)  # 7 features of rank 4
+    y = torch.from_numpy(rng.standard_normal((40, 2)))
+    solved = solve_primal(phi, y, {0.0: [n], 1e-3: [n]}, center)
+    target = (y[:n] - y[:n].mean(0) if center else y[:n]).numpy()
+    expected = np.linalg.lstsq(phi[:n].numpy(), target, rcond=1e-6)[0]
+    np.testing.assert_allclose(solved[0.0, n], expected, atol=1e-7)
+    gram = phi[:n].T @ phi[:n] + 1e-3 * torch.eye(7)
+    with_ridge = torch.linalg.solve(gram, phi[:n].T @ torch.from_numpy(target))
+    np.testing.assert_allclose(solved[1e-3, n], with_ridge, atol=1e-7)
+
+
 @pytest.mark.parametrize("features", [20, 200])
 def test_inputs_that_are_not_finite_fail_alone(features):
     data = sample()
     data.x[60] = torch.inf
     jobs = [Job(RandomFeatures(map="relu", features=features), prefix(data, n), LAW) for n in (40, 90)]
     good, bad = RandomFeatures.fit_batch(jobs)
-    assert torch.isfinite(good.predict(data.x[:5])).all()
+    alone = jobs[0].learner.fit(jobs[0].train, LAW)
+    torch.testing.assert_close(good.predict(data.x[:5]), alone.predict(data.x[:5]), rtol=1e-8, atol=1e-8)
     assert isinstance(bad, Failure)
     assert "n = 90" in bad.reason
     with pytest.raises(BenchError, match="larger ridge"):

@@ -24,6 +24,10 @@ def test_rates_fall_and_batches_and_steps_grow_with_dimension(depth, optimizer):
         assert recipe.learning_rate(larger, optimizer) <= recipe.learning_rate(smaller, optimizer)
         assert recipe.minibatch(larger, depth, optimizer) >= recipe.minibatch(smaller, depth, optimizer)
         assert recipe.training_steps(larger, depth, optimizer) >= recipe.training_steps(smaller, depth, optimizer)
+    first, last = DIMENSIONS[0], DIMENSIONS[-1]
+    assert recipe.learning_rate(last, optimizer) < recipe.learning_rate(first, optimizer) / 10
+    assert recipe.minibatch(last, depth, optimizer) > 2 * recipe.minibatch(first, depth, optimizer)
+    assert recipe.training_steps(last, depth, optimizer) > 2 * recipe.training_steps(first, depth, optimizer)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])

@@ -134,7 +134,9 @@ def test_too_few_points_to_whiten_are_named(whitening):
     assert learner.skip(facts(), 60) is None
     ridge = QuadNeural(features=60, width=4)
     assert ridge.skip(facts(), 2) is None
-    assert torch.isfinite(ridge.fit(sample(30, 4, harmonic(4, 2)), context(4, unlabeled=0)).predict(sphere(3, 4))).all()
+    given = sample(30, 4, harmonic(4, 2))
+    fitted = ridge.fit(given, context(4, unlabeled=0))
+    assert ((fitted.predict(given.x) - given.y) ** 2).mean() < 0.01 * given.y.var()
 
 
 def test_a_batch_member_that_cannot_be_whitened_fails_alone():

@@ -80,3 +80,6 @@ def test_rbf_of_equal_points_is_at_most_one():
     kernel = make_kernel("rbf", 1.0)
     values = kernel.matrix(kernel.points(x), kernel.points(x))
     assert values.max() <= 1
+    assert values.min() > 1 - 1e-4, "rounding of squares of 1e3 leaves that of points a distance 1e-6 apart"
+    exact = torch.exp(-(torch.cdist(x, x - 1e-2) ** 2))
+    torch.testing.assert_close(kernel.matrix(kernel.points(x), kernel.points(x - 1e-2)), exact, rtol=1e-6, atol=0)

@@ -1,0 +1,78 @@
+"""What would decide a claim: the size that is added where N* lies beyond the tested ones, and the words for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from bfc_bench.analysis.claims import Beats, Reaches
+from bfc_bench.analysis.interim_analyses import looks_by_claim
+from bfc_bench.analysis.replicates_needed import replicates_needed, sizes_beyond_grid
+from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
+
+CLAIM = Beats(id="c", label="a", against="b", task="t", level=0.1)
+POINT = Reaches(id="p", label="a", task="t", at_most=0.1)
+
+
+def rows(sizes, n_star, replicates=3):
+    """Errors .1 n* / n of learner a in each replicate, and of b with N* in the middle of the sizes."""
+    middle = (sizes[0] * sizes[-1]) ** 0.5
+    return Rows.of(
+        Row(
+            cell=f"{label}-{n}-{r}", suite="s", suite_version=1, task="t", learner="l", label=label, options={}, d=4,
+            n=n, replicate=r, status="ok", nmse=0.1 * (at[r] if label == "a" else middle) / n,
+        )
+        for label, at in (("a", n_star), ("b", ()))
+        for n in sizes
+        for r in range(replicates)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "above", "below"),
+    [
+        ([10, 20, 40], 80, 5),
+        ([10, 20, 80], 320, 5),
+        ([10, 40, 60], 90, 2),
+        ([8, 12, 36, 40], 44, 5),
+        ([40, 41], 42, 39),
+        ([30, 31, 32, 33], 34, 29),
+    ],
+)
+def test_the_next_size_goes_on_at_the_ratio_of_the_sizes_at_that_end(sizes, above, below):
+    """Not at the ratio of all sizes, nor at that of the other end."""
+    for n_star, side, end, size in ((1e6, "above", sizes[-1], above), (0.1, "below", sizes[0], below)):
+        (found,) = sizes_beyond_grid(CLAIM, rows(sizes, [n_star] * 3))
+        assert (found.label, found.side, found.end, found.size) == ("a", side, end, size)
+        assert (found.count, found.replicates) == (3, 3)
+
+
+def test_a_single_size_is_doubled_or_halved_and_no_size_below_2_is_suggested():
+    assert [one.size for one in sizes_beyond_grid(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [40, 10]
+    assert sizes_beyond_grid(CLAIM, rows([2, 4, 8], [0.1] * 3)) == []
+
+
+def test_only_the_replicates_beyond_the_sizes_count_and_a_claim_without_n_star_has_none():
+    (found,) = sizes_beyond_grid(CLAIM, rows([10, 20, 40], [15, 1e6, 1e6]))
+    assert (found.count, found.replicates) == (2, 3)
+    assert str(found) == "N*(0.1) of a at d = 4 lies above n = 40 in 2 of 3 replicates"
+    assert sizes_beyond_grid(POINT, rows([10, 20, 40], [1e6] * 3)) == []
+
+
+def needed(claim, at, **changes):
+    (looks,) = looks_by_claim([claim], at, [], {}, {"replicates": 3, "task": [{"name": "t", "n": [10, 20, 40]}]})
+    return replicates_needed(looks, replace(claim.judge(at), **changes), at, 3)
+
+
+def test_the_words_say_what_would_decide():
+    at = rows([10, 20, 40], [30, 40, 55])
+    found = needed(POINT, at)
+    assert (found.verdict, found.replicates, found.look, found.looks, found.next_look) == ("undecided", 3, 0, 5, 3)
+    assert found.says == f"{found.needed:.0f} replicates would decide it at the spread seen"
+    assert needed(POINT, at, needed=float("inf")).says.startswith("the estimate lies on the bound")
+    assert needed(POINT, at, needed=float("nan"), note="").says == "3 replicates are needed for any verdict"
+    assert needed(POINT, at, stuck="zero variance").says == "zero variance"
+    assert needed(POINT, at, replicates=0, note="no cells").says == "no cells"
+    assert needed(POINT, at, verdict="supported").says == "decided"
+    beyond = rows([10, 20, 40], [1e6, 2e6, 3e6])
+    assert needed(CLAIM, beyond).says == ("N*(0.1) of a at d = 4 lies above n = 40 in 3 of 3 replicates: add n = 80")

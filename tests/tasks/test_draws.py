@@ -1,0 +1,161 @@
+"""What tasks draw: the same in every release, since rows of one store are compared with one another.
+
+A number here that changes means other data for every suite: nothing but a new stream or law may do that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bfc_bench.seeds import BLOCK, stream
+from bfc_bench.tasks.data.shipped import Diabetes, Digits, Wine
+from bfc_bench.tasks.data_task import DataTask
+from bfc_bench.tasks.inputs import INPUTS
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.labels import Agnostic, BeyondThreshold, Clean, Flip, Noise
+from bfc_bench.tasks.targets import TARGETS
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.teacher_task import TeacherTask
+
+TARGET = QuadraticDensenet(widths=(2,), alphas=(1.0,))
+SEED, D, REPLICATE = 7, 6, 1
+OPTIONS = {
+    "hard-kernel": {"alphas": [1.0]},
+    "hard-poly": {"alphas": [1.0]},
+    "lowrank-poly": {"degree": 3, "rank": 2, "form": "monomial"},
+    "quadratic-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
+    "slide-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
+    "staircase": {"degree": 3},
+}
+"""Options of the targets that need some."""
+
+
+def ends(values) -> list[float]:
+    """The first and the last number: of the first block and of the second one."""
+    values = np.asarray(values)
+    column = values if values.ndim == 1 else values[:, 0]
+    return [float(column[0]), float(column[-1])]
+
+
+def drawn(labels, inputs=None, target=TARGET, **options) -> dict[str, list[float]]:
+    """Numbers from each stream of a task."""
+    task = TeacherTask("t", inputs or Gaussian(), target, labels, **options)
+    p = task.problem(SEED, D, REPLICATE, BLOCK + 10)
+    train = p.training_points(BLOCK + 10)
+    found = {"x": train[0], "y": train[1], "test x": p.test_x, "test y": p.test_y, "test labels": p.test_labels}
+    if p.unlabeled is not None:
+        found["unlabeled"] = p.unlabeled
+    return {name: ends(values) for name, values in found.items()}
+
+
+def of_data(data, labels) -> dict[str, list[float]]:
+    """Numbers from each stream of a task on data."""
+    task = DataTask("t", data, labels)
+    p = task.problem(SEED, task.dimension, REPLICATE, 40)
+    x, y = p.training_points(60)
+    return {"x": ends(x.sum(1)), "y": ends(y), "test x": ends(p.test_inputs(60).sum(1)), "test y": ends(p.test_y)}
+
+
+LABELS = {
+    "noise": lambda: drawn(Noise(sd=0.5), unlabeled=5),
+    "coordinate": lambda: drawn(BeyondThreshold(), unlabeled=5),
+    "direction": lambda: drawn(BeyondThreshold(form="direction")),
+    "adversary": lambda: drawn(Agnostic(opt=0.04, noise="adversarial")),
+    "diabetes": lambda: of_data(Diabetes(), Noise(sd=0.5)),
+    "digits": lambda: of_data(Digits(), Clean()),
+    "wine": lambda: of_data(Wine(), Flip(rate=0.3)),
+}
+PINNED = {
+    "noise": {
+        "x": [1.14624914463, -0.239663571728],
+        "y": [2.08182051611, 2.45006379474],
+        "test x": [-0.0224292846818, -1.44551791559],
+        "test y": [0.124879294767, 1.08761638746],
+        "test labels": [1.68120985671, 0.219529940924],
+        "unlabeled": [1.7256611101, 1.22133659031],
+    },
+    "coordinate": {
+        "x": [-0.605652830484, -1.19509469709],
+        "y": [-1.0, -1.0],
+        "test x": [-1.35675399475, -0.591083090544],
+        "test y": [-1.0, -1.0],
+        "test labels": [-1.0, -1.0],
+        "unlabeled": [-1.7123544031, 0.849093745711],
+    },
+    "direction": {
+        "x": [-1.11534688469, -0.631719823443],
+        "y": [-1.0, -1.0],
+        "test x": [0.285551981574, 0.690095144264],
+        "test y": [-1.0, -1.0],
+        "test labels": [-1.0, -1.0],
+    },
+    "adversary": {
+        "x": [1.14624914463, -0.239663571728],
+        "y": [0.761381765982, 0.819572948347],
+        "test x": [-0.0224292846818, -1.44551791559],
+        "test y": [0.124879294767, 1.08761638746],
+        "test labels": [0.854030300747, 0.358465381476],
+    },
+    "diabetes": {
+        "x": [685.8274, 546.5918],
+        "y": [74.5457473074, 175.546467886],
+        "test x": [460.3254, 783.2553],
+        "test y": [37.0, 272.0],
+    },
+    "digits": {"x": [21.6875, 20.4375], "y": [9.0, 4.0], "test x": [25.0, 20.5625], "test y": [1.0, 1.0]},
+    "wine": {"x": [635.38, 850.49], "y": [1.0, 2.0], "test x": [1019.236, 939.76], "test y": [1.0, 0.0]},
+}
+LAWS = {
+    "gaussian": [0.837192746454, 2.27227000015],
+    "gaussian-dropped": [0.837192746454, 2.27227000015],
+    "gaussian-mixture": [0.15450074747, -0.662755393147],
+    "gaussian-nonspherical": [-0.783106187349, 0.450404966768],
+    "hypercube": [1.0, -1.0],
+    "sphere": [0.334722617392, 0.810830147443],
+    "uniform": [-0.610938662786, -1.24871625226],
+}
+TEACHERS = {
+    "hard-kernel": [2.19647836628, 3.13171326348],
+    "hard-poly": [24.4315738714, 17.515285302],
+    "lowrank-poly": [-0.0311509807825, 0.0372832486044],
+    "quadratic-densenet": [0.259087941293, 1.74112538682],
+    "slide-correction": [1.93923178154, 0.267642189724],
+    "slide-densenet": [-2.05689733994, -0.883237196016],
+    "slide-quartic": [2.50150048645, 0.162996106959],
+    "staircase": [-0.562106591259, -5.42110342963],
+    "toy-overfit": [4.08066879611, 0.022316434021],
+    "toy-rich": [1.88070145723, 0.0870688245961],
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_points_and_labels_are_pinned(name):
+    found = LABELS[name]()
+    assert found.keys() == PINNED[name].keys()
+    for purpose, values in found.items():
+        np.testing.assert_allclose(values, PINNED[name][purpose], rtol=1e-9, err_msg=purpose)
+
+
+def law(inputs):
+    return ends(inputs().law(stream("test", "law"), D).sample(stream("test", "points"), BLOCK))
+
+
+@pytest.mark.parametrize("inputs", INPUTS, ids=lambda inputs: inputs.kind)
+def test_the_points_of_every_law_are_pinned(inputs):
+    np.testing.assert_allclose(law(inputs), LAWS[inputs.kind], rtol=1e-9)
+
+
+def teacher(target):
+    """Values at two fixed points."""
+    chosen = target(**OPTIONS.get(target.kind, {}))
+    d = 40 if target.kind.startswith(("slide", "toy", "hard")) else D
+    inputs = Sphere() if target.kind == "staircase" else Gaussian()
+    made = TeacherTask("t", inputs, chosen, Clean()).problem(SEED, d, REPLICATE, 10)
+    return ends(made.teacher(np.linspace(-1, 1.5, 2 * d).reshape(2, d)))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.kind)
+def test_every_teacher_is_pinned(target):
+    np.testing.assert_allclose(teacher(target), TEACHERS[target.kind], rtol=1e-7)
