@@ -268,8 +268,8 @@ class _UntilDecided:
             return f"cells at n = {beyond.end} are not ok"
         cell = self.grid.cell(beyond.task, beyond.label, beyond.d, beyond.size, 0)
         plan = plan_for(replace(self.grid, only=(cell,)), store, self.device, executor=self.executor)
-        if cell in plan.skipped:
-            return plan.skipped[cell]
+        if reason := plan.skipped.get(cell) or plan.broken.get(cell):
+            return reason
         seconds, budget = plan.seconds.get(cell.id, 0.0), plan.common.cell_seconds
         if seconds > budget:
             return f"a cell at n = {beyond.size} would take about {seconds:.0f} s; the budget is {budget:g} s"

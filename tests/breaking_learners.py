@@ -375,15 +375,6 @@ class Huge(Mean):
         return Cost(flops=1.0, bytes=n * 1e9)
 
 
-class Unplannable(Mean):
-    """Raises in ``cost``."""
-
-    name: ClassVar[str] = "unplannable"
-
-    def cost(self, n: int, d: int) -> Cost:
-        raise KeyError("flops")
-
-
 class Quitter(Mean):
     """Exits while the session plans."""
 
@@ -643,13 +634,55 @@ class Importing(Mean):
         return predictor
 
 
-class Keyless(Mean):
-    """Has batch keys that cannot be hashed."""
+class Unshown:
+    """Has neither a hash nor a representation."""
 
-    name: ClassVar[str] = "keyless"
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        raise RuntimeError("not shown")
+
+
+ANSWERS: dict[str, Callable[[], Any]] = {
+    "exit": lambda: sys.exit(0),
+    "raise": lambda: {}["flops"],
+    "list": lambda: [[]],
+    "text": lambda: "cheap",
+    "number": lambda: 5,
+    "nan": lambda: Cost(flops=math.nan, bytes=0.0),
+    "none at all": lambda: Cost(flops=0.0, bytes=0.0),
+    "unshown": Unshown,
+}
+
+
+class Answering(Mean):
+    """Gives a wrong answer while a run is planned, at one size."""
+
+    name: ClassVar[str] = "answering"
+    where: str
+    what: str
+    at: int = 20
+
+    def _answer(self, place: str, n: int) -> Any:
+        return ANSWERS[self.what]() if (place, n) == (self.where, self.at) else None
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        return []  # type: ignore[return-value]
+        return self._answer("batch_key", train.n)
+
+    def cost(self, n: int, d: int) -> Cost | None:
+        return self._answer("cost", n)
+
+    def skip(self, task: object, n: int) -> str | None:
+        return self._answer("skip", n)
+
+    def caution(self, task: object, n: int) -> str | None:
+        return self._answer("caution", n)
+
+    def libraries(self) -> frozenset[str]:
+        return self._answer("libraries", self.at) if self.where == "libraries" else super().libraries()
+
+    def oracle(self) -> frozenset[str]:
+        return self._answer("oracle", self.at) if self.where == "oracle" else super().oracle()
 
 
 class Deaf(Mean):
@@ -816,7 +849,7 @@ LEAKED: list[np.ndarray] = []
 BORROWERS = (Borrower, BorrowerTorch, BorrowerJax)
 GREEDY = (Greedy, GreedyTorch, GreedyJax)
 VANDALS = (Vandal, VandalTorch, VandalJax)
-HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing, Keyless, Deaf, Mortal, Deadly)
+HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing, Answering, Deaf, Mortal, Deadly)
 
 
 @hookimpl
@@ -830,7 +863,6 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
         Ridge,
         Spy,
         Huge,
-        Unplannable,
         Surroundings,
         Telltale,
         Gradual,

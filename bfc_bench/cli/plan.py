@@ -103,7 +103,7 @@ def plan(
             curves.setdefault((cell.task, cell.label), Counter())[what] += 1
     seconds: Counter[tuple[str, str]] = Counter()
     for cell in made.todo:
-        seconds[cell.task, cell.label] += made.seconds[cell.id]  # type: ignore[assignment]
+        seconds[cell.task, cell.label] += made.seconds.get(cell.id, 0.0)  # type: ignore[assignment]
     total = float(sum(seconds.values()))
     facts: dict[str, Any] = {
         "suite": grid.suite.name,
@@ -122,12 +122,12 @@ def plan(
         "jobs": count,
     }
     if format == "json":
-        reasons = Counter(made.skipped.values())
         print(
             json.dumps(
                 {
                     **facts,
-                    "skip_reasons": dict(reasons),
+                    "skip_reasons": dict(Counter(made.skipped.values())),
+                    "faults": dict(Counter(made.broken.values())),
                     "cautions": made.cautions,
                     "remarks": remarks,
                     "claims": [finite(claim.as_dict()) for claim in claims or ()],
@@ -148,8 +148,9 @@ def plan(
         out.print(_claims_table(claims))
     elif grid.suite.claim:
         out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
-    for reason, number in Counter(made.skipped.values()).items():
-        out.print(f"skipped {number}: {reason}", markup=False, highlight=False)
+    for what, reasons in (("skipped", made.skipped), ("to fail", made.broken)):
+        for reason, number in Counter(reasons.values()).items():
+            out.print(f"{what} {number}: {reason}", markup=False, highlight=False)
     for line in (*(f"caution: {caution}" for caution in made.cautions), *remarks):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     out.print(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TypeAlias
 
 import numpy as np
 
+from bfc_bench.errors import PluginError
 from bfc_bench.learner import Cost, Learner
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.rates import flops_per_second
@@ -81,8 +83,11 @@ class Costs:
             if label not in grid.entries or made_on != self._device_of(label):
                 continue
             seconds = group.number("fit_cpu_seconds")
+            cost = None
             seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
-            if cost := self._cost((label, d, n)):
+            with suppress(PluginError):  # the plan names the cells that this concerns
+                cost = self._cost((label, d, n))
+            if cost and cost.flops:
                 rates.setdefault(label, []).extend(taken / cost.flops for taken in measured)
         self._seen = {key: median(values) for key, values in seen.items() if values}
         self._rates = {label: median(values) for label, values in rates.items() if values}

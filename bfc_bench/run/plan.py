@@ -9,6 +9,7 @@ from functools import cached_property
 from math import frexp
 from typing import get_args
 
+from bfc_bench.errors import PluginError
 from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Costs, SharedWork
 from bfc_bench.run.grid import Cell, Grid, GridLearner
@@ -53,6 +54,8 @@ class Plan:
     """Number of done or failed cells by origin, for other releases of bfc-bench and other devices."""
     outdated: dict[str, Counter[int]] = field(default_factory=dict)
     """Number of rows by label and version, for older versions of learners that have cells to do."""
+    broken: dict[Cell, str] = field(default_factory=dict)
+    """Cells to do that fail without being run, because planning them met a fault of their learner, with the reason."""
     skipped: dict[Cell, str] = field(default_factory=dict)
     """Cells that cannot run, with the reason."""
     to_skip: list[Cell] = field(default_factory=list)
@@ -63,6 +66,8 @@ class Plan:
     """Largest declared memory of a cell to do on the CPU."""
     peak_gpu_bytes: float = 0.0
     """Largest declared GPU memory of a cell to do on a GPU."""
+    keys: dict[str, Hashable] = field(default_factory=dict)
+    """Batch keys of the cells to run, by id; None: the cell is sent with its curve."""
 
     @property
     def remarks(self) -> list[str]:
@@ -122,24 +127,19 @@ class Plan:
         return self._batch([cell], 0.0).batch
 
     def _groups(self) -> Iterable[list[Cell]]:
-        """The cells to do, grouped by ``_key``."""
+        """The cells to run, grouped by ``_key``."""
         groups: dict[Hashable, list[Cell]] = {}
-        problems: dict[tuple[str, int, int], Problem] = {}
         for cell in self.todo:
-            groups.setdefault(self._key(cell, problems), []).append(cell)
+            if cell not in self.broken:
+                groups.setdefault(self._key(cell), []).append(cell)
         return groups.values()
 
-    def _key(self, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> Hashable:
+    def _key(self, cell: Cell) -> Hashable:
         """What cells of one batch have in common: the learner's batch key or, if it has none, the curve."""
         if cell.id in self.grid.alone:
             return cell.id
-        learner = self.grid.entries[cell.label].learner
-        where = (cell.task, cell.d, cell.replicate)
-        if where not in problems:
-            task = self.grid.tasks[cell.task]
-            problems[where] = task.problem(self.common.seed, cell.d, cell.replicate, self.common.test_size)
-        key = batch_key(learner, problems[where].spec(cell.n))
-        return (learner.name, cell.label, *where) if key is None else (learner.name, key)
+        name, key = self.grid.entries[cell.label].learner.name, self.keys[cell.id]
+        return (name, cell.label, cell.task, cell.d, cell.replicate) if key is None else (name, key)
 
     def _divided(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
@@ -220,8 +220,9 @@ def make_plan(
     """
     costs = Costs(grid, history, common.device)
     plan = Plan(grid, common, costs)
+    problems: dict[tuple[str, int, int], Problem] = {}
     facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}
-    reasons: dict[tuple[str, str, int, int], str | None] = {}
+    answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
     for cell in grid.cells():
         known = held.get(cell.id)
         done, stale = (
@@ -231,37 +232,66 @@ def make_plan(
         if done and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
-        entry, key = grid.entries[cell.label], (cell.label, cell.task, cell.d, cell.n)
-        if key not in reasons:
-            reasons[key] = skip_reason(
-                entry.learner,
-                facts[cell.task, cell.d],
-                cell.n,
-                device=common.device,
-                memory_bytes=common.memory_bytes,
-                gpu_bytes=common.gpu_bytes if common.device == "cuda" else None,
-                test_size=grid.tasks[cell.task].test_points(common.test_size),
-                tuned=bool(entry.candidates),
-            )
-        reason = reasons[key]
-        if reason is not None and done:  # keep a result that cannot be repeated here, for example on this device
+        key = (cell.label, cell.task, cell.d, cell.n)
+        if key not in answers:
+            answers[key] = _reason_and_fault(plan, cell, facts[cell.task, cell.d])
+        reason, fault = answers[key]
+        if done and (fault or reason is not None):  # keep a result that cannot be repeated, for example on this device
             plan.done.append(cell)
         elif reason is not None:
             plan.skipped[cell] = reason
             if known is None or known.status != "skipped":
                 plan.to_skip.append(cell)
         elif known is None or known.status == "skipped" or _runs_again(known, stale, redo):
+            if fault := fault or _key_fault(plan, cell, problems):
+                plan.broken[cell] = fault
             plan.todo.append(cell)
-            if plan.device(cell) == "cpu":
-                plan.peak_bytes = max(plan.peak_bytes, costs.bytes(cell))
-            else:
-                plan.peak_gpu_bytes = max(plan.peak_gpu_bytes, costs.bytes(cell))
         else:
             (plan.done if done else plan.failed).append(cell)
             if stale:
                 plan.stale[replace(known.origin, learner_version=None)] += 1
-    plan.cautions = [*_cautions(grid, [*plan.todo, *plan.done], facts), *_unplanned(grid.suite)]
+    run = [cell for cell in plan.todo if cell not in plan.broken]
+    plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
+    plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
+    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_unplanned(grid.suite)]
     return plan
+
+
+def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | None, str]:
+    """Why a cell is skipped, or None; and what its learner did wrong when it was asked, or an empty string."""
+    grid, common, entry = plan.grid, plan.common, plan.grid.entries[cell.label]
+    try:
+        reason = skip_reason(
+            entry.learner,
+            facts,
+            cell.n,
+            device=common.device,
+            memory_bytes=common.memory_bytes,
+            gpu_bytes=common.gpu_bytes if common.device == "cuda" else None,
+            test_size=grid.tasks[cell.task].test_points(common.test_size),
+            tuned=bool(entry.candidates),
+        )
+        if reason is None:
+            plan.costs.added(cell, SharedWork())
+            for learner in entry.candidates or (entry.learner,):
+                ask(learner, "caution", facts, cell.n)
+    except PluginError as error:
+        return None, str(error)
+    return reason, ""
+
+
+def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> str:
+    """Note the batch key of a cell. Returns what is wrong with it, or an empty string."""
+    where = (cell.task, cell.d, cell.replicate)
+    if where not in problems:
+        problems[where] = plan.grid.tasks[cell.task].problem(
+            plan.common.seed, cell.d, cell.replicate, plan.common.test_size
+        )
+    try:
+        plan.keys[cell.id] = batch_key(plan.grid.entries[cell.label].learner, problems[where].spec(cell.n))
+    except PluginError as error:
+        return str(error)
+    return ""
 
 
 def _stale(known: KnownCell, device: Device, common: RunSettings) -> bool:
@@ -280,7 +310,10 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
     for label, task, d, n in dict.fromkeys((cell.label, cell.task, cell.d, cell.n) for cell in cells):
         entry = grid.entries[label]
         for learner in entry.candidates or (entry.learner,):
-            text = ask(learner, "caution", facts[task, d], n)
+            try:
+                text = ask(learner, "caution", facts[task, d], n)
+            except PluginError as error:  # of a cell that is done; those to do fail
+                text = str(error)
             if text and task not in (named := tasks.setdefault((label, text), [])):
                 named.append(task)
     return [f"{label} on {', '.join(named)}: {text}" for (label, text), named in tasks.items()]

@@ -212,9 +212,12 @@ def _run(
     plan = session.plan
     for start in range(0, len(plan.to_skip), 1000):
         commit([FinishedCell(_skip(plan, cell)) for cell in plan.to_skip[start : start + 1000]])
+    broken = list(plan.broken)
+    for start in range(0, len(broken), 1000):
+        commit([FinishedCell(_broken(plan, cell)) for cell in broken[start : start + 1000]])
     batches: dict[int, Batch] = {}
     lost: set[str] = set()
-    if not plan.todo:
+    if len(broken) == len(plan.todo):
         return
     prepare = partial(warm_up, plan.common.device, extra)
     pool = pool or open_pool(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)
@@ -274,6 +277,10 @@ def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:
 
 def _skip(plan: Plan, cell: Cell) -> Row:
     return make_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
+
+
+def _broken(plan: Plan, cell: Cell) -> Row:
+    return make_row(plan.single(cell), cell, "failed", visible(plan.broken[cell]))
 
 
 def _failed_cell(batch: Batch, failure: UnitFailure) -> FinishedCell:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Set
+from math import inf
+from typing import Any, get_args
 
 from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
-from bfc_bench.learner import DataSpec, Learner, TaskFacts
+from bfc_bench.learner import Cost, DataSpec, Learner, TaskFacts, Work
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.masking import masked
 
 TUNING_SHARE = 5
 """Tuning validates on every fifth training point."""
@@ -74,7 +77,7 @@ def _unfit(learner: Learner, facts: TaskFacts) -> str | None:
     can = learner.capabilities.labels
     if facts.kind not in can:
         return f"{learner.name} fits {' or '.join(sorted(can))} labels; the task has {facts.kind} ones"
-    if facts.data and (oracle := learner.oracle()):
+    if facts.data and (oracle := ask(learner, "oracle")):
         return f"{learner.name} asks for {', '.join(sorted(oracle))} of the target; data have none"
     return None
 
@@ -97,17 +100,13 @@ def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False)
 def batch_key(learner: Learner, train: DataSpec) -> Hashable:
     """The learner's batch key for a cell. Raises ``PluginError`` if it is not hashable."""
     key: Hashable = ask(learner, "batch_key", train)
-    try:
-        hash(key)
-    except Exception:
-        raise PluginError(
-            f"learner {learner.name!r}: batch_key({train!r}) must be hashable or None. Got {key!r}."
-        ) from None
     return key
 
 
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
     """Call a method of a learner while a run is planned, such as ``cost``, ``skip``, ``caution`` or ``batch_key``.
+
+    Texts are returned without control characters and credentials, since ``plan`` prints them.
 
     Args:
         learner: The learner.
@@ -115,15 +114,66 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
         *arguments: Its arguments.
 
     Raises:
-        PluginError: The method raises, even ``SystemExit``; names learner, method and arguments.
+        PluginError: The method raises, even ``SystemExit``, or returns something else than the contract says; names
+            learner, method and arguments.
     """
+    shown = f"learner {learner.name!r}: {method}({', '.join(map(repr, arguments))})"
+    fits, expected = _ANSWERS.get(method, (_is_anything, ""))
     try:
-        return getattr(learner, method)(*arguments)
+        answer = getattr(learner, method)(*arguments)
+        right = fits(answer)
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        shown = ", ".join(map(repr, arguments))
         raise PluginError(
-            f"learner {learner.name!r}: {method}({shown}) raised {describe_error(error)}. "
-            f"`bfc-bench check {learner.name}` shows what it must answer."
+            f"{shown} raised {describe_error(error)}. `bfc-bench check {learner.name}` shows what it must answer."
         ) from error
+    if not right:
+        raise PluginError(f"{shown} must be {expected}. Got {_short(answer)}.")
+    return masked(visible(answer)) if isinstance(answer, str) else answer
+
+
+def _is_anything(answer: object) -> bool:
+    return True
+
+
+def _is_text(answer: object) -> bool:
+    return answer is None or isinstance(answer, str)
+
+
+def _is_names(answer: object) -> bool:
+    return isinstance(answer, Set) and all(isinstance(name, str) for name in answer)
+
+
+def _is_cost(answer: object) -> bool:
+    if not isinstance(answer, Cost):
+        return answer is None
+    numbers = (answer.flops, answer.seconds, *answer.shared.values())
+    return answer.work in get_args(Work) and answer.bytes >= 0 and all(0 <= number < inf for number in numbers)
+
+
+def _is_hashable(answer: object) -> bool:
+    try:
+        hash(answer)
+    except Exception:
+        return False
+    return True
+
+
+_ANSWERS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "cost": (_is_cost, "None or a Cost of finite numbers >= 0"),
+    "skip": (_is_text, "a text or None"),
+    "caution": (_is_text, "a text or None"),
+    "libraries": (_is_names, "a set of names"),
+    "oracle": (_is_names, "a set of names"),
+    "batch_key": (_is_hashable, "hashable or None"),
+}
+"""For each method whether an answer keeps to the contract, and what the contract says."""
+
+
+def _short(answer: object) -> str:
+    """What came, shortened, even if its ``repr`` raises."""
+    try:
+        return visible(repr(answer), 200)
+    except Exception:
+        return f"a {type(answer).__name__}"

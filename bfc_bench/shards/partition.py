@@ -15,7 +15,8 @@ def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tu
     """Divide a plan into shards.
 
     Each batch, longest first, goes to the shard with the least work. No shard takes longer than 4/3 of the best
-    division plus one batch (Graham 1969). Equal plans are divided equally. The first shard gets the cells to skip.
+    division plus one batch (Graham 1969). Equal plans are divided equally. The first shard gets the cells
+    that are not run.
 
     Args:
         plan: The plan.
@@ -33,7 +34,7 @@ def divide(plan: Plan, shards: int, workers: int, lost: Mapping[str, int]) -> tu
     count = max(1, min(shards, len(units)))
     numbers, loads = balanced((seconds for seconds, _ in units), count)
     cells: list[list[Cell]] = [[] for _ in range(count)]
-    cells[0] += plan.to_skip
+    cells[0] += [*plan.to_skip, *(cell for cell in plan.todo if cell in plan.broken)]
     for number, (_, unit) in zip(numbers, units, strict=True):
         cells[number] += unit
     parts = [ShardCells(tuple(own), {c.id: lost[c.id] for c in own if c.id in suspects}) for own in cells]

@@ -80,6 +80,18 @@ def words_of_a_worker(_: None) -> bytes:
     return b""
 
 
+def forged(message: bytes) -> bytes:
+    """Sends a message that no worker sends, in the place of its answer."""
+    send = pipes.send
+    pipes.send = lambda file, *messages: send(file, message)  # type: ignore[assignment,misc]
+    return b""
+
+
+def real_time_signal(_: None) -> bytes:
+    os.kill(os.getpid(), signal.SIGRTMIN + 6)
+    return b""
+
+
 def closed(_: None) -> bytes:
     os.closerange(3, 1000)
     time.sleep(60)
@@ -176,6 +188,7 @@ DEEDS: dict[str, Callable[[Any], bytes]] = {
     f.__name__: f
     for f in (
         *(say, who, leave, stop, lose_a_child, half, garbage, words_of_a_worker, closed, late, astray, raising),
+        *(forged, real_time_signal),
         *(terminated, crash, environment, crowded, refused, asks, seen, nap, variables, leaves_words),
     )
 }
@@ -187,6 +200,17 @@ DEATHS = {
     "garbage": ("killed", "closed its connection"),
     "words_of_a_worker": ("killed", "closed its connection"),
     "closed": ("killed", "closed its connection"),
+    "real_time_signal": ("killed", "ended by signal"),
+}
+FORGED = {
+    "nested error": b"!" + b"[" * 100_000,
+    "nested clock": b"c" + b"[" * 100_000,
+    "a number for a reason": b'![1, "trace"]',
+    "three texts": b'!["a", "b", "c"]',
+    "an endless limit": b"c[1e400, 1e400, 0, 0]",
+    "a limit without what was held": b"c[1.0, 5]",
+    "no clock": b"c[]",
+    "half a text": b'!["\xff", ""]',
 }
 
 
@@ -227,6 +251,13 @@ def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool, how:
     kind, reason = DEATHS[how]
     assert (fault.kind, reason in fault.reason) == (kind, True), fault
     assert outcomes(pool, ("say", "after")) == [b"after"]
+
+
+@pytest.mark.parametrize("message", FORGED.values(), ids=FORGED)
+def test_a_forged_message_costs_its_unit_only(pool: ProcessPool, message: bytes) -> None:
+    fault, after = outcomes(pool, ("forged", message), ("say", "after"))
+    assert isinstance(fault, UnitFailure)
+    assert (fault.kind, "closed its connection" in fault.reason, after) == ("killed", True, b"after")
 
 
 def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPool, tmp_path: Path) -> None:

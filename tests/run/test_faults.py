@@ -165,9 +165,3 @@ def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suit
     session = run(grid, plugins, tmp_path / "store", executor=SerialExecutor(), listeners=[Listener()])
     assert session.statuses == {"ok": 2}
     assert "listener is broken" in caplog.text
-
-
-def test_a_learner_that_fails_while_a_run_is_planned_is_named(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "unplannable"}])
-    with pytest.raises(PluginError, match=r"learner 'unplannable': cost\(10, 4\) raised KeyError: 'flops'"):
-        run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))

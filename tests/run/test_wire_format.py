@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from stored_rows import read_results
 
-from bfc_bench import PluginError, RunOptions, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import Failure
 from bfc_bench.run.wire_format import ROW_BYTES, attempt, pack, receive
 from bfc_bench.run.work_units import Batch
@@ -78,19 +78,6 @@ def test_whatever_a_learner_raises_or_says_is_a_row(rows):
         assert len(row.reason) < TEXT + 100
     for what, (status, reason) in TOLD.items():
         assert (rows[what].status, reason in rows[what].reason) == (status, True), (what, rows[what].reason[:200])
-
-
-@pytest.mark.parametrize("where", ["cost", "skip", "caution", "batch_key"])
-def test_a_learner_that_ends_the_program_while_a_run_is_planned_is_named(where, faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "quitter", "options": {"where": where}}])
-    with pytest.raises(PluginError, match=rf"learner 'quitter': {where}\(.*\) raised SystemExit: 0"):
-        run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-
-
-def test_a_batch_key_that_is_no_key_is_named(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "keyless"}])
-    with pytest.raises(PluginError, match=r"learner 'keyless': batch_key\(.*\) must be hashable or None. Got \[\]"):
-        run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
 
 
 def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, suite_file, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -12,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.context import SpawnProcess
 from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
 
 from bfc_bench.executors import pipes
 from bfc_bench.executors.base import Resources, UnitFailure
@@ -31,6 +32,12 @@ NEARLY = 0.9
 does not check allocations."""
 PATIENCE = 10.0
 """Seconds for a worker to accept a unit, or to end when there are no more units."""
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+_CLOCK = TypeAdapter(list[float], config=_STRICT)
+"""What follows ``CLOCK``: the time, then nothing or the memory limit and what was held and asked for before. Whatever
+a learner has written to the pipe in place of a message, reading it raises ``ValueError``."""
+_RAISED = TypeAdapter(tuple[str, str], config=_STRICT)
 
 
 @dataclass(frozen=True)
@@ -103,13 +110,14 @@ class WorkerHandle:
             self.started = self.ready = True
         elif kind == CLOCK and self.unit is not None:
             if self.clock is None:
-                clock, *granted = json.loads(content)
+                clock, *granted = _CLOCK.validate_json(content)
                 # The worker's reading, since the session may be slow; clipped to what is possible.
-                self.clock = min(max(self._watch.at(float(clock)), self.since), now)
+                self.clock = min(max(self._watch.at(clock), self.since), now)
                 if granted:
-                    self.allowed, self.before = int(granted[0]), Memory(*map(int, granted[1:]))
+                    self.allowed, *before = map(int, granted)
+                    self.before = Memory(*before)
         elif kind in (RESULT, RAISED) and self.unit is not None:
-            yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *json.loads(content))
+            yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *_RAISED.validate_json(content))
             self.unit, self.since = None, now
         else:
             raise ValueError(f"a worker with {self.unit} must not send {kind!r}")
@@ -193,7 +201,8 @@ def death(exitcode: int | None) -> str:
     if exitcode is None:
         return "the worker process closed its connection to the session"
     if exitcode < 0:
-        name = signal.Signals(-exitcode).name
+        known = {number.value: number.name for number in signal.Signals}
+        name = known.get(-exitcode, f"signal {-exitcode}")  # most real-time signals have no name
         hint = " (the system may have run out of memory)" if name == "SIGKILL" else ""
         return f"the worker process was ended by {name}{hint}"
     return f"the worker process ended itself with exit code {exitcode}"
