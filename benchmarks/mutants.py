@@ -3,7 +3,7 @@
 MODULE is a file or package of ``bfc_bench``, such as ``seeds`` or ``analysis/thresholds``. Of each, N bugs are drawn at
 random (other comparison or arithmetic, another number, a negated condition, ...: the operators of Cosmic Ray), put one
 by one into a copy of the checkout, and the tests of the folder that mirrors the source are run there. A bug that no
-test finds is printed with its line. Some of these change nothing that anyone could observe: read before you count.
+test finds is printed with its line. Some of these change nothing that can be observed: read before you count.
 """
 
 from __future__ import annotations
