@@ -236,6 +236,17 @@ def test_a_source_that_is_damaged_is_named(made, tmp_path):
     assert not (tmp_path / "c").exists()
 
 
+def test_a_row_that_cannot_be_read_is_shown_as_such_beside_the_one_that_can(made, tmp_path):
+    a, b = made("a", [ROW]), made("b", [ROW])
+    with closing(sqlite3.connect(b / "results.sqlite")) as db:
+        db.execute("UPDATE rows SET row = ?", ('{"cut in the mid',))
+        db.commit()
+    with pytest.raises(StoreError, match=r"nmse 0\.5 in .*unreadable: \{.cut in the mid in "):
+        merge([a, b], tmp_path / "c")
+    merge([a, b], tmp_path / "c", prefer=str(a))
+    assert cells(tmp_path / "c") == {"c0": 0.5}
+
+
 ON_GPU = replace(
     ROW,
     device="cuda",
