@@ -326,6 +326,15 @@ def test_each_measured_column_of_gpus_has_the_tolerance_and_no_row_of_a_cpu(colu
         merge([a, b], tmp_path / "f")
 
 
+@pytest.mark.parametrize(("one", "other"), [({"x": 0.1}, 0.1), ([0.1], 0.1), ([0.1], {"x": 0.1}), ([0.1], [0.1, 0.1])])
+def test_facts_of_gpus_of_another_shape_are_different(one, other, made, tmp_path):
+    for name, a, b in (("c", one, other), ("d", other, one)):
+        rows = [[replace(ON_GPU, chosen={**ON_GPU.chosen, "info": {"fact": fact}})] for fact in (a, b)]
+        stores = [made(f"{name}{k}", held) for k, held in enumerate(rows)]
+        with pytest.raises(StoreError, match="they differ in chosen"):
+            merge(stores, tmp_path / name)
+
+
 @pytest.mark.parametrize("column", [*BY_MUCH, "tuned"])
 def test_rows_of_gpus_that_differ_in_more_than_rounding_are_an_error_that_shows_both(column, made, tmp_path):
     tuned = {"chosen": {**ON_GPU.chosen, "tuned": {"lr": 0.1 * 1.0001}}}  # chosen, not measured
