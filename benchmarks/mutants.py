@@ -3,7 +3,7 @@
 MODULE is a file or package of ``bfc_bench``, such as ``seeds`` or ``analysis/thresholds``. Of each, N bugs are drawn at
 random (other comparison or arithmetic, another number, a negated condition, ...: the operators of Cosmic Ray), put one
 by one into a copy of the checkout, and the tests of the folder that mirrors the source are run there. A bug that no
-test finds is printed with its line. Some of these change nothing that anyone could observe: read before you count.
+test finds is printed with its line. Some of these change nothing that can be observed: read before you count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import tempfile
 import time
 from argparse import ArgumentParser
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,8 +121,10 @@ def passes(checkout: Path, path: Path, seconds: float) -> bool:
         try:
             return process.wait(seconds) == 0
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
             return False
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def copied(to: Path) -> Path:
@@ -143,21 +146,29 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         checkout = copied(Path(folder) / "checkout")
         for module in options.modules:
-            limit = 0.0
-            for mutant in sampled(module, options.number, options.seed, checkout):
-                if not limit:
-                    started = time.monotonic()
-                    if not passes(checkout, mutant.path, 3600):
-                        sys.exit(f"The tests of {module} fail without any mutant.")
-                    limit = 60 + 3 * (time.monotonic() - started)
-                (checkout / mutant.path).write_text(mutant.after)
-                survives = passes(checkout, mutant.path, limit)
-                (checkout / mutant.path).write_text(mutant.before)
-                found[module, survives] += 1
-                if survives:
-                    print(mutant, flush=True)
-            killed, survived = found[module, False], found[module, True]
-            print(f"{module}: {killed} of {killed + survived} killed, {survived} survived", flush=True)
+            try:
+                for mutant, survives in tested(sampled(module, options.number, options.seed, checkout), checkout):
+                    found[module, survives] += 1
+                    if survives:
+                        print(mutant, flush=True)
+            finally:  # of an interrupted run too
+                killed, survived = found[module, False], found[module, True]
+                print(f"{module}: {killed} of {killed + survived} killed, {survived} survived", flush=True)
+
+
+def tested(mutants: Iterable[Mutant], checkout: Path) -> Iterator[tuple[Mutant, bool]]:
+    """Each mutant of a module with whether it survives; the tests must pass without any."""
+    limit = 0.0
+    for mutant in mutants:
+        if not limit:
+            started = time.monotonic()
+            if not passes(checkout, mutant.path, 3600):
+                sys.exit(f"The tests of {mutant.path} fail without any mutant.")
+            limit = 60 + 3 * (time.monotonic() - started)
+        (checkout / mutant.path).write_text(mutant.after)
+        survives = passes(checkout, mutant.path, limit)
+        (checkout / mutant.path).write_text(mutant.before)
+        yield mutant, survives
 
 
 if __name__ == "__main__":

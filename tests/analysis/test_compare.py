@@ -138,6 +138,13 @@ def test_sign_flip_is_scipys_permutation_test():
     assert sign_flip_p(x) == pytest.approx(expected.pvalue)
 
 
+def test_the_random_signs_are_pinned():
+    """A share of 2^14 draws: the p-value of a stored report is the same again."""
+    p = sign_flip_p(np.sin(np.arange(1, 21)) + 0.3)
+    assert p == 0.051513671875
+    assert (p * 2**14).is_integer()
+
+
 def test_sign_flip_reaches_its_smallest_value_where_all_signs_agree():
     assert sign_flip_p(np.arange(1.0, 7.0)) == 2 / 2**6
     assert sign_flip_p(np.arange(1.0, 21.0)) <= 2 / 2**14

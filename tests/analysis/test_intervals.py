@@ -93,6 +93,15 @@ def test_skewness_is_scipys_and_shows_where_it_is_beyond_chance():
     assert is_skewed([0.0, 0.1, -0.1, 0.05, 9.0])
 
 
+def test_the_draws_of_the_bootstrap_are_pinned_and_differ_by_key():
+    """A stored report is written again with the same numbers."""
+    x = np.exp(np.sin(np.arange(1, 13)))
+    found, other = bootstrap_t(x, "pinned"), bootstrap_t(x, "other")
+    assert (found.lo, found.hi) == pytest.approx((0.764585283886, 2.00778597838), rel=1e-9)
+    assert (found.lo, found.hi) != (other.lo, other.hi)
+    assert found.mean == other.mean == pytest.approx(x.mean())
+
+
 def test_the_bootstrap_t_covers_skewed_values_better_than_student_does():
     """Of 400 samples of 10 exponential values; Monte Carlo error 1.2 points."""
     samples = stream("test", "bootstrap_t").exponential(size=(400, 10))
