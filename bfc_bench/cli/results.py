@@ -66,8 +66,14 @@ def results(
     columns: Annotated[
         str, typer.Option("--columns", metavar="A,B,...", help="Print only these columns, in this order.")
     ] = "",
+    raw: Annotated[
+        bool, typer.Option("--raw", help="In CSV, write texts unchanged, also those that begin like formulas.")
+    ] = False,
 ) -> None:
-    """Print the rows of a suite, one per cell."""
+    """Print the rows of a suite, one per cell.
+
+    In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
+    """
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import as_text, csv_parts, json_parts, parquet_bytes
     from bfc_bench.store.row import COLUMNS
@@ -78,12 +84,14 @@ def results(
     if unknown := [name for name in named if name not in COLUMNS]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
     writers: dict[str, Callable[[Iterable[Row]], Iterable[bytes | memoryview]]] = {
-        "csv": lambda rows: csv_parts(rows, named),
+        "csv": lambda rows: csv_parts(rows, named, raw=raw),
         "json": lambda rows: json_parts(rows, named),
         "parquet": lambda rows: [parquet_bytes(rows, named)],
     }
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
+    if raw and format != "csv":
+        raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     if output is not None and (output.is_dir() or not output.parent.is_dir()):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder, write_file
 
+ENDINGS = (".png", ".npz", ".csv", ".json")
+"""Endings of the files that learners may give; a page with another one, such as HTML, could run a script."""
+_CELL = re.compile("[0-9a-f]{16}")
+"""Identities of cells, which name folders."""
 ROOM = 1_500_000
 """Maximum number of characters of all pictures in the page."""
 
@@ -49,13 +54,18 @@ class ShownCell:
 def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], list[ShownCell]]:
     """The artifacts of the page in ``directory`` by (task, label), first replicates and largest n first.
 
-    Files that do not fit into the page are copied to ``directory/artifacts``. Raises ``OutputError``.
+    Files that do not fit into the page are copied to ``directory/artifacts``. Cells whose identity and files whose
+    ending no learner's have are left out. Raises ``OutputError``.
     """
     shown: dict[tuple[str, str], list[ShownCell]] = {}
     left = ROOM
     for cell in sorted(cells, key=lambda cell: (cell.replicate, -cell.n, cell.d, cell.task, cell.label)):
         artifacts = []
+        if not _CELL.fullmatch(cell.cell):
+            continue
         for name, file in sorted(cell.files.items()):
+            if not name.endswith(ENDINGS):
+                continue
             content = file.read_bytes()
             address = f"data:image/png;base64,{b64encode(content).decode()}" if name.endswith(".png") else ""
             if embedded := 0 < len(address) <= left:
@@ -70,8 +80,8 @@ def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], l
 
 def _copied(directory: Path, cell: str, name: str, content: bytes) -> str:
     """Copy a file beside the page and return its address."""
-    folder = directory / "artifacts" / cell
-    make_folder(folder)
-    if not (file := folder / name).exists() or file.read_bytes() != content:
+    file = inside(directory, "artifacts", cell, name)
+    make_folder(file.parent)
+    if not file.exists() or file.read_bytes() != content:
         write_file(file, content)
     return quote(f"artifacts/{cell}/{name}")

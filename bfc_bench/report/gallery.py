@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from bfc_bench.report.style import FAINT, GRID, INK, Drawing, Styles, save
+from bfc_bench.utils.files import inside
 
 if TYPE_CHECKING:
     from bfc_bench.report.pdf import PdfReport
@@ -80,7 +81,7 @@ class Gallery:
         suffixes = self.suffixes if files else ()
         if self.pdf is not None and files:
             self.pdf.add(figure)
-        svg = save(figure, self.directory / "figures", stem, suffixes)
+        svg = save(figure, inside(self.directory, "figures"), stem, suffixes)
         prefix = f"f{len(self._taken)}"
         if not isinstance(figure, Drawing) or not figure.axes:
             width = figure.get_figwidth() * 96

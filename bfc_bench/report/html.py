@@ -24,11 +24,11 @@ from bfc_bench.report.headline import headline
 from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
 from bfc_bench.report.template import template
-from bfc_bench.store.export import Records
+from bfc_bench.store.export import Records, without_formula
 from bfc_bench.store.row import Row
 from bfc_bench.store.row_origin import origin_remarks
 from bfc_bench.store.rows import Rows
-from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder, write_file
 
 POINTS = 3000
 """Maximum number of curve points that a page holds as CSV, about 400 KB."""
@@ -160,10 +160,11 @@ def write_report(
     if pdf_report is not None:
         facts = [f"{len(rows):,} cells: {', '.join(f'{count:,} {status}' for status, count in statuses.items())}"]
         title = f"{suite.get('name', '')}, version {suite.get('version') or tables.MISSING}"
-        write_file(directory / "report.pdf", pdf_report.bytes(title, suite.get("description", ""), facts, verdicts))
-    path = directory / "report.html"
-    write_file(path, page.encode())
-    return path
+        write_file(
+            inside(directory, "report.pdf"), pdf_report.bytes(title, suite.get("description", ""), facts, verdicts)
+        )
+    write_file(inside(directory, "report.html"), page.encode())
+    return directory / "report.html"
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -189,7 +190,8 @@ def _curves_csv(sections: Sequence[section.Section]) -> str:
     points = [point for part in sections for curve in part.curves for point in curve.points]
     if not 0 < len(points) <= POINTS:
         return ""
-    return base64.b64encode(Records(points).frame().to_csv(index=False).encode()).decode()
+    table = Records(points).frame().map(without_formula)
+    return base64.b64encode(table.to_csv(index=False).encode()).decode()
 
 
 def _command(suite: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ from bfc_bench.report.layout import ReportTable, TableCell
 from bfc_bench.report.tables import MISSING, STATUSES, ill_behaved_remark, sample_size, with_interval
 from bfc_bench.report.template import date, template
 from bfc_bench.store.rows import Rows
-from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder, write_file
 
 PAGES = {"index.html": "Suites", "claims.html": "Claims", "learners.html": "Learners", "machines.html": "Machines"}
 T = TypeVar("T")
@@ -68,6 +68,17 @@ class SiteRun:
     def others(self) -> list[str]:
         """The other machines of a run in shards."""
         return [host for host in self.facts.get("machines", ()) if host != self.facts.get("host")]
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A store or a suite that cannot be shown."""
+
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is not on the site: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -130,22 +141,46 @@ class SiteEntry:
         return TableCell(self.name, detail, kind="text", address=f"{quote(self.address)}/report.html")
 
 
-def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
+def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> Path:
     """Write the pages of a site whose reports are in ``directory`` already, and return the path of its index.
 
-    Pages are replaced atomically, the index last. Raises ``OutputError``.
+    Pages are replaced atomically, the index last.
+
+    Args:
+        directory: Folder of the site.
+        entries: The suites to show.
+        omissions: Stores and suites that the index names because they cannot be shown.
+
+    Raises:
+        OutputError: A page cannot be written.
     """
     make_folder(directory)
+    for name, content in site_pages(entries, omissions).items():
+        write_file(inside(directory, name), content)
+    return directory / "index.html"
+
+
+def site_pages(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> dict[str, bytes]:
+    """The pages of a site by file name, the index last.
+
+    It raises any exception if an entry has values that cannot be shown.
+    """
+    omitted = [
+        [TableCell(left_out.what, kind="text"), TableCell(left_out.reason, kind="text")] for left_out in omissions
+    ]
     parts = {
-        "index.html": [_suites(entries)],
+        "index.html": [
+            _suites(entries),
+            *([ReportTable("Not on this site", ["store or suite", "reason"], omitted)] if omitted else []),
+        ],
         "claims.html": [*_claims(entries)],
         "learners.html": [*_learners(entries)],
         "machines.html": [*_machines(entries)],
     }
     verdicts: Counter[str] = Counter(verdict.verdict for entry in entries for verdict in entry.verdicts)
     page = template("site.html")
-    for name, title in reversed(PAGES.items()):
-        content = page.render(
+    return {
+        name: page.render(
             name=name,
             title=title,
             pages=PAGES,
@@ -155,9 +190,9 @@ def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
             verdicts={word: verdicts[word] for word in SIGNS} if verdicts else {},
             signs=SIGNS,
             release=release_of("bfc-bench"),
-        )
-        write_file(directory / name, content.encode())
-    return directory / "index.html"
+        ).encode()
+        for name, title in reversed(PAGES.items())
+    }
 
 
 def _best(rows: Rows, levels: Sequence[float]) -> Iterator[Best]:

@@ -25,7 +25,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import Affine2D
 
-from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder, write_file
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#888888")
 """Okabe and Ito's colours for colour-blind readers, with grey instead of yellow, which is invisible on white."""
@@ -327,7 +327,7 @@ def save(figure: Figure, directory: Path, stem: str, suffixes: Sequence[str] = (
         if "pdf" in suffixes:
             drawn["pdf"] = _drawn(figure, "pdf", metadata={"CreationDate": None})
     for suffix in FORMATS:
-        path = directory / f"{stem}.{suffix}"
+        path = inside(directory, f"{stem}.{suffix}")
         if suffix in suffixes:
             write_file(path, drawn[suffix])
         else:

@@ -7,6 +7,7 @@ import io
 import json
 import marshal
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 ROWS_PER_GROUP = 10_000
 """Rows in one row group of a parquet file."""
 
@@ -84,17 +87,35 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
     yield b"[]\n" if separator == "[\n" else b"\n]\n"
 
 
-def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
-    """Parts of a CSV file with one line per row; nested columns hold JSON texts."""
+def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: bool = False) -> Iterator[bytes]:
+    """Parts of a CSV file with one line per row; nested columns hold JSON texts.
+
+    Args:
+        rows: The rows.
+        columns: Names of the columns to write.
+        raw: Whether to write texts as they are, also those that a spreadsheet takes for formulas.
+    """
+    cell = as_text if raw else (lambda value: without_formula(as_text(value)))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([as_text(getattr(row, name)) for name in columns])
+        writer.writerow([cell(getattr(row, name)) for name in columns])
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
     yield text.getvalue().encode()
+
+
+def without_formula(value: Any) -> Any:
+    """A cell of a CSV file; a text that a spreadsheet would take for a formula gets a leading apostrophe.
+
+    These are texts that begin with one of ``= + - @``, tab or a line break and are not numbers
+    (https://owasp.org/www-community/attacks/CSV_Injection).
+    """
+    if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS) or _NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"
 
 
 def parquet_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> memoryview:

@@ -12,7 +12,7 @@ from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import ParquetTable
 from bfc_bench.store.row import Row
 from bfc_bench.stored_suite.results import Results
-from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder, write_file
 from bfc_bench.utils.plain_json import digest
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class StoredSuite(Results):
 
     @property
     def directory(self) -> Path:
-        """Default folder of its report."""
+        """Default folder of its report. Raises ``OutputError`` if that is not in the store's folder."""
+        inside(inside(self.store.directory, "reports"), f"{self.name}@{self.version}")
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
     def report(
@@ -61,6 +62,7 @@ class StoredSuite(Results):
         from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
+        private = not directory
         directory = Path(directory or self.directory)
         key = self._key  # before the rows are read, so that rows that are added meanwhile make the page outdated
         table = ParquetTable()
@@ -73,8 +75,8 @@ class StoredSuite(Results):
                 artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
 
         rows = self.store.columns_with_callback(self.name, self.version, add)
-        make_folder(directory, private=directory == self.directory)
-        write_file(directory / "rows.parquet", table.bytes())
+        make_folder(directory, private=private)
+        write_file(inside(directory, "rows.parquet"), table.bytes())
         return write_report(
             directory,
             suite=self.definition,

@@ -84,5 +84,31 @@ def make_folder(path: Path, *, private: bool = False) -> None:
         raise OutputError(f"The folder {path} cannot be made: {error.strerror}.") from None
 
 
+def inside(folder: Path, *names: str) -> Path:
+    """The file or folder ``names`` below ``folder``, with all links followed.
+
+    Names may come from a store that another person made, and so may links in its folder.
+
+    Args:
+        folder: Folder that the result must lie in; it may be a link itself.
+        names: Parts of the path below it.
+
+    Raises:
+        OutputError: The path leads out of the folder, is the folder itself, or is a pipe or a device.
+    """
+    try:
+        root = Path(os.path.realpath(folder))
+        path = Path(os.path.realpath(root.joinpath(*names)))
+        usable = path != root and path.is_relative_to(root) and (not path.exists() or path.is_file() or path.is_dir())
+    except (OSError, ValueError):  # a loop of links, a name that is too long, a NUL in a name
+        usable = False
+    if not usable:
+        raise OutputError(
+            f"{os.path.join(*names)!r} must be a file or folder in {folder}. It leads out of it, or is a pipe or a "
+            "device. Remove it, or choose another folder."
+        )
+    return path
+
+
 def _mode(path: Path, private: bool) -> int:
     return 0o600 if private else path.parent.stat().st_mode & 0o666

@@ -10,6 +10,8 @@ import pytest
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli.app import run
+from bfc_bench.store.export import csv_parts, without_formula
+from bfc_bench.store.row import Row
 
 
 @pytest.fixture
@@ -54,3 +56,21 @@ def test_what_is_not_there_is_an_error(
 ) -> None:
     assert run(["results", *stored, *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path: Path) -> None:
+    texts = {"=cmd|' /C calc'!A0": True, "@SUM(A1)": True, "+x": True, "-x": True, "\t=1": True, "\r=1": True}
+    texts |= {"-5": False, "+1e-3": False, "-.5": False, "kernel": False, "": False, "-5=1": True, "-inf()": True}
+    for text, quoted in texts.items():
+        assert without_formula(text) == ("'" * quoted + text), text
+    assert without_formula(-5.0) == -5.0
+    row = Row("0" * 16, "s", 1, "t", "mean", "=1+1", {}, 4, 10, 0, "ok", nmse=-0.5)
+    columns = ["label", "nmse"]
+    assert b"".join(csv_parts([row], columns)) == b"label,nmse\n'=1+1,-0.5\n"
+    assert b"".join(csv_parts([row], columns, raw=True)) == b"label,nmse\n=1+1,-0.5\n"
+
+
+def test_raw_is_for_csv(stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["results", *stored, "--label", "a", "--format", "csv", "--raw", "--columns", "label"]) == 0
+    assert capsysbinary.readouterr().out == b"label\na\na\n"
+    assert run(["results", *stored, "--format", "json", "--raw"]) == 2

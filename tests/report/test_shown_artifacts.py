@@ -1,12 +1,15 @@
 """Files that predictors gave, in the page and beside it."""
 
+import hashlib
 from base64 import b64decode
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
 from synthetic import SUITE, row
 from test_html import Page
 
+from bfc_bench.errors import OutputError
 from bfc_bench.report import artifacts
 from bfc_bench.report.artifacts import CellFiles
 from bfc_bench.report.html import write_report
@@ -22,7 +25,7 @@ def cells(tmp_path):
         rows = [row(n=n, replicate=r, nmse=0.5) for r in range(replicates) for n in (100, 200)]
         found = []
         for each in rows:
-            place = tmp_path / "store" / each.cell.replace("/", "-")
+            place = tmp_path / "store" / hashlib.sha256(each.cell.encode()).hexdigest()[:16]
             place.mkdir(parents=True)
             content = PNG + each.cell.encode() * (size // len(each.cell))
             (place / "features.png").write_bytes(content)
@@ -72,3 +75,30 @@ def test_a_page_without_any_says_nothing_of_them(tmp_path):
     page, _ = page_of(tmp_path / "report", [row(nmse=0.5)], [])
     assert "Artifacts" not in "".join(page.text)
     assert not (tmp_path / "report" / "artifacts").exists()
+
+
+def test_what_no_learner_can_give_is_neither_shown_nor_copied(cells, tmp_path):
+    """A store of another person may name any cell and any file."""
+    rows, found = cells(1, 1000)
+    page = tmp_path / "look.html"
+    page.write_text("<script>alert(1)</script>")
+    odd = [replace(found[0], files={"look.html": page}), replace(found[1], cell="../../../above")]
+    written, _ = page_of(tmp_path / "report", rows, odd)
+    assert not [value for _, _, value in written.attributes if "look" in (value or "") or "above" in (value or "")]
+    assert {path.name for path in tmp_path.iterdir()} == {"store", "report", "look.html"}
+    assert not (tmp_path / "report" / "artifacts").exists()
+
+
+@pytest.mark.parametrize("link", ["report.html", "figures", "artifacts"])
+def test_a_link_in_the_folder_of_a_report_is_not_followed_out_of_it(link, cells, tmp_path):
+    """A store that was sent may have a link in the place of its report."""
+    rows, found = cells(1, 1000)
+    (tmp_path / "report").mkdir()
+    (tmp_path / "outside").mkdir()
+    target = tmp_path / "outside" / ("keys" if "." in link else ".")
+    if "." in link:
+        target.write_text("mine")
+    (tmp_path / "report" / link).symlink_to(target)
+    with pytest.raises(OutputError, match=link.partition(".")[0]):
+        write_report(tmp_path / "report", suite=SUITE, rows=rows, artifacts=found)
+    assert [path.read_text() for path in (tmp_path / "outside").iterdir()] == (["mine"] if "." in link else [])

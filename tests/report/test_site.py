@@ -3,9 +3,11 @@
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -18,6 +20,7 @@ from synthetic import INJECTION, LAWS, PROVENANCE, SESSIONS, SUITE, VERDICTS, ro
 from test_html import Page
 
 import bfc_bench
+from bfc_bench.cli.app import run
 from bfc_bench.errors import OutputError
 from bfc_bench.report.site import PAGES, SiteEntry, write_site
 from bfc_bench.report.tables import MISSING
@@ -194,6 +197,47 @@ def test_suites_are_chosen_and_those_that_no_store_holds_are_an_error(stores, be
     assert (missing.returncode, (tmp_path / "none").exists()) == (2, False)
     assert f"The store in {stores[1]} has no run of tiny@7" in missing.stderr
     assert bench("site", tmp_path / "tiny.toml", *several).returncode == 2
+
+
+def changed(store: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(store / "results.sqlite")) as db, db:
+        db.execute(statement, values)
+
+
+def test_suites_that_cannot_be_shown_are_named_and_the_others_are_written(stores, bench, tmp_path):
+    changed(stores[0], "UPDATE sessions SET provenance = '{\"host\": [1]}'")  # reading it raises no BenchError
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "results.sqlite").write_text("something else")
+    done = bench("site", tmp_path / "site", "--store", stores[0], "--store", stores[1], "--store", broken)
+    assert done.returncode == 1, done.stderr
+    said = [line for line in done.stderr.splitlines() if "is not on the site" in line]
+    named = [f"store {tmp_path.name}-broken", "tiny@1 in store a-results"]
+    assert [line.split(" is not")[0] for line in said] == [f"bfc-bench: {what}" for what in named]
+    assert "Traceback" not in done.stderr
+    tables = lines(tmp_path / "site", "index.html")
+    assert [line[0].split()[0] for line in tables[:2]] == ["second@1", "tiny@1"]
+    assert [line[0] for line in tables[2:]] == named
+    assert "not a database" in tables[2][1]
+    before = contents(tmp_path / "site")
+    assert bench("site", tmp_path / "site", "--store", stores[0]).returncode == 1
+    assert contents(tmp_path / "site") == before
+
+
+@pytest.mark.parametrize("name", ["../above", "/{}/above"])
+def test_a_suite_s_name_does_not_lead_out_of_the_site(name, stores, tmp_path, capfd):
+    """Whether or not a store may hold such a name: nothing is written there."""
+    name = name.format(tmp_path.relative_to("/"))
+    for table in ("sessions", "definitions", "rows"):
+        changed(stores[1], f"UPDATE {table} SET suite = ? WHERE suite = 'second'", name)
+    (tmp_path / "out").mkdir()
+    before = {path.name for path in tmp_path.iterdir()}
+    assert run(["site", str(tmp_path / "out" / "site"), "--store", str(stores[1])]) == 1
+    assert "above@1" in capfd.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"site"}
+    assert run(["report", f"{name}@1", "--store", str(stores[1])]) != 0
+    assert not list(tmp_path.rglob("above*"))
 
 
 def test_the_repository_of_results_takes_what_is_sent_checks_it_and_makes_the_site(stores, tmp_path):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bfc_bench.errors import OutputError
-from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder, write_file
 
 
 def mode(path):
@@ -76,3 +76,28 @@ def test_a_place_that_is_none_is_one_sentence(place, tmp_path):
         write_file(tmp_path / place, b"content")
     with pytest.raises(OutputError, match="cannot be made"):
         make_folder(tmp_path / "file" / "folder")
+
+
+def test_names_lead_nowhere_but_into_the_folder(tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "a").mkdir(parents=True)
+    assert inside(folder, "a", "b") == folder / "a" / "b"
+    (folder / "in").symlink_to("a")
+    assert inside(folder, "in", "b") == folder / "a" / "b"
+    (folder / "out").symlink_to(tmp_path)
+    (folder / "loop").symlink_to("loop")
+    os.mkfifo(folder / "pipe")
+    for names in (
+        ["../x"],
+        ["/x"],
+        ["a", "../.."],
+        ["a/../../x"],
+        ["."],
+        [""],
+        ["out"],
+        ["out", "x"],
+        ["pipe"],
+        ["\0"],
+    ):
+        with pytest.raises(OutputError):
+            inside(folder, *names)

@@ -1,0 +1,85 @@
+"""Pages let no script run but those of the templates."""
+
+import re
+import shutil
+import subprocess
+from base64 import b64encode
+from hashlib import sha256
+from html import unescape
+from importlib.resources import files
+
+import pytest
+from synthetic import SUITE, row
+
+from bfc_bench.report.html import write_report
+from bfc_bench.report.site import PAGES, write_site
+from bfc_bench.report.template import content_policy, policy_of
+
+INJECTED = "document.title = 'injected'"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+def policy(page):
+    """The directives of a page's policy by name."""
+    start, found, _ = page.partition('<meta http-equiv="Content-Security-Policy" content="')
+    assert found, "a page without a policy"
+    assert not re.search("<(script|style|img|svg|title)", start), "what stands before the policy is not subject to it"
+    return directives(unescape(page.removeprefix(start + found).partition('"')[0]))
+
+
+def directives(text):
+    return {name: values.split() for name, _, values in (part.strip().partition(" ") for part in text.split(";"))}
+
+
+def allows(rules, script):
+    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in rules["script-src"]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    write_report(folder, suite=SUITE, rows=[row(nmse=0.5)], suffixes=())
+    write_site(folder, [])
+    return [folder / name for name in ("report.html", *PAGES)]
+
+
+def test_every_page_has_the_policy_and_only_scripts_that_it_allows(pages):
+    for path in pages:
+        page = path.read_text()
+        rules = policy(page)
+        assert rules == directives(content_policy())
+        assert rules["default-src"] == ["'none'"]
+        assert not {"'unsafe-inline'", "'unsafe-eval'", "*"} & {*rules["script-src"]}
+        assert all(allows(rules, script) for script in re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL))
+        assert not allows(rules, INJECTED)
+
+
+def test_no_template_of_a_page_lacks_it():
+    templates = [file.read_text() for file in files("bfc_bench.report").iterdir() if file.name.endswith(".html")]
+    whole = [text for text in templates if "<html" in text]
+    assert len(whole) == 2
+    assert all("{{ content_policy }}" in text for text in whole)
+
+
+def test_scripts_of_templates_are_allowed_by_their_hash_and_others_are_not():
+    rules = directives(policy_of("<script>first()</script>", '<p></p><script type="module">\nsecond()\n</script>'))
+    assert all(allows(rules, script) for script in ("first()", "\nsecond()\n"))
+    assert not allows(rules, INJECTED)
+    assert directives(policy_of("<p>no script</p>"))["script-src"] == ["'none'"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_in_a_browser_an_injected_script_does_not_run(pages, tmp_path):
+    def title(text):
+        path = tmp_path / "page.html"
+        path.write_text(text)
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", path.as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return unescape(re.search("<title>(.*?)</title>", done.stdout)[1])
+
+    for path in pages:
+        page = path.read_text()
+        assert title(page.replace("</body>", f"<script>{INJECTED}</script></body>")) != "injected"
+    own = f"<script>{INJECTED}</script>"
+    head = f'<title>as it was</title><meta http-equiv="Content-Security-Policy" content="{policy_of(own)}">'
+    assert title(f"<!doctype html><html><head>{head}</head><body>{own}</body></html>") == "injected"
