@@ -5,7 +5,7 @@ import time
 import pytest
 from stored_rows import read_results
 
-from bfc_bench import PluginError, RunOptions, hookimpl, run_suite
+from bfc_bench import RunOptions, hookimpl, run_suite
 from bfc_bench.cli.app import run as cli
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store.store import Store
