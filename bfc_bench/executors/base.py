@@ -131,7 +131,12 @@ class Executor(Settings):
         """Open a pool that starts its first worker at once, before there are units.
 
         For executors whose workers start slowly. Others return None, and ``open`` is called when there are units. The
-        pool may be closed without any unit, and twice. Arguments as of ``open``.
+        pool may be closed without any unit, and twice.
+
+        Args:
+            call: Called with the payload of each unit, in a worker.
+            prepare: Called in each new worker.
+            jobs: Number of workers on the CPU.
         """
         return None
 
