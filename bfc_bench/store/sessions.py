@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -69,7 +70,14 @@ class Sessions:
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of each suite that has a run in this store."""
         records = self._database.read("SELECT * FROM sessions ORDER BY rowid")
-        return list(dict.fromkeys((record[1], record[2]) for record in filter(session_is_acceptable, records)))
+        kept = [record for record in records if session_is_acceptable(record)]
+        if refused := len(records) - len(kept):
+            warnings.warn(
+                f"The store in {self._database.directory} holds {refused} runs that bfc-bench could not have written. "
+                "They are left out.",
+                stacklevel=3,
+            )
+        return list(dict.fromkeys((record[1], record[2]) for record in kept))
 
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
         """Make these definitions the current ones.

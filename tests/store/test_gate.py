@@ -95,10 +95,10 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
 def test_a_run_of_a_suite_that_cannot_be_is_not_listed(column, value, tmp_path):
     folder = store_of(tmp_path / "s", ROW)
     change(folder, f"UPDATE sessions SET {column} = ?", value)
-    with Store(folder) as store:
+    with Store(folder) as store, pytest.warns(UserWarning, match="holds 1 runs that bfc-bench could not have written"):
         assert store.suites() == []
     assert merge([folder], tmp_path / "into").sessions == 0
-    assert run(["site", str(tmp_path / "site"), "--store", str(folder)]) in (0, 2)
+    assert run(["site", str(tmp_path / "site"), "--store", str(folder)]) in (0, 1, 2)
     assert {path.name for path in tmp_path.iterdir()} <= {"s", "into", "site"}
 
 
