@@ -407,6 +407,19 @@ def test_sizes_beyond_the_tested_ones_open_the_side_that_they_may_move_the_slope
     assert "a has no nmse on a1" in verdict({**SIZES, "at_most": 2}, [r for r in rows if r.task != "a1"]).note
 
 
+def test_a_task_in_the_middle_of_the_sweep_says_nothing_of_the_slope_and_its_bounds_leave_it_closed():
+    """Its weight in the line of least squares is 0, and rounding of that times infinity would be infinite."""
+    values = {"a1": 0.25, "a2": 1.0, "a3": 4.0}
+    sizes = {"a1": 500.0, "a2": 1e6, "a3": 8000.0}
+    rows = [row for task, size in sizes.items() for row in curve("a", size * spread(task, sd=0.05), task=task)]
+    sweep = [{"task": task, "value": value} for task, value in values.items()]
+    found = verdict({**SIZES, "sweep": sweep, "at_most": 2}, rows)
+    assert found.verdict == "supported"
+    assert found.estimate == pytest.approx(1.0, abs=0.1)
+    assert math.isfinite(found.lo)
+    assert math.isfinite(found.hi)
+
+
 def theory_of_power(power):
     return {("t", d, "a"): Theory(lambda n, d=d: 1 / (1 + 9 * (n / (640 * (d / 15) ** power)) ** 3), "f") for d in DIMS}
 
