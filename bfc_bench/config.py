@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.utils.plain_json import rank
+from bfc_bench.utils.plain_json import DEPTH, rank
 
 
 class Settings(BaseModel):
@@ -165,7 +165,7 @@ def _model_in(annotation: Any) -> Any:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises ``UsageError`` with file and position if it is not valid."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+        return parse_toml(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path))
     except UnicodeDecodeError as error:
         wrong = f"byte {error.start + 1} is {error.object[error.start]:#04x}"
         raise UsageError(f"{path}: must be a text in UTF-8; {wrong}. Save it in that encoding.") from None
@@ -173,3 +173,36 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not valid TOML: {error}.") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """The content of a TOML text. Raises ``TOMLDecodeError`` if it is not valid, and ``UsageError`` that begins with
+    ``where`` for tables and lists that are nested deeper than ``DEPTH`` and integers of more than 64 bits."""
+    try:
+        values = tomllib.loads(text)
+        _check_extent(values, where, DEPTH)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise UsageError(_too_deep(where)) from None
+    except ValueError:  # Python reads no integer of thousands of digits
+        raise UsageError(_too_large(where)) from None
+    return values
+
+
+def _check_extent(value: Any, where: str, depth: int) -> None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise UsageError(_too_large(where))
+    if isinstance(value, dict | list):
+        if depth == 0:
+            raise UsageError(_too_deep(where))
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_extent(inner, where, depth - 1)
+
+
+def _too_deep(where: str) -> str:
+    return f"{where}: tables and lists must be nested at most {DEPTH} levels deep. Got more."
+
+
+def _too_large(where: str) -> str:
+    return f"{where}: integers must have at most 64 bits, as TOML says. Got a larger one."

@@ -75,7 +75,7 @@ def executor_options(options: Sequence[str] | None) -> dict[str, Any]:
         key, equals, text = option.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--executor-option must have the form key=value, such as gpus=[0, 1]. Got {option!r}.")
-        values[key.strip()] = read_value(text)
+        values[key.strip()] = read_value(text, f"--executor-option {key.strip()}")
     return values
 
 

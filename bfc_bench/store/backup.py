@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import platform
 import secrets
 import shutil
 import sqlite3
@@ -12,6 +14,8 @@ from pathlib import Path
 
 from bfc_bench.errors import OutputError, StoreError
 from bfc_bench.store.store import Store
+from bfc_bench.utils.plain_json import digest
+from bfc_bench.utils.process_liveness import process_start
 
 ARTIFACTS, SHARDS = "artifacts", "shards"
 """Folders of a store that a backup copies, because they cannot be made again from the rows."""
@@ -80,7 +84,9 @@ def new_folder(path: Path) -> Iterator[Path]:
     path = Path(os.path.abspath(path))
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise StoreError(f"{path} exists. Name a folder that does not exist; it will be made.")
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.new")
+    start = f".{path.name[:150]}."
+    _remove_left(path.parent, start)
+    temporary = path.with_name(f"{start}{_process(os.getpid())}.{secrets.token_hex(4)}.new")
     try:
         temporary.mkdir(mode=0o700, parents=True)
         yield temporary
@@ -91,6 +97,23 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise OutputError(f"{path} cannot be made: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _process(pid: int) -> str:
+    """A process in the name of a folder: machine, number, and when it began, since numbers are used again."""
+    return f"{digest(platform.node(), 4)}-{pid}-{digest(process_start(pid), 4)}"
+
+
+def _remove_left(parent: Path, start: str) -> None:
+    """Remove the folders that processes of this machine left when they were killed."""
+    if not process_start(os.getpid()):  # the platform does not say which processes are alive
+        return
+    for left in parent.glob(f"{glob.escape(start)}*.new"):
+        process = left.name.removeprefix(start).partition(".")[0]
+        host, _, rest = process.partition("-")
+        pid = rest.partition("-")[0]
+        if host == digest(platform.node(), 4) and pid.isdigit() and process != _process(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _sync_tree(folder: Path) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bfc_bench.config import parse_toml
 from bfc_bench.errors import UsageError, suggest
 
 
@@ -18,7 +19,7 @@ def apply(values: dict[str, Any], change: str) -> None:
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
         raise UsageError(f"--set {change}: must have the form key.key=value, for example replicates=2. Got {change!r}.")
-    value = read_value(text)
+    value = read_value(text, f"--set {path}")
     *parents, last = path.strip().split(".")
     here: Any = values
     seen: list[str] = []
@@ -41,10 +42,10 @@ def apply(values: dict[str, Any], change: str) -> None:
     here[last] = value
 
 
-def read_value(text: str) -> Any:
-    """The value of a TOML expression; other text is taken as it is."""
+def read_value(text: str, where: str = "value") -> Any:
+    """The value of a TOML expression; other text is taken as it is. Raises ``UsageError`` as ``parse_toml`` does."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parse_toml(f"value = {text}", where)["value"]
     except tomllib.TOMLDecodeError:
         return text
 

@@ -1,5 +1,6 @@
 """Bad input: exit code 2, one message with file, key, range and nearest valid name, and nothing written."""
 
+import os
 import sys
 import warnings
 
@@ -7,6 +8,7 @@ import pytest
 
 import bfc_bench
 from bfc_bench.cli import WINDOWS, main
+from bfc_bench.cli.app import run
 from bfc_bench.config import read_toml
 from bfc_bench.errors import UsageError
 
@@ -242,3 +244,37 @@ def test_a_claim_at_a_size_that_its_task_has_not_is_a_caution_of_the_plan(capsys
     assert "caution: claim thm1: n = 800 is not among those of task teacher-L3: [100]." in told
     assert run(["plan", "smoke"]) == 0
     assert "is not among those" not in capsys.readouterr().out
+
+
+EXTREME = {
+    "description = " + "[" * 3000 + "]" * 3000: "tables and lists must be nested at most 32 levels deep",
+    "a" + ".a" * 5000 + " = 1": "tables and lists must be nested at most 32 levels deep",
+    "seed = " + "9" * 6000: "integers must have at most 64 bits",
+    "seed = " + "9" * 4000: "integers must have at most 64 bits",
+}
+
+
+@pytest.mark.parametrize("line", EXTREME, ids=[line[:20] + line[-3:] for line in EXTREME])
+@pytest.mark.parametrize("how", ["file", "--set", "--executor-option"])
+def test_values_too_deep_or_too_large_are_one_line(line, how, suite_file, capsys):
+    path = suite_file(learner=[{"name": "kernel-ridge"}])
+    if how == "file":
+        path.write_text(f"{line}\n{path.read_text()}")
+    elif line.startswith("a."):
+        pytest.skip("a key of the command line")
+    arguments = [] if how == "file" else [how, line.replace(" = ", "=", 1)]
+    assert run(["plan", str(path), *arguments]) == 2
+    told = capsys.readouterr().err
+    assert EXTREME[line] in told
+    assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv"])
+def test_a_pipe_in_the_place_of_a_data_set_is_refused(kind, suite_file, tmp_path, bench):
+    pipe = tmp_path / f"data.{kind}"
+    os.mkfifo(pipe)
+    data = {"kind": "npz", "path": str(pipe)} if kind == "npz" else {"kind": "table", "path": str(pipe), "target": "y"}
+    path = suite_file(learner=[{"name": "kernel-ridge"}], task=[{"name": "t", "data": data, "n": [10]}])
+    ended = bench("plan", path)
+    assert ended.returncode == 2, ended.stderr
+    assert f"path must name a file. Got {pipe}, which is a pipe, a socket or a device" in ended.stderr

@@ -343,3 +343,35 @@ def test_rows_of_gpus_that_differ_in_more_than_rounding_are_an_error_that_shows_
     with pytest.raises(StoreError, match=f"1 cell has different rows.*\n.*they differ in {next(iter(change))}"):
         merge([a, b], tmp_path / "c")
     assert not (tmp_path / "c").exists()
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from bfc_bench.store import merge as module
+
+def wait(self):
+    print("begun", flush=True)
+    time.sleep(60)
+
+module._Merging.run = wait
+module.merge([Path(sys.argv[1])], Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_merge_left_is_removed_by_the_next_one_and_what_runs_is_kept(made, tmp_path):
+    source, into = made("a", [ROW]), tmp_path / "into"
+    command = [sys.executable, "-c", SLOW, str(source), str(into)]
+    dead, alive = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.stdout.readline() for process in (dead, alive)] == ["begun\n"] * 2
+    dead.kill()
+    dead.communicate()
+    try:
+        assert len(list(tmp_path.glob(".into.*.new"))) == 2
+        merge([source], into)
+        (left,) = tmp_path.glob(".into.*.new")
+        assert f"-{alive.pid}-" in left.name
+        assert cells(into) == {"c0": 0.5}
+    finally:
+        alive.kill()
+        alive.communicate()
