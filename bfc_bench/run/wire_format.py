@@ -19,8 +19,7 @@ from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c
 from bfc_bench.learner import Failure
 from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import Batch
-from bfc_bench.store.artifacts import checked as checked_artifacts
-from bfc_bench.store.artifacts import digests
+from bfc_bench.store.artifacts import checked as checked_artifacts, digests
 from bfc_bench.store.row import ROW_BYTES, Row, checked
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import mask_all

@@ -186,8 +186,7 @@ def by_steps(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOp
     """Weights (m, D) after Adam or noisy SGD at the learner's lambda."""
     from bfc_plugins.quadratic_taylor.steps import recipe
 
-    from bfc_bench.toolkit.ensemble import Member
-    from bfc_bench.toolkit.ensemble import train as train_ensemble
+    from bfc_bench.toolkit.ensemble import Member, train as train_ensemble
 
     if not setups:
         return []

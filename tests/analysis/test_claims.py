@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bfc_bench.analysis.claims import KINDS, judge
-from bfc_bench.analysis.claims import parse_claims as parse
+from bfc_bench.analysis.claims import KINDS, judge, parse_claims as parse
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
 from bfc_bench.analysis.compare import holm
 from bfc_bench.errors import UsageError

@@ -9,8 +9,7 @@ import relu_networks
 import torch
 
 from bfc_bench.errors import UsageError
-from bfc_bench.toolkit import libraries
-from bfc_bench.toolkit import neural_tangents as tangents
+from bfc_bench.toolkit import libraries, neural_tangents as tangents
 
 needs_it = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
 X, Z = np.random.default_rng(0).standard_normal((2, 9, 5))

@@ -13,8 +13,7 @@ from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
 from bfc_bench.run.skip_reasons import skip_reason
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
-from bfc_bench.toolkit import libraries
-from bfc_bench.toolkit import neural_tangents as tangents
+from bfc_bench.toolkit import libraries, neural_tangents as tangents
 
 LAW = Context(square_mean=np.ones(4))
 SIZES = (5, 40, 90)
