@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -187,6 +188,12 @@ def test_the_image_is_for_any_user() -> None:
     assert folder == home
 
 
+def in_group(group: str) -> Iterator[str]:
+    """The requirements of a dependency group, those of the groups that it includes too."""
+    for need in PROJECT["dependency-groups"][group]:
+        yield from in_group(need["include-group"]) if isinstance(need, dict) else [need]
+
+
 def test_the_development_container_installs_what_it_switches_on() -> None:
     folder = ROOT / ".devcontainer"
     settings = json.loads((folder / "devcontainer.json").read_text())
@@ -194,7 +201,7 @@ def test_the_development_container_installs_what_it_switches_on() -> None:
     installed = (folder / "install").read_text()
     groups = re.findall(r"--group (\w+)", installed)
     assert set(groups) <= PROJECT["dependency-groups"].keys()
-    tools = {Requirement(need).name for group in groups for need in PROJECT["dependency-groups"][group]}
+    tools = {Requirement(need).name for group in groups for need in in_group(group)}
     vscode = settings["customizations"]["vscode"]
     assert {"pytest" if vscode["settings"].get("python.testing.pytestEnabled") else "", "ruff", "mypy"} <= tools
     assert vscode["settings"]["python.defaultInterpreterPath"].split("/")[0] in installed

@@ -224,6 +224,7 @@ def test_suites_that_cannot_be_shown_are_named_and_the_others_are_written(stores
     assert contents(tmp_path / "site") == before
 
 
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("name", ["../above", "/{}/above"])
 def test_a_suite_s_name_does_not_lead_out_of_the_site(name, stores, tmp_path, capfd):
     """Whether or not a store may hold such a name: nothing is written there."""
