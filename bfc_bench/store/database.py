@@ -34,7 +34,7 @@ class Database:
                 check_schema(self._db, self.path)
                 self._identity = _identity(self.path)
                 self._opened = opening.pop_all()
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise StoreError(
                 f"The store in {self.directory} cannot be {'written' if write else 'read'}: {_reason(error)}."
             ) from None
@@ -102,14 +102,14 @@ class Database:
         """Results of an SQL query, one by one. Raises ``StoreError`` if the file cannot be read."""
         try:
             yield from self._db.execute(query, values)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All results of an SQL query. Raises ``StoreError`` if the file cannot be read."""
         try:
             return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _reason(error: sqlite3.Error | OSError) -> str:
+def _reason(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
     return str(error.strerror or error) if isinstance(error, OSError) else str(error)
 
 

@@ -144,7 +144,7 @@ def mapping(text: object) -> Mapping[str, Any] | None:
     if not isinstance(text, str):
         return None
     try:
-        value = from_json(text)
+        value = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -90,7 +90,14 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("suite", "../x"), ("suite", "/x"), ("version", -1), ("definition", "[1]"), ("provenance", "no")],
+    [
+        ("suite", "../x"),
+        ("suite", "/x"),
+        ("version", -1),
+        ("definition", "[1]"),
+        ("definition", '{"a": NaN}'),
+        ("provenance", "no"),
+    ],
 )
 def test_a_run_of_a_suite_that_cannot_be_is_not_listed(column, value, tmp_path):
     folder = store_of(tmp_path / "s", ROW)
@@ -170,3 +177,11 @@ def test_what_learners_said_is_shown_without_control_characters(tmp_path):
         with Store(folder) as store:
             (row,) = store.rows("s", 1)
     assert (row.device, row.release) == (r"\x1b[31mred", r"0\u202e1")
+
+
+def test_damaged_names_in_the_file_are_one_message(tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    content = (folder / "results.sqlite").read_bytes()
+    (folder / "results.sqlite").write_bytes(content.replace(b"CREATE TABLE looks", b"CREATE \xd4ABLE looks"))
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store(folder)
