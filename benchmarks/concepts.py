@@ -95,7 +95,7 @@ def n_star() -> Figure:
 
 
 def exponent() -> Figure:
-    """Draw N* against d for two learners, one of which exceeds the largest size."""
+    """Draw N* against d for two learners. One exceeds the largest size."""
     sizes, level, dims = tuple(50 * 2**k for k in range(7)), 0.1, (6, 9, 14, 20)
     laws = {"kernel": (2.0, 2.4, ORANGE, "s"), "deep": (11.0, 1.0, BLUE, "o")}
     figure, axes = panel(7.2, 4.2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -59,10 +58,6 @@ class RunOptions:
         for name in ("learners", "tasks", "changes"):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
-
-    @cached_property
-    def _plugins(self) -> Plugins:
-        return self.plugins or load_plugins()
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -129,7 +124,7 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
-    plugins, store = options._plugins, Path(options.store)
+    plugins, store = options.plugins or load_plugins(), Path(options.store)
     collect(store)
     read, where = _read(suite, options.changes, plugins)
     executor = executor_of(read, plugins, options.executor, options.executor_options)
@@ -177,7 +172,7 @@ def run_until_decided(
     from bfc_bench.shards.collect import collect
     from bfc_bench.until_decided import run_until_decided
 
-    plugins = options._plugins
+    plugins = options.plugins or load_plugins()
     collect(Path(options.store))
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)

@@ -187,7 +187,7 @@ class Predictor(ABC):
     def predict(self, x: Array) -> Array:
         """Predictions (m,) at ``x`` (m, d); both are arrays of the kind that ``fit`` was given.
 
-        For labels of kind ``class``: scores (m, C), of which the largest in a row is the class.
+        For labels of kind ``class``: scores (m, C); the class of a row is its largest score.
         """
 
     def probabilities(self, x: Array) -> Array | None:

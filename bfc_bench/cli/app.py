@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, TextIO
@@ -30,7 +31,7 @@ class Verbs(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All verbs, those of plugins last."""
-        return [*VERBS, *_registered()]
+        return [*VERBS, *self._registered]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a verb; None for an unknown name."""
@@ -38,23 +39,23 @@ class Verbs(TyperGroup):
         app.callback()(lambda: None)
         if cmd_name in (*VERBS, *HIDDEN):
             import_module(f"bfc_bench.cli.{cmd_name}").add_to(app)
-        elif (command := _registered().get(cmd_name)) is not None:
+        elif (command := self._registered.get(cmd_name)) is not None:
             app.command(cmd_name)(command)
         else:
             return None
         return typer.main.get_group(app).commands[cmd_name]
 
+    @cached_property
+    def _registered(self) -> dict[str, Callable[..., Any]]:
+        """The verbs that other distributions register; no plugin is loaded if there is no other distribution."""
+        from importlib.metadata import entry_points
 
-def _registered() -> dict[str, Callable[..., Any]]:
-    """The verbs that other distributions register; no plugin is loaded if there is no other distribution."""
-    from importlib.metadata import entry_points
+        if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
+            return {}
+        from bfc_bench.plugins import load_plugins
 
-    if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
-        return {}
-    from bfc_bench.plugins import load_plugins
-
-    verbs = load_plugins().verbs
-    return {name: verbs.get(name) for name in verbs}
+        verbs = load_plugins().verbs
+        return {name: verbs.get(name) for name in verbs}
 
 
 app = typer.Typer(

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfc_bench.errors import StoreError
-from bfc_bench.store.row import ROW_BYTES, acceptable
+from bfc_bench.store.row import ROW_BYTES, parse
 from bfc_bench.utils.names import is_name
 
 CELL = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -58,11 +58,7 @@ def row_is_acceptable(record: Sequence[Any]) -> bool:
         and all(isinstance(digest, str) and len(digest) <= 64 for digest in digests)
     ):
         return False
-    try:
-        values = from_json(row, cache_strings="keys")
-    except ValueError:
-        return False
-    if not acceptable(values):
+    if (values := parse(row)) is None:
         return False
     columns = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
     said = (cell, suite, version, task, label, d, n, replicate, status)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.store.row import ROW_BYTES, acceptable, known_columns
+from bfc_bench.store.row import ROW_BYTES, acceptable, known_columns, parse
 
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """Matches JSON that may contain control characters or other invisible ones."""
@@ -23,11 +23,10 @@ def parse_row(text: object, cell: str) -> dict[str, Any] | None:
     """The columns of the stored row of a cell; None if this program could not have written it."""
     if not isinstance(text, str) or len(text) > ROW_BYTES:
         return None
-    try:
-        values = from_json(text, cache_strings="keys")
-    except ValueError:
+    values = parse(text)
+    if values is None or values["cell"] != cell:
         return None
-    return known_columns(values, clean=_clean(text)) if acceptable(values) and values["cell"] == cell else None
+    return values if _clean(text) else known_columns(values)
 
 
 def columns_sql(names: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ class Claim(Settings):
 
     @abstractmethod
     def judge(self, rows: Sequence[Row]) -> Verdict:
-        """The verdict on a suite's rows, of which there is at most one per (task, d, label, n, replicate)."""
+        """The verdict on a suite's rows, at most one per (task, d, label, n, replicate)."""
 
     def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
         """The verdict on a suite's rows, given the theories of its learners, which most kinds of claims ignore."""

@@ -27,7 +27,7 @@ class Beats(PointClaim):
     label: str
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     against: Names
-    """Labels of the others, all of which must be beaten."""
+    """Labels of the others. The claim needs all of them to be beaten."""
     factor: Positive = 1.0
     """The error, or N*, of the others is at least this many times as large."""
     level: Positive | None = None

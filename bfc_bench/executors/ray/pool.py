@@ -19,7 +19,7 @@ from bfc_bench.toolkit.precision import Device
 log = logging.getLogger(__name__)
 
 LOOK = 1.0
-"""Seconds between two checks of which nodes are there."""
+"""Seconds between two checks for new and lost nodes."""
 TICK = 0.1
 """Seconds to wait for an answer before time limits are checked."""
 RESUBMITTED = 2

@@ -1,4 +1,4 @@
-"""Labels of classes of which some are wrong."""
+"""Labels of classes, some of them wrong."""
 
 from __future__ import annotations
 
