@@ -163,7 +163,7 @@ class RowReader(Database):
         if unreadable:
             warnings.warn(
                 f"The store in {self.directory} holds {unreadable} rows of {suite}@{version} that this release of "
-                "bfc-bench cannot read. They are left out; read them with the release that wrote them.",
+                "bfc-bench cannot read. They are left out: a later release wrote them, or they were changed.",
                 stacklevel=3,
             )
 
