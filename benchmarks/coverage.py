@@ -344,7 +344,7 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
         curves = {(task, label, d) for task, label, d in rows.groups("task", "label", "d")}
         reads = {curve: tuple(np.unique(rows.n).tolist()) for curve in curves}
         for r in SCHEDULE:
-            look = Look("c", "", "", r, reads, LookSchedule())
+            look = Look("c", "", "", r, reads, LookSchedule(), allows_skewness=True)
             (verdict,) = judge([stated.at_look(look.at)], rows.at(look.row_mask(rows)))
             if verdict.verdict != "undecided":
                 break

@@ -198,7 +198,11 @@ def synthetic_row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
     nmse = float((1 + rank) * (2 * cell.d / cell.n) ** (2 - 0.2 * rank) * np.exp(0.4 * rng.standard_normal()))
     network = rank < 3
     features = {layer: nmse * (1 + rng.random()) for layer in LAYERS} if network else {}
-    measured = {"span_errors": features, "cka": {layer: 1 / (1 + e) for layer, e in features.items()}}
+    measured = {
+        "uncut_errors": features,
+        "span_errors": features,
+        "cka": {layer: 1 / (1 + e) for layer, e in features.items()},
+    }
     tuned = {"ridge": [1e-8, 1e-2, 1.0][int(rng.integers(3))]} if entry.tune else {}
     return Row(
         **fields,

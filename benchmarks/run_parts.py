@@ -100,7 +100,7 @@ def main(suite: str, store: str) -> None:
         from jax._src import compiler
 
         from bfc_bench.cli import app
-        from bfc_bench.run import cell, session
+        from bfc_bench.run import cell
         from bfc_bench.toolkit import ensemble
 
     clock.around("compiling", compiler, "backend_compile_and_load")
@@ -109,7 +109,7 @@ def main(suite: str, store: str) -> None:
     for name in ("predict", "_finish_safely"):
         clock.around("measuring", cell, name)
     clock.around("drawing", cell, "_place")
-    clock.around("start and imports", session, "warm_up")
+    clock.around("start and imports", cell, "load_libraries")
     with clock.of("store and report"):
         app.run(["run", suite, "--store", store, "--executor", "serial", "--no-mlflow", "--device", "cpu"])
     clock.enter("end")

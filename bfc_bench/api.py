@@ -120,7 +120,6 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     """
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.grid import resolve
-    from bfc_bench.run.prestart import begun
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
@@ -128,19 +127,16 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     collect(store)
     read, where = _read(suite, options.changes, plugins)
     executor = executor_of(read, plugins, options.executor, options.executor_options)
-    device = executor.resolve_device(options.device)
-    with begun(executor, plugins, read, store, learners=options.learners, device=device, jobs=options.jobs) as pool:
-        return run(
-            resolve(read, plugins, where, options.learners, options.tasks),
-            plugins,
-            store,
-            device=device,
-            executor=executor,
-            pool=pool,
-            jobs=options.jobs,
-            redo=options.redo,
-            listeners=options.listeners,
-        )
+    return run(
+        resolve(read, plugins, where, options.learners, options.tasks),
+        plugins,
+        store,
+        device=executor.resolve_device(options.device),
+        executor=executor,
+        jobs=options.jobs,
+        redo=options.redo,
+        listeners=options.listeners,
+    )
 
 
 def run_until_decided(

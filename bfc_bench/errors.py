@@ -39,6 +39,10 @@ class StoreFailure(StoreError):
     exit_code = 1
 
 
+class StoreReplaced(StoreFailure):
+    """The results store was removed or replaced during a run; what is at its place now is unchanged."""
+
+
 class OutputError(BenchError):
     """A requested file, such as a report, cannot be written."""
 

@@ -94,8 +94,10 @@ class _Scale:
     @classmethod
     def of(cls, values: np.ndarray) -> Self:
         """The scale of values (n,) or (n, d)."""
-        deviation = values.std(axis=0)
-        return cls(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+        # Squares of values above 1e154 overflow. Division by a power of two is exact and changes no other result.
+        power = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0))[1] - 1)
+        deviation = power * (values / power).std(axis=0)
+        return cls(power * (values / power).mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
     def standardize(self, values: np.ndarray) -> np.ndarray:
         return np.asarray((values - self.mean) / self.deviation)

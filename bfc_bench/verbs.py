@@ -2,7 +2,7 @@
 
 VERBS = (
     *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),
-    *("claims", "compare", "merge", "backup", "data", "sync", "ui", "check", "new", "doctor"),
+    *("claims", "compare", "merge", "backup", "restore", "data", "sync", "ui", "check", "new", "doctor"),
 )
 """In the order of ``--help``."""
 HIDDEN = ("shard",)

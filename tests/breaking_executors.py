@@ -48,8 +48,8 @@ class Here(Executor):
     place: ClassVar[Place] = "session"
     changed: ClassVar[type[Changed]] = Changed
 
-    def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
-        return self.changed(SerialExecutor().open(call, prepare, jobs))
+    def open(self, call: Any, preload: Any = (), jobs: int | None = None) -> Pool:
+        return self.changed(SerialExecutor().open(call, preload, jobs))
 
 
 class There(Executor):
@@ -59,11 +59,12 @@ class There(Executor):
     changed: ClassVar[type[Changed]] = Changed
     around: ClassVar[Callable[[Any, Any], Any] | None] = None
     """Called in the worker with the original function and the payload."""
+    processes: ClassVar[ProcessExecutor] = ProcessExecutor()
 
-    def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
+    def open(self, call: Any, preload: Any = (), jobs: int | None = None) -> Pool:
         around = type(self).around
         inner = call if around is None else partial(around, call)
-        return self.changed(ProcessExecutor().open(inner, prepare, jobs))
+        return self.changed(self.processes.open(inner, preload, jobs))
 
 
 class Undocumented(Here):
@@ -158,11 +159,33 @@ class Late(Here):
             return pickle.loads(pickle.dumps(outcome)) if self.strict else outcome
 
 
-class Unprepared(Here):
-    """Does not prepare its worker."""
+class Trusting(Here):
+    """Calls what to preload, and does not ignore its errors."""
 
-    def open(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
-        return super().open(call, None, jobs)
+    def open(self, call: Any, preload: Any = (), jobs: int | None = None) -> Pool:
+        for step in preload:
+            step()
+        return super().open(call, preload, jobs)
+
+
+class Mixing(There):
+    """Gives units of all groups to the same workers."""
+
+    promises: ClassVar[frozenset[Promise]] = frozenset({"isolation"})
+
+    class changed(Changed):
+        def submit(self, key: int, payload: Any, needs: Resources) -> None:
+            self.pool.submit(key, payload, replace(needs, group=""))
+
+
+class Final(There):
+    """Does not run a unit again that dies after another."""
+
+    promises: ClassVar[frozenset[Promise]] = frozenset({"isolation", "death"})
+
+    class changed(Changed):
+        def outcome(self, outcome: Any) -> Any:
+            return UnitFailure("killed", "exit code 5") if outcome == b"lives" else outcome
 
 
 class Patient(There):
@@ -229,6 +252,7 @@ class Scattering(Mortal):
     """Does not end the children of units."""
 
     around = in_new_session
+    processes = ProcessExecutor(start="spawn")  # a process that forks workers ends what they leave behind
 
 
 def unlimited(call: Any, payload: Any) -> Any:
@@ -286,7 +310,7 @@ class Littering(Here):
 
 
 class Restless(There):
-    """Does not close a pool that was begun and had no units."""
+    """Does not close a pool that had no units."""
 
     class changed(Open):
         used = False
@@ -298,9 +322,6 @@ class Restless(There):
         def close(self, now: bool = False) -> None:
             if self.used:
                 self.pool.close(now)
-
-    def begin(self, call: Any, prepare: Any = None, jobs: int | None = None) -> Pool:
-        return self.changed(ProcessExecutor().begin(call, prepare, jobs))
 
 
 ONCE = "results come back once each"
@@ -315,7 +336,9 @@ BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("what a unit raises is its fault", "traceback does not show", Terse),
     ("a payload that cannot be sent is its units fault", "it stays here", Eager),
     ("a result that cannot be sent is its units fault", "it stays here", Late),
-    ("every worker is prepared once", "were prepared [0] times", Unprepared),
+    ("units run whatever preload does", "No module named 'nothing'", Trusting),
+    ("units of different groups share no process", "of groups ['a', 'b'] have run in one process", Mixing),
+    ("a unit that dies after another is run again", "exit code 5", Final),
     ("a unit that exceeds its time is stopped", "Got b'done'", Patient),
     ("time counts from when the unit says so", "'timeout'", Hasty),
     ("a unit that leaves fails alone", "must name exit code 7", Codeless),
@@ -326,6 +349,6 @@ BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("closing now stops what runs", "1 processes are still there", Stubborn),
     ("closing leaves nothing behind", "still there", Staying),
     ("closing leaves nothing behind", "environment", Littering),
-    ("a pool that is begun works and may be closed unused", "still there", Restless),
+    ("a pool may be closed unused and twice", "still there", Restless),
 ]
 """(requirement that is violated, words of the reason, executor)."""

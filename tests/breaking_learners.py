@@ -7,6 +7,7 @@ import mmap
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +35,17 @@ from bfc_bench import (
 )
 from bfc_bench.tasks.base import InputLaw, Inputs
 from bfc_bench.tasks.inputs.uniform import Uniform
+
+
+def in_worker() -> bool:
+    """Whether this process is a worker, by a variable that only workers have."""
+    return "JE_ARROW_MALLOC_CONF" in os.environ
+
+
+def session() -> int:
+    """Process id of the session of this worker, which is a fork of a process that the session has started."""
+    fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[1])
 
 
 class Constant(Predictor):
@@ -207,7 +218,7 @@ class Raising(Mean):
     at: int = 20
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        if self.where == "batch_key" and train.n == self.at and parent_process() is not None:
+        if self.where == "batch_key" and train.n == self.at and in_worker():
             raise RAISED[self.what]()
         return None
 
@@ -613,6 +624,119 @@ class Meddler(Mean):
                 jax.config.update("jax_enable_x64", True)
 
 
+DAEMON = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+with open(sys.argv[1] + ".part", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(sys.argv[1] + ".part", sys.argv[1])
+time.sleep(60)
+"""
+"""A program that leaves its parent, session and group."""
+
+
+class Lingering(Mean):
+    """Leaves in its process what affects others, in a way that no list of settings names."""
+
+    name: ClassVar[str] = "lingering"
+    what: str
+    path: str = ""
+    """File in which a daemon writes its process id."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        import torch
+
+        match self.what:
+            case "initialisation":
+                torch.nn.Linear.reset_parameters = lambda layer: None  # type: ignore[method-assign]
+            case "another initialisation":
+                torch.nn.init.kaiming_uniform_ = lambda weights, *_, **__: weights.data.fill_(0.5)
+            case "hook":
+                torch.nn.modules.module.register_module_forward_hook(lambda module, inputs, output: 0.5 * output)
+            case "optimizer":
+                torch.optim.Adam.step = lambda optimizer, closure=None: None  # type: ignore[method-assign]
+            case "mode":
+                torch.no_grad().__enter__()
+            case _:
+                self._leave()
+        return super().fit(train, ctx)
+
+    def _leave(self) -> None:
+        match self.what:
+            case "minimizer":
+                import scipy.optimize
+
+                scipy.optimize.minimize = lambda function, start, **_: scipy.optimize.OptimizeResult(x=start)
+            case "rounding":
+                ctypes.CDLL("libm.so.6").fesetround(0x800)
+            case "json":
+                import json
+
+                json.dumps = lambda value, **options: 1 / 0
+            case "dump":
+                import faulthandler
+
+                faulthandler.dump_traceback_later(1.0, exit=True)
+            case "children":
+                signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            case "timer":
+                timer, event = ctypes.c_void_p(), (ctypes.c_char * 64)()
+                library = ctypes.CDLL(None)
+                ctypes.memmove(event, struct.pack("qii", 0, signal.SIGALRM, 0), 16)
+                library.timer_create(0, event, ctypes.byref(timer))
+                library.timer_settime(timer, 0, struct.pack("qqqq", 0, 0, 1, 0), None)
+            case "daemon":
+                subprocess.run([sys.executable, "-c", DAEMON, self.path], check=True)
+                while not Path(self.path).exists():
+                    time.sleep(0.01)
+            case "audit hook":
+                sys.addaudithook(self._refuse)
+
+    @staticmethod
+    def _refuse(event: str, arguments: object) -> None:
+        if event == "open":
+            raise PermissionError("no file may be opened")
+
+
+class Innocent(Learner):
+    """A network of torch that is trained by Adam from a start that SciPy minimizes, for a second and a half."""
+
+    name: ClassVar[str] = "innocent"
+    capabilities: ClassVar[Capabilities] = Capabilities(libraries=frozenset({"torch"}))
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        import scipy.optimize
+        import torch
+
+        x, y = torch.tensor(train.x, dtype=torch.float32), torch.tensor(train.y[:, None], dtype=torch.float32)
+        start = scipy.optimize.minimize(lambda w: float(((train.x @ w - train.y) ** 2).mean()), np.zeros(train.d)).x
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(ctx.seed)
+            net = torch.nn.Sequential(torch.nn.Linear(train.d, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+            optimizer = torch.optim.Adam(net.parameters(), 0.01)
+            for _ in range(200):
+                optimizer.zero_grad()
+                torch.nn.functional.mse_loss(net(x), y).backward()
+                optimizer.step()
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(1.5)"], check=True)
+        return Network(net, start)
+
+
+class Network(Predictor):
+    def __init__(self, net: Any, start: np.ndarray) -> None:
+        self.net, self.start = net, start
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        import torch
+
+        with torch.no_grad():
+            return self.net(torch.tensor(x, dtype=torch.float32))[:, 0].numpy() + 0.1 * (x @ self.start)
+
+
 class OnTensors(Mean):
     """Needs a library that takes seconds to import."""
 
@@ -724,12 +848,12 @@ class Deadly(Mean):
     at: int = 20
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        if train.n == self.at and parent_process() is not None:
+        if train.n == self.at and in_worker():
             deaths = Path(self.path)
             before = len(deaths.read_text()) if deaths.exists() else 0
             if before < self.times:
                 deaths.write_text("." * (before + 1))
-                os.kill(os.getppid(), signal.SIGKILL)
+                os.kill(session(), signal.SIGKILL)
                 time.sleep(60)
         return super().fit(train, ctx)
 
@@ -838,7 +962,7 @@ class GreedyInputs(Uniform):
     kind: ClassVar[str] = "greedy"
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> np.ndarray:
-        if parent_process() is not None:
+        if in_worker():
             np.ones(75_000_000)
         return super().sample(rng, m, law)
 
@@ -849,7 +973,21 @@ LEAKED: list[np.ndarray] = []
 BORROWERS = (Borrower, BorrowerTorch, BorrowerJax)
 GREEDY = (Greedy, GreedyTorch, GreedyJax)
 VANDALS = (Vandal, VandalTorch, VandalJax)
-HOSTILE = (Raising, Talkative, Quitter, Forgetful, Meddler, OnTensors, Importing, Answering, Deaf, Mortal, Deadly)
+HOSTILE = (
+    Lingering,
+    Innocent,
+    Raising,
+    Talkative,
+    Quitter,
+    Forgetful,
+    Meddler,
+    OnTensors,
+    Importing,
+    Answering,
+    Deaf,
+    Mortal,
+    Deadly,
+)
 
 
 @hookimpl

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from bfc_bench import as_sklearn, load_learner, load_plugins
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data
+from bfc_bench.seeds import stream
 
 EVEN = "the check's target is linear; a quadratic DenseNet is a polynomial in the squares of its inputs"
 SMALL = {"relu-mlp": {"width": 16, "depth": 2, "steps": 300, "batch_size": 32}, "random-features": {"features": 300}}
@@ -84,6 +85,14 @@ def test_predicts_what_the_learner_predicts():
     z, v = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
     expected = learner.fit(Data("s", 60, 3, x=z, y=v), Context()).predict(z) * y.std() + y.mean()
     assert np.array_equal(as_sklearn(learner).fit(x, y).predict(x), expected)
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300])
+def test_labels_whose_squares_leave_the_range_of_floats_are_learned(unit):
+    x = stream("test", "units").standard_normal((60, 3))
+    y = np.sum(x**2, axis=1)
+    plain, scaled = (as_sklearn(KernelRidge()).fit(x, scale * y).predict(x) / scale for scale in (1.0, unit))
+    np.testing.assert_allclose(scaled, plain, rtol=1e-6)
 
 
 @pytest.mark.parametrize("learner", [QuadDenseNet(**QuadDenseNet.smoke), ReluMlp(width=16, depth=2, steps=300)])

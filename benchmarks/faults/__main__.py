@@ -13,13 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import machine
-from benchmarks.faults import Line, clusters, disks, kills, learners, records, shards, slurm, stores, tracking
+from benchmarks.faults import Line, clusters, disks, kills, learners, records, shards, slurm, state, stores, tracking
 from benchmarks.faults.place import Place
 from bfc_bench.errors import describe_error, suggest
 
 FAMILIES = {
     module.FAULTS.name: module.FAULTS
-    for module in (learners, kills, disks, stores, shards, slurm, records, tracking, clusters)
+    for module in (learners, state, kills, disks, stores, shards, slurm, records, tracking, clusters)
 }
 
 LONGEST = 400

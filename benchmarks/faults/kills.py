@@ -13,11 +13,13 @@ from pathlib import Path
 from benchmarks.faults import Family
 from benchmarks.faults.place import Place, end, group_of, numbers, wait_until
 from bfc_bench.errors import StoreError
+from bfc_bench.executors.memory import children
 from bfc_bench.store.row import Row
 
 FAULTS = Family("kills")
 TIMES = 20
 """Number of kills at random moments; the slow tests make 200."""
+RUNNING = "a process that is still running"
 NOTHING = "nothing lost, nothing doubled, nothing changed; the numbers of an undisturbed run"
 WITNESS = """
 import os
@@ -183,7 +185,7 @@ def _left(place: Place, learner: str, options: dict[str, object]) -> str:
     suite = place.suite([(learner, "l", options)])
     process = place.start("run", suite, "--store", place.new("store"), "--jobs", 2, "--no-mlflow")
     try:
-        began = wait_until(lambda: len(group_of(process.pid)) >= 3)  # the session, its resource tracker and a worker
+        began = wait_until(lambda: len(group_of(process.pid)) >= 3)  # the session, what forks, and a worker
         time.sleep(2)
         process.kill()
         process.wait()
@@ -222,6 +224,30 @@ def _killed_twice(place: Place) -> str:
 @FAULTS("the same a third time", "exit 1, ok and killed; --redo killed: exit 0")
 def _killed_thrice(place: Place) -> str:
     return _mortal(place, 3, signal.SIGKILL)
+
+
+@FAULTS("the process that forks workers killed (SIGKILL) in a run", "exit 0, 20 rows ok")
+def _forks(place: Place) -> str:
+    suite, store = _slow(place)
+    process = place.start("run", suite, "--store", store, "--jobs", 2, "--no-mlflow")
+    try:
+        wait_until(lambda: _count(place, store) > 1)
+        (forks,) = [child for child in children(process.pid) if list(children(child))]
+        os.kill(forks, signal.SIGKILL)
+        code = process.wait(120)
+    finally:
+        end(process)
+    return f"exit {code}, {sum(row.status == 'ok' for row in place.rows(store))} rows ok"
+
+
+@FAULTS("a learner leaves a daemon outside its parent, session and group", f"failed: {RUNNING}; ended")
+def _daemon(place: Place) -> str:
+    file, store = place.new("daemon"), place.new("store")
+    suite = place.suite([("lingering", "l", {"what": "daemon", "path": str(file)})])
+    place.bench("run", suite, "--store", store, "--jobs", 1, "--no-mlflow")
+    row, daemon = place.rows(store)[0], Path(f"/proc/{file.read_text()}/stat")
+    said = RUNNING if RUNNING in row.reason else row.reason
+    return f"{row.status}: {said}; {'ended' if wait_until(lambda: not daemon.exists(), 10) else 'still there'}"
 
 
 @FAULTS("a run killed between its last commit and its report", "nothing to do, and a report of all rows")

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.faults import Family
 from benchmarks.faults.place import Place
+from benchmarks.store_mutations import seal
 
 FAULTS = Family("records")
 IN_THE_PAST = """
@@ -29,7 +30,7 @@ def _stored(place: Place, replicates: int = 2) -> tuple[Path, Path]:
 
 
 def _rewrite(store: Path, change: Callable[[dict[str, Any]], object], columns: str = "") -> None:
-    """Change the first row of a store with SQL, without bfc_bench."""
+    """Change the first row of a store with SQL, as another release would have written it."""
     with closing(sqlite3.connect(store / "results.sqlite")) as db:
         cell, text = db.execute("SELECT cell, row FROM rows ORDER BY rowid LIMIT 1").fetchone()
         row = json.loads(text)
@@ -37,6 +38,7 @@ def _rewrite(store: Path, change: Callable[[dict[str, Any]], object], columns: s
         db.execute("UPDATE rows SET row = ? WHERE cell = ?", (json.dumps(row), cell))
         if columns:
             db.execute(f"UPDATE rows SET {columns}")
+        seal(db)
         db.commit()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from benchmarks.faults import Family
 from benchmarks.faults.kills import _count, _slow
 from benchmarks.faults.place import QUIET, Place, end, wait_until
+from benchmarks.store_mutations import seal
 from bfc_bench.errors import StoreError
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -54,6 +56,7 @@ def _different(place: Place) -> str:
     place.bench("run", suite, "--store", b, "--no-mlflow", "--executor", "serial")
     with closing(sqlite3.connect(b / "results.sqlite")) as db, db:
         db.execute("UPDATE rows SET row = json_set(row, '$.nmse', 123.5) WHERE label = 'mean' AND n = 20")
+        seal(db)
     into = place.new("store")
     ended = place.bench("merge", a, b, "--into", into)
     told = all(text in ended.stderr for text in ("nmse 123.5 in", f"({platform.node()}", "n = 20", "--prefer"))
@@ -128,3 +131,46 @@ def _count_whole(store: Path) -> int:
         with Store(copy) as held:
             return len(held.rows("tiny", 1))
     return 0
+
+
+@FAULTS(
+    "a file of another run copied beside the log that a killed run left",
+    "exit 2: it belongs to another; restore: exit 0, the 10 rows of the copy",
+)
+def _foreign_log(place: Place) -> str:
+    suite, (store, _) = _halves(place)
+    copy, killed = place.new("copy"), place.new("store")
+    place.bench("backup", store, copy)
+    process = place.start("run", suite, "--store", killed, "--jobs", 1, "--no-mlflow", "--learner", "ridge")
+    try:
+        wait_until(lambda: _count(place, killed) > 1)
+        process.kill()
+        process.wait()
+    finally:
+        end(process)
+    shutil.copy(copy / "results.sqlite", killed / "results.sqlite")
+    read = place.bench("results", "--store", killed)
+    said = "it belongs to another" if "belongs to another" in read.stderr else read.stderr
+    restored = place.bench("restore", copy, "--store", killed, "--force")
+    same = {row.cell for row in _rows(place, killed)} == {row.cell for row in _rows(place, store)}
+    rows = "the 10 rows of the copy" if same else f"{_count(place, killed)} rows"
+    return f"exit {read.returncode}: {said}; restore: exit {restored.returncode}, {rows}"
+
+
+@FAULTS("the folder of a store moved away in a run", "exit 1: saved beside it; merge: exit 0, no row twice")
+def _moved(place: Place) -> str:
+    suite, store = _slow(place)
+    process = place.start("run", suite, "--store", store, "--jobs", 1, "--no-mlflow")
+    try:
+        wait_until(lambda: _count(place, store) > 1)
+        store.rename(moved := place.new("moved"))
+        code = process.wait(120)
+    finally:
+        end(process)
+    saved = list(store.parent.glob(f"{store.name}.rescued-*"))
+    if not saved:
+        return f"exit {code}: nothing is saved"
+    into = place.new("store")
+    merged = place.bench("merge", moved, *saved, "--into", into)
+    once = _count(place, into) == _count(place, moved) + _count(place, saved[0])
+    return f"exit {code}: saved beside it; merge: exit {merged.returncode}, {'no row twice' if once else 'other rows'}"

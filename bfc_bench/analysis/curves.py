@@ -16,7 +16,7 @@ import numpy as np
 
 from bfc_bench.analysis.intervals import Interval, is_skewed, share_interval, t_interval
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.store.row import COLUMNS, Row
+from bfc_bench.store.row import BESIDES, COLUMNS, Row
 from bfc_bench.store.rows import Rows
 
 FLOOR = 1e-16
@@ -253,14 +253,15 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
 
     Args:
         rows: Rows of one version of a suite.
-        metric: A column of the rows, or a path such as ``feature_errors.S2`` or ``part_errors.degree2``.
+        metric: A column of the rows, or a path such as ``feature_errors.S2``, ``uncut_errors.S2`` or
+            ``part_errors.degree2``.
         stage: Name of an intermediate predictor; None for the final one.
 
     Raises:
         UsageError: For an unknown metric, and for two rows of one (task, d, label, n, replicate).
     """
     column = metric.partition(".")[0]
-    if column not in COLUMNS:
+    if column not in (*COLUMNS, *BESIDES):
         raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")
     groups = Rows.of(rows).groups("task", "d", "label")
     by_group = (_curve(group, metric, stage) for _, group in sorted(groups.items(), key=lambda item: item[0]))
@@ -309,7 +310,9 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         )
     ok = rows.ok
     values = np.full((len(replicates), len(n)), math.nan)
-    path = metric.split(".") if stage is None else ["stages", stage, *metric.split(".")]
+    path = tuple(metric.split("."))
+    beside = ("chosen", "measured") if path[0] in BESIDES else ()
+    path = (*beside, *path) if stage is None else ("stages", stage, *path)
     values[line[ok], column[ok]] = rows.number(*path)[ok]
     tried = np.zeros(values.shape, dtype=bool)
     tried[line, column] = True

@@ -46,12 +46,16 @@ class Look:
     """The schedule, with the looks made before this one."""
     verdict: Word | None = None
     """None until the look is made."""
+    allows_skewness: bool = False
+    """Whether its interval allows for skewed values; False for records without this field, so that a claim that was
+    decided before the field existed stays decided."""
 
     @property
     def at(self) -> LookLevel:
         """Number and confidence of the look."""
         schedule = self.looks.schedule
-        return LookLevel(schedule.index(self.replicates) + 1, len(schedule), self.looks.confidence_at(self.replicates))
+        number, confidence = schedule.index(self.replicates) + 1, self.looks.confidence_at(self.replicates)
+        return LookLevel(number, len(schedule), confidence, self.allows_skewness)
 
     def row_mask(self, rows: Rows) -> np.ndarray:
         """Mask (N,) of the rows that the look reads."""
@@ -123,7 +127,7 @@ class ClaimLooks:
         if schedule.next is None:
             return None
         reads = self.looks[-1].reads if self.looks else {}
-        return Look(self.claim.id, self.content, self.data, schedule.next, reads, schedule)
+        return Look(self.claim.id, self.content, self.data, schedule.next, reads, schedule, allows_skewness=True)
 
     def with_notes(self, verdict: Verdict) -> Verdict:
         """The verdict with a note on anything unusual about its looks."""

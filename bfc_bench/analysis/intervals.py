@@ -12,7 +12,7 @@ import numpy as np
 CONFIDENCE = 0.95
 
 MIN_SKEWED = 5
-"""With fewer values, skewness is not tested and there are too few resamples for a bootstrap."""
+"""With fewer values, skewness is neither tested nor allowed for, and there are too few resamples for a bootstrap."""
 
 SAME = 0.01
 """Smallest standard deviation in the likelihood of values in ranges, as a fraction of the widest range."""
@@ -126,8 +126,12 @@ def is_skewed(values: Sequence[float] | np.ndarray) -> bool:
     r = int((~np.isnan(np.asarray(values, dtype=float))).sum())
     if r < MIN_SKEWED:
         return False
-    error = math.sqrt(6 * r * (r - 1) / ((r - 2) * (r + 1) * (r + 3)))
-    return abs(skewness(values)) > 1.96 * error
+    return abs(skewness(values)) > 1.96 * skewness_error(r)
+
+
+def skewness_error(count: int) -> float:
+    """Standard error of ``skewness`` for this number of normal values, 3 or more."""
+    return math.sqrt(6 * count * (count - 1) / ((count - 2) * (count + 1) * (count + 3)))
 
 
 def bootstrap_t(values: Sequence[float] | np.ndarray, *key: object, resamples: int = 4000) -> Interval:

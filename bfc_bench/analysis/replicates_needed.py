@@ -65,13 +65,13 @@ def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
 def _above(sizes: Sequence[int]) -> int:
     """The next size after the largest one, at the ratio of the last two."""
     ratio = sizes[-1] / sizes[-2] if len(sizes) > 1 else 2.0
-    return max(round(sizes[-1] * ratio), sizes[-1] + 1)
+    return round(sizes[-1] * ratio)
 
 
 def _below(sizes: Sequence[int]) -> int:
     """The next size before the smallest one, at the ratio of the first two."""
     ratio = sizes[1] / sizes[0] if len(sizes) > 1 else 2.0
-    return min(round(sizes[0] / ratio), sizes[0] - 1)
+    return round(sizes[0] / ratio)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import FLOOR, least, scale_of
 from bfc_bench.analysis.intervals import Interval, geometric_mean, share_interval, t_interval
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import BESIDES, Row
 from bfc_bench.store.rows import NumberPath, Rows
 
 FINAL = "final"
@@ -23,8 +23,8 @@ class Quantity:
     """What is measured: an error of the predictor, of one hidden layer, or in one part of the target."""
 
     kind: str
-    """A metric of the rows such as ``nmse``; for a layer ``feature_errors`` (P_l), ``span_errors`` or ``cka_distance``
-    (1 - CKA); for a part of the target ``part_errors``."""
+    """A metric of the rows such as ``nmse``; for a layer ``feature_errors`` (P_l), ``uncut_errors``, ``span_errors`` or
+    ``cka_distance`` (1 - CKA); for a part of the target ``part_errors``."""
     part: str = ""
     """The layer or the part of the target; empty for the predictor."""
 
@@ -116,8 +116,8 @@ def _quantities(paths: Sequence[NumberPath], metric: str) -> Iterator[tuple[tupl
     for stage, prefix in (prefixes | {FINAL: ()}).items():
         if (*prefix, metric) in known:
             yield (stage, Quantity(metric)), (*prefix, metric)
-        for kind in ("feature_errors", "part_errors", "span_errors", "cka"):
-            parent = (*(prefix or (("chosen", "measured") if kind in ("span_errors", "cka") else ())), kind)
+        for kind in ("feature_errors", "part_errors", *BESIDES):
+            parent = (*(prefix or (("chosen", "measured") if kind in BESIDES else ())), kind)
             for path in paths:
                 if path[:-1] == parent:
                     yield (stage, Quantity("cka_distance" if kind == "cka" else kind, path[-1])), path

@@ -21,6 +21,9 @@ def add_to(app: typer.Typer) -> None:
 def claims(
     suite: SuiteArgument,
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
+    family: Annotated[
+        bool, typer.Option("--family", help="Decide a claim only if its p, adjusted for all claims (Holm), allows it.")
+    ] = False,
     store: StoreOption = STORE,
 ) -> None:
     """Judge the claims of a suite: supported, contradicted or undecided.
@@ -33,16 +36,16 @@ def claims(
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
     with open_store(store) as suites:
-        verdicts = suites[suite].claims()
+        verdicts = suites[suite].claims(family)
     if format == "json":
         print_json([verdict.as_dict() for verdict in verdicts])
     elif verdicts:
-        _print_table(verdicts)
+        _print_table(verdicts, family)
     else:
         typer.echo(f"{suite} declares no claim; see docs/claim-kinds.md.")
 
 
-def _print_table(verdicts: list[Verdict]) -> None:
+def _print_table(verdicts: list[Verdict], family: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -85,4 +88,4 @@ def _print_table(verdicts: list[Verdict]) -> None:
     checks = sum(verdict.sanity for verdict in verdicts)
     remark = f" {checks} of them are sanity checks, which say nothing about the theory." if checks else ""
     out.print(f"{len(verdicts)} claims: {summary}.{remark}", highlight=False)
-    out.print(expected_errors(verdicts), highlight=False, soft_wrap=True)
+    out.print(expected_errors(verdicts, family), highlight=False, soft_wrap=True)

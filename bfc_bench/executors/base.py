@@ -6,7 +6,7 @@ import os
 import pickle
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -18,9 +18,10 @@ from bfc_bench.utils.stability import provisional
 
 Place = Literal["session", "machine", "machines"]
 """Where units run: in the session's process, in other processes of its machine, or on other machines too."""
-Promise = Literal["time", "memory", "death"]
+Promise = Literal["time", "memory", "death", "isolation"]
 """Faults that affect only the unit that causes them: it exceeds its time and is stopped (``time``), exceeds the limit
-of ``worker_context.may_take`` and is ended (``memory``), or ends its own process (``death``)."""
+of ``worker_context.may_take`` and is ended (``memory``), or ends its own process (``death``). ``isolation``: units of
+different groups never share a process, so that what one leaves there reaches no other group."""
 
 
 @provisional("0.1.0")
@@ -34,6 +35,8 @@ class Resources:
     """Expected memory, for placement; 0 if unknown. The unit sets its limit itself (``worker_context.may_take``)."""
     cores: int = 1
     device: Device = "cpu"
+    group: str = ""
+    """Units of one group may share a process: those of one learner."""
 
 
 @provisional("0.1.0")
@@ -115,30 +118,16 @@ class Executor(Settings):
 
     @abstractmethod
     def open(
-        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
     ) -> Pool:
-        """Open a pool.
+        """Open a pool. It may be closed without any unit, and twice.
 
         Args:
             call: Picklable function from payload to bytes, which workers apply.
-            prepare: Picklable function that each worker calls before its first unit, outside the unit's time.
+            preload: Picklable functions that import what units need, for executors that can do that once for several
+                workers. An executor may call all, some or none of them, and ignores their errors.
             jobs: Number of workers on the CPU; None means one per core.
         """
-
-    def begin(
-        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
-    ) -> Pool | None:
-        """Open a pool that starts its first worker at once, before there are units.
-
-        For executors whose workers start slowly. Others return None, and ``open`` is called when there are units. The
-        pool may be closed without any unit, and twice.
-
-        Args:
-            call: Called with the payload of each unit, in a worker.
-            prepare: Called in each new worker.
-            jobs: Number of workers on the CPU.
-        """
-        return None
 
 
 def usable_cores() -> int:

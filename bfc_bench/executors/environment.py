@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
-from bfc_bench.utils.masking import is_credential, variables
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -20,16 +19,24 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
 """Numerical libraries read their number of threads from these when they are loaded."""
-ENVIRONMENT = {**ONE_THREAD, "MALLOC_MMAP_THRESHOLD_": str(2**26), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
+ENVIRONMENT = {
+    **ONE_THREAD,
+    "MALLOC_MMAP_THRESHOLD_": str(2**26),
+    "MALLOC_TRIM_THRESHOLD_": str(2**26),
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 """Environment of a worker. GNU's C library keeps this much freed memory for the next arrays, since new pages for every
-array cost as much as the computation."""
+array cost as much as the computation. The allocator of pyarrow, which scikit-learn imports, starts no thread, so that a
+process can be forked after the import."""
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+"""Environment of a worker on the cores: it sees no GPU, on which JAX would allocate memory."""
 
 GET_DUMPABLE, SET_DUMPABLE = 3, 4
 """Linux's PR_GET_DUMPABLE and PR_SET_DUMPABLE."""
 
 
 def worker_variables() -> dict[str, str]:
-    """Environment of a worker, including the XLA flags of this process."""
+    """What a worker's environment has beside the session's, with the XLA flags of this process."""
     flags = with_instructions(os.environ.get(VARIABLE, ""))
     return {**ENVIRONMENT, VARIABLE: f"{flags} {ONE_THREAD[VARIABLE]}".strip()}
 
@@ -53,24 +60,6 @@ class ChangedVariables:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def inherited(values: Mapping[str, str]) -> Iterator[None]:
-    """Inside, new processes get ``values`` and no credentials. ``os.environ`` is unchanged, for MLflow."""
-    hidden = [(name, value) for name, value in variables().items() if is_credential(name, value)]
-    try:
-        for name, _ in hidden:
-            os.unsetenv(name)
-        for name, value in values.items():
-            os.putenv(name, value)
-        yield
-    finally:
-        for name in values:
-            os.unsetenv(name)
-        hidden += [(name, os.environ[name]) for name in values if name in os.environ]
-        for name, value in hidden:
-            os.putenv(name, value)
 
 
 @contextmanager

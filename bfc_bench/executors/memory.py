@@ -26,6 +26,8 @@ class Memory:
 
     held: int
     asked: int
+    shared: int = 0
+    """Of ``held``, what other processes hold too; only measured where it is named."""
 
 
 def memory(process: int | str = "self") -> Memory:
@@ -38,7 +40,7 @@ def family(process: int) -> list[int]:
     """A process and its descendants."""
     members = [process]
     for member in members:
-        members += _children(member)
+        members += children(member)
     return members
 
 
@@ -60,7 +62,8 @@ def held_exactly(processes: list[int]) -> int:
     return held
 
 
-def _children(process: int) -> Iterator[int]:
+def children(process: int) -> Iterator[int]:
+    """The child processes of a process; none if it has ended."""
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{process}/task"):
             with suppress(OSError):

@@ -5,7 +5,7 @@ A unit that never returns is not stopped, and a unit that ends the process ends 
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from bfc_bench.errors import describe_error
@@ -20,11 +20,9 @@ class SerialExecutor(Executor):
     place: ClassVar[Place] = "session"
 
     def open(
-        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
     ) -> "SerialPool":
-        """A pool of one worker, which is this process; ``jobs`` is ignored."""
-        if prepare is not None:
-            prepare()
+        """A pool of one worker, which is this process; ``preload`` and ``jobs`` are ignored."""
         return SerialPool(call)
 
 

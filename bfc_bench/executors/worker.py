@@ -14,12 +14,11 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from bfc_bench.errors import describe_error
 from bfc_bench.executors import pipes, worker_context
-from bfc_bench.executors.memory import READABLE, Memory, memory
+from bfc_bench.executors.memory import READABLE, Memory, held_exactly, memory
 
 READY, CLOCK, RESULT, RAISED = b"+", b"c", b"=", b"!"
 """First byte of a worker's messages: it waits for a unit; the unit's clock starts (time and memory limit); the unit's
@@ -30,42 +29,44 @@ REFUSED = 2
 """The system refuses memory beyond this multiple of a unit's limit. Below it, the session ends a worker that holds too
 much, since XLA fails unpredictably when it is refused memory. The multiple stops units that ask for far too much, or
 take it before the session looks."""
-DEATH_OF_PARENT = 1
-"""Linux's PR_SET_PDEATHSIG: signals this process when its parent ends."""
+DEATH_OF_PARENT, SUBREAPER = 1, 36
+"""Linux's PR_SET_PDEATHSIG, which signals this process when its parent ends, and PR_SET_CHILD_SUBREAPER."""
 
 
-def work(
-    units: Connection,
-    messages: Connection,
-    session: int,
-    call: Callable[[Any], bytes],
-    prepare: Callable[[], object] | None,
-) -> None:
+def work(parent: int, units: int, messages: int, call: Callable[[Any], bytes]) -> NoReturn:
     """Run units until the session closes its end of the pipe.
 
     Args:
-        units: Where units come from, as pickled payloads.
-        messages: Where messages go to.
-        session: Process id of the session.
+        parent: Id of the process that started this one.
+        units: File descriptor where units come from, as pickled payloads.
+        messages: File descriptor where messages go to.
         call: Function from payload to result.
-        prepare: Function to call before the first unit.
     """
-    _die_with(session)
+    serve_only(parent)
+    for file in (units, messages):
+        os.set_inheritable(file, False)
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        allowance = Allowance()
+        pipes.send(messages, READY)
+        while _serve(units, messages, call, allowance):
+            pass
+    leave()
+
+
+def serve_only(parent: int) -> None:
+    """Have this process end with its parent, ignore signals of the terminal, and keep what its children leave behind.
+
+    A process that a unit starts becomes a child of this one if its own parent ends, so that it is seen here.
+    """
+    _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session handles Ctrl-C
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # lets a background process group print
     os.setpgid(0, 0)  # so that processes which a learner starts end with the worker
-    if prepare is not None:
-        with contextlib.suppress(Exception):  # the first unit meets the same error and reports it
-            prepare()
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        allowance = Allowance()
-        pipes.send(messages.fileno(), READY)
-        while _serve(units.fileno(), messages.fileno(), call, allowance):
-            pass
-    _exit()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
-def _exit() -> NoReturn:
+def leave() -> NoReturn:
     """Run exit handlers, then end at once: a normal exit with large libraries takes most of a second."""
     with contextlib.suppress(BaseException):
         atexit._run_exitfuncs()
@@ -83,6 +84,8 @@ class Allowance:
         self._modules = 0
         self._baseline = 0
         """Bytes held after the last import. Libraries stay loaded and are not counted as growth."""
+        self._shared: int | None = None
+        """Bytes held at the first limit that other processes hold too: the pages of the process that forked this."""
         self._granted: tuple[int, Memory] | None = None
 
     def grant(self, memory_bytes: int, refuse: bool) -> None:
@@ -93,6 +96,8 @@ class Allowance:
         if not READABLE:
             return
         now = memory()
+        if self._shared is None:
+            self._shared = max(0, now.held - held_exactly([os.getpid()]))
         if len(sys.modules) != self._modules:
             self._modules, self._baseline = len(sys.modules), now.held
         elif now.held - self._baseline > GROWTH * memory_bytes:
@@ -111,11 +116,11 @@ class Allowance:
             self._granted = None
 
     def said(self) -> list[int]:
-        """The unit's limit, and the bytes that the process held and had asked for before; empty without a limit."""
-        if self._granted is None:
+        """The unit's limit, and the bytes that the process held, had asked for and shared before; empty without one."""
+        if self._granted is None or self._shared is None:
             return []
         allowed, before = self._granted
-        return [allowed, before.held, before.asked]
+        return [allowed, before.held, before.asked, self._shared]
 
 
 def _serve(units: int, messages: int, call: Callable[[Any], bytes], allowance: Allowance) -> bool:
@@ -149,12 +154,12 @@ def _traceback(error: BaseException) -> str:
         return ""
 
 
-def _die_with(session: int) -> None:
-    """Have this process end with the session, even if the session is killed and a unit blocks all threads here.
+def _die_with(parent: int) -> None:
+    """Have this process end with its parent, even if the parent is killed and a unit blocks all threads here.
 
     Linux kills this process with the thread that started it. ``reaper`` ends what units have started.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DEATH_OF_PARENT, signal.SIGKILL)
-    if os.getppid() != session:  # the session ended before the call above
+    if os.getppid() != parent:  # it ended before the call above
         os._exit(1)

@@ -31,6 +31,7 @@ HEAVY_TAIL = 1.5
 LABEL = {"label": "learner"}
 QUANTITIES = {
     "feature_errors": "P of {}",
+    "uncut_errors": "uncut P of {}",
     "part_errors": "error in {}",
     "span_errors": "span of {}",
     "cka_distance": "1 - CKA of {}",
@@ -324,10 +325,10 @@ def _stages(task: _Task) -> Iterable[ReportTable]:
         return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else task.metric_name
 
     note = (
-        "P: relative Procrustes distance of the hidden features from the target's. Span: what a linear map of them "
-        "misses. CKA: centred kernel alignment. Means are geometric, with t-intervals; those of errors in parts of the "
-        "target (unbiased estimates that may be negative) and of error rates on data are arithmetic, and intervals of "
-        "error rates count the test points too."
+        "P: relative Procrustes distance of the hidden features from the target's, of as many as the target has, the "
+        "most important first; uncut P: of all. Span: what a linear map of them misses. CKA: centred kernel alignment. "
+        "Means are geometric, with t-intervals; those of errors in parts of the target (unbiased estimates that may be "
+        "negative) and of error rates on data are arithmetic, and intervals of error rates count the test points too."
     )
     dims = sorted({errors.d for errors in task.stages})
     for d in dims:

@@ -32,16 +32,13 @@ from bfc_bench.run.work_units import (
     load_libraries,
 )
 from bfc_bench.store.artifacts import checked, digests
-from bfc_bench.store.row import Row, Status
+from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.canary import miscompiled
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
-
-BESIDES = ("span_errors", "cka")
-"""Feature measures that a row stores in ``chosen["measured"]`` instead of ``feature_errors``."""
 
 
 def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
 from bfc_bench.executors.base import Executor, Pool
@@ -41,7 +41,11 @@ def executor_of(
 
 
 def open_pool(
-    plugins: Plugins, executor: Executor, call: Callable[[Any], Any], prepare: Callable[[], object], jobs: int | None
+    plugins: Plugins,
+    executor: Executor,
+    call: Callable[[Any], Any],
+    preload: Sequence[Callable[[], object]] = (),
+    jobs: int | None = None,
 ) -> Pool:
     """Open the executor's pool.
 
@@ -49,7 +53,7 @@ def open_pool(
         plugins: The plugins, for error messages.
         executor: The executor.
         call: Picklable function from payload to result, which the workers apply.
-        prepare: Picklable function that each worker calls first.
+        preload: Picklable functions that import what units need.
         jobs: Number of workers on the CPU; None means one per core.
 
     Raises:
@@ -57,45 +61,18 @@ def open_pool(
     """
     if executor.place == "session":
         forget_plugins()
-    pool = _call(plugins, executor, "open", call, prepare, jobs)
-    return _checked(plugins, executor, "open", pool)
-
-
-def begin_pool(
-    plugins: Plugins, executor: Executor, call: Callable[[Any], Any], prepare: Callable[[], object], jobs: int | None
-) -> Pool | None:
-    """The pool that the executor begins before there are units, or None.
-
-    Args:
-        plugins: The plugin that registered the executor is named in errors.
-        executor: The executor.
-        call: Called with the payload of each unit.
-        prepare: Called in each new worker.
-        jobs: Number of workers on the CPU.
-
-    Raises:
-        PluginError: ``begin`` raised, or returned no pool.
-    """
-    pool = _call(plugins, executor, "begin", call, prepare, jobs)
-    return None if pool is None else _checked(plugins, executor, "begin", pool)
-
-
-def _call(plugins: Plugins, executor: Executor, method: str, *arguments: Any) -> Any:
     try:
-        return getattr(executor, method)(*arguments)
+        pool = executor.open(call, preload, jobs)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{_named(plugins, executor)}: {method} raised {describe_error(error)}.") from error
-
-
-def _checked(plugins: Plugins, executor: Executor, method: str, pool: Any) -> Pool:
+        raise PluginError(f"{_named(plugins, executor)}: open raised {describe_error(error)}.") from error
     if lacking := [name for name in ("slots", "submit", "outcomes", "close") if not hasattr(pool, name)]:
         raise PluginError(
-            f"{_named(plugins, executor)}: {method} must return a bfc_bench.Pool. Got {pool!r} without "
+            f"{_named(plugins, executor)}: open must return a bfc_bench.Pool. Got {pool!r} without "
             f"{', '.join(lacking)}."
         )
-    return cast(Pool, pool)
+    return pool
 
 
 def _named(plugins: Plugins, executor: Executor) -> str:

@@ -98,7 +98,8 @@ class Plan:
         """The cells to do in batches that fit time and memory and keep ``jobs`` workers busy.
 
         ``gpu_jobs`` is the number of workers on GPUs, by default ``jobs``. Longer batches come first, by powers of 2;
-        batches of similar length are sorted by problem, since a worker caches the last few problems.
+        batches of similar length are sorted by learner, since a worker serves one, and then by problem, since a worker
+        caches the last few problems.
         """
         planned = []
         for cells in self._groups():
@@ -189,9 +190,9 @@ class Plan:
         return {label: spec(entry) for label, entry in self.grid.entries.items()}
 
 
-def _order(planned: Planned) -> tuple[int, str, int, int]:
-    first = planned.batch.cells[0]
-    return -frexp(planned.seconds)[1], first.task, first.d, first.replicate
+def _order(planned: Planned) -> tuple[int, str, str, int, int]:
+    first, (learner, *_) = planned.batch.cells[0], planned.batch.learners.values()
+    return -frexp(planned.seconds)[1], learner.name, first.task, first.d, first.replicate
 
 
 def spec(entry: GridLearner) -> LearnerSpec:

@@ -15,8 +15,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import describe_error
-from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
+from bfc_bench.errors import StoreReplaced, describe_error
+from bfc_bench.executors.base import Executor, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.hookspecs import RunSession
 from bfc_bench.plugins import Plugins
@@ -26,8 +26,9 @@ from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
+from bfc_bench.run.rescue import rescue
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins, warm_up
+from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins, preload_steps
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
@@ -134,7 +135,6 @@ def run(
     *,
     device: Device = "cpu",
     executor: Executor,
-    pool: Pool | None = None,
     jobs: int | None = None,
     redo: Collection[Redo] = (),
     listeners: Sequence[object] = (),
@@ -148,7 +148,6 @@ def run(
         directory: Folder of the store.
         device: The device of the run.
         executor: Where batches run.
-        pool: A pool that ``executor`` has begun; None opens one.
         jobs: Number of workers on the CPU; None means one per core of the machine where they run.
         redo: Which cells with a row run again.
         listeners: Plugin objects that are notified in this run only.
@@ -180,7 +179,7 @@ def run(
         _announce(plugins, "bfc_run_started", session)
         try:
             with not_dumpable() if executor.place != "session" else nullcontext():
-                _run(session, plugins, executor, pool, jobs, extra, until)
+                _run(session, plugins, executor, jobs, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
@@ -193,7 +192,6 @@ def _run(
     session: Session,
     plugins: Plugins,
     executor: Executor,
-    pool: Pool | None,
     jobs: int | None,
     extra: UninstalledPlugins,
     until: float,
@@ -201,10 +199,13 @@ def _run(
     def commit(finished: Sequence[FinishedCell]) -> None:
         grid, mask = session.plan.grid, masker()
         finished = [done.without_credentials(mask) for done in finished]
-        session.store.put(
-            ((row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished),
-            {row.cell: artifacts for row, _, artifacts in finished if artifacts},
-        )
+        rows = [(row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished]
+        files = {row.cell: artifacts for row, _, artifacts in finished if artifacts}
+        try:
+            session.store.put(rows, files)
+        except StoreReplaced as error:
+            saved = rescue(session.store.directory, session.id, grid, session.provenance, rows, files)
+            raise StoreReplaced(f"{error} {saved}") from None
         for row, *_ in finished:
             session.statuses[row.status] += 1
             _notify(plugins, "bfc_result", result=row)
@@ -219,8 +220,8 @@ def _run(
     lost: set[str] = set()
     if len(broken) == len(plan.todo):
         return
-    prepare = partial(warm_up, plan.common.device, extra)
-    pool = pool or open_pool(plugins, executor, partial(run_batch, extra=extra), prepare, jobs)
+    preload = preload_steps((plan.grid.entries[cell.label].learner.name for cell in plan.todo), extra)
+    pool = open_pool(plugins, executor, partial(run_batch, extra=extra), preload, jobs)
     try:
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -230,8 +231,7 @@ def _run(
                 session.not_begun += 1
                 return
             batches[len(batches)] = batch
-            needs = Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device)
-            pool.submit(len(batches) - 1, batch, needs)
+            pool.submit(len(batches) - 1, batch, _needs(plan, batch))
 
         waiting = iter([planned.batch for planned in plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda"))])
         for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
@@ -257,6 +257,12 @@ def _run(
         pool.close(now=True)
         raise
     pool.close()
+
+
+def _needs(plan: Plan, batch: Batch) -> Resources:
+    """What a batch needs; batches of one learner form a group."""
+    (learner, *_) = batch.learners.values()
+    return Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device, group=learner.name)
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:

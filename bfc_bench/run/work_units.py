@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from types import ModuleType
 
@@ -224,28 +222,35 @@ class CellWork:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def warm_up(device: Device, extra: UninstalledPlugins, learner: str = "") -> None:
-    """Load the plugins and import a learner's libraries in a new worker, before the first cell's clock starts.
+def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> list[Callable[[], object]]:
+    """Functions that load the plugins and import the libraries of learners, a step each; they initialise no device.
 
     Args:
-        device: The device of the run.
+        learners: Names of the learners.
         extra: Plugins that are not installed.
-        learner: Name of the learner; empty for none.
     """
-    if device == "cpu" and multiprocessing.parent_process() is not None:
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX allocates memory on any GPU that it sees
-    plugins = _plugins(extra)
-    if learner:
-        cls = plugins.learner(learner)
-        if not missing(cls.capabilities.required):  # otherwise its cells are skipped
-            _load_libraries(cls, device)
+    return [partial(_plugins, extra), *(partial(_import_learner, name, extra) for name in dict.fromkeys(learners))]
+
+
+def _import_learner(name: str, extra: UninstalledPlugins) -> None:
+    cls = _plugins(extra).learner(name)
+    if not missing(cls.capabilities.required):  # otherwise its cells are skipped
+        import_libraries(cls)
+        for kind in cls.capabilities.arrays[:1]:
+            import_module(kind)
 
 
 def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
     """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
-    spec = next(iter(batch.learners.values()))
-    _load_libraries(_plugins(extra).learner(spec.name), batch.common.device)
-    _learner(extra, spec.name, spec.options)  # its parts may import more
+    spec, device = next(iter(batch.learners.values())), batch.common.device
+    cls = _plugins(extra).learner(spec.name)
+    import_libraries(cls)
+    _load(cls.capabilities.arrays[0], device)
+    learner = _learner(extra, spec.name, spec.options)  # its parts may import more
+    if "jax" in learner.libraries() and device == "cpu":  # otherwise it would allocate most of a GPU's memory
+        _load("jax", device)
+    if "torch" in sys.modules and device == "cuda":  # before the process state is recorded, since this changes it
+        prepare_torch(device)
 
 
 def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learner:
@@ -257,15 +262,6 @@ def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learne
         extra: Plugins that are not installed.
     """
     return _learner(extra, batch.learners[label].name, batch.learners[label].options)
-
-
-def _load_libraries(learner: type[Learner], device: Device) -> None:
-    import_libraries(learner)
-    _load(learner.capabilities.arrays[0], device)
-    if "jax" in sys.modules and device == "cpu":  # otherwise it would allocate most of a GPU's memory
-        _load("jax", device)
-    if "torch" in sys.modules and device == "cuda":  # before the process state is recorded, since this changes it
-        prepare_torch(device)
 
 
 @cache

@@ -32,10 +32,10 @@ class ThrottledProcesses(ProcessExecutor):
     """Callback and stop flag of its pools."""
 
     def open(
-        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
     ) -> Pool:
         """A process pool behind a queue."""
-        return ThrottledPool(super().open(call, prepare, jobs), self.watch)
+        return ThrottledPool(super().open(call, preload, jobs), self.watch)
 
 
 @dataclass

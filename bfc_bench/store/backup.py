@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from bfc_bench.errors import OutputError, StoreError
+from bfc_bench.store.log_identity import NO_ID
 from bfc_bench.store.store import Store
 from bfc_bench.utils.plain_json import digest
 from bfc_bench.utils.process_liveness import process_start
@@ -34,20 +35,27 @@ def backup(directory: Path, to: Path) -> int:
         # In this order, rows that are collected from shards meanwhile are in one of the copies at least, and every
         # copied row has its artifacts, which are written before it.
         copy_tree(store.directory / SHARDS, temporary / SHARDS)
-        rows = copy_database(store, temporary / store.path.name)
+        rows = copy_file(store.connection, temporary / store.path.name)
         copy_tree(store.directory / ARTIFACTS, temporary / ARTIFACTS)
     return rows
 
 
-def copy_database(store: Store, path: Path) -> int:
-    """Copy the store's file to a new ``path`` and return the number of rows. Raises ``OutputError``."""
+def copy_file(db: sqlite3.Connection, path: Path) -> int:
+    """Copy the open file of a store to a new, synced file and return the number of its rows. Raises ``OutputError``.
+
+    The copy needs no log, and a log that belongs to the store does not belong to it (``log_identity``).
+    """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with closing(sqlite3.connect(path, isolation_level=None)) as copy:
-            store.connection.backup(copy)  # all pages in one step, since a write between steps would restart it
-            return int(copy.execute("SELECT count(*) FROM rows").fetchone()[0])
+            db.backup(copy)  # all pages in one step, since a write between steps would restart it
+            copy.execute("PRAGMA journal_mode = DELETE").fetchone()
+            copy.execute(f"PRAGMA application_id = {NO_ID}")
+            rows = int(copy.execute("SELECT count(*) FROM rows").fetchone()[0])
+        _sync(path)
     except sqlite3.Error as error:
         raise OutputError(f"{path} cannot be written: {error}.") from None
+    return rows
 
 
 def copy_tree(source: Path, to: Path) -> None:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from bfc_bench.errors import StoreError
 from bfc_bench.store.file_system import FileSystem, file_system
 from bfc_bench.store.gate import harden, require_regular_file
+from bfc_bench.store.log_identity import check_log, renew_id
 from bfc_bench.store.schema import check_schema, create_tables
 from bfc_bench.utils.files import put_database_in_place
 
@@ -25,16 +26,18 @@ PATIENCE = 10.0
 def connect_to_write(path: Path, disk: FileSystem) -> sqlite3.Connection:
     """Open the file for the process that has locked the store; a missing file is made.
 
-    Raises ``StoreError`` if it is not a store's file.
+    Raises ``StoreError`` if it is not a store's file, or the log beside it is not its own.
     """
     if not path.exists() or path.stat().st_size == 0:
         _create(path, disk)
+    check_log(path)
     db = _connect(path, "rw", locks=disk.locks)
     try:
         check_schema(db, path)
         _set_journal(db, disk)
         db.execute("BEGIN IMMEDIATE")  # fails now, not after the first cell, if the file cannot be written
         db.execute("ROLLBACK")
+        renew_id(db, path)
     except BaseException:
         db.close()
         raise
@@ -44,8 +47,9 @@ def connect_to_write(path: Path, disk: FileSystem) -> sqlite3.Connection:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open a file that another process may be writing, or a copy of it.
 
-    Raises ``StoreError`` if a copy is needed and cannot be made.
+    Raises ``StoreError`` if a copy is needed and cannot be made, or the log beside the file is not its own.
     """
+    check_log(path)
     if not file_system(path.parent).locks:
         return _connect_to_copy(path, PATIENCE)
     try:
@@ -55,8 +59,13 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise
     if len(_file_states(path)) == 1:
-        return _connect(path, "ro", "&immutable=1")
+        return connect_without_log(path)
     return _connect_to_copy(path)
+
+
+def connect_without_log(path: Path) -> sqlite3.Connection:
+    """Open the file alone, which no process is writing, as if there were no log beside it."""
+    return _connect(path, "ro", "&immutable=1")
 
 
 def _create(path: Path, disk: FileSystem) -> None:
@@ -81,6 +90,7 @@ def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> s
     uri = f"{path.absolute().as_uri()}?mode={mode}{extra}{'' if locks else NO_LOCKING}"
     require_regular_file(path)
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    db.text_factory = _text
     try:
         harden(db)
         if not locks:  # before the first read, so that a log from before needs no index in shared memory
@@ -91,6 +101,11 @@ def _connect(path: Path, mode: str, extra: str = "", *, locks: bool = True) -> s
         db.close()
         raise
     return db
+
+
+def _text(content: bytes) -> str:
+    """A text of the file. Damaged bytes become U+FFFD, so that the digest of their row differs and others are read."""
+    return content.decode(errors="replace")
 
 
 def _set_journal(db: sqlite3.Connection, disk: FileSystem) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bfc_bench.errors import StoreError, StoreFailure
+from bfc_bench.errors import StoreError, StoreFailure, StoreReplaced
 from bfc_bench.store.connections import connect_to_read, connect_to_write
-from bfc_bench.store.file_system import FileSystem, file_system
-from bfc_bench.store.lock import IN_USE, lock_store
+from bfc_bench.store.file_system import FileSystem
+from bfc_bench.store.lock import IN_USE, lock_folder
 from bfc_bench.store.schema import check_schema
 
 
@@ -40,10 +40,7 @@ class Database:
             ) from None
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.directory / "lock").touch(0o600)  # ``file_system`` tries locks on it
-        disk = file_system(self.directory)
-        opening.enter_context(lock_store(self.directory, disk))  # before the file is made, so that one process makes it
+        disk = opening.enter_context(lock_folder(self.directory))  # before the file is made: one process makes it
         if not disk.supports_wal:
             warnings.warn(_warning(self.directory, disk), stacklevel=4)
         return opening.enter_context(closing(connect_to_write(self.path, disk)))
@@ -60,15 +57,22 @@ class Database:
         """The open connection, which ``backup`` copies from."""
         return self._db
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: everything that is written inside the block is committed together, or nothing is."""
-        if _identity(self.path) != self._identity:  # SQLite would go on writing to a file without a name
-            raise StoreFailure(
+    def require_own_file(self) -> None:
+        """Raise ``StoreReplaced`` if another file is at the place of the open one, or none.
+
+        SQLite would go on writing to a file without a name.
+        """
+        if _identity(self.path) != self._identity:
+            raise StoreReplaced(
                 f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows "
                 "that were committed before are in the old file; what is at its place now is unchanged. Restore the "
                 "store, then run the same command again."
             )
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: everything that is written inside the block is committed together, or nothing is."""
+        self.require_own_file()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:

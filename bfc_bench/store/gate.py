@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store.row import ROW_BYTES, parse
+from bfc_bench.store.row_digest import row_digest
 from bfc_bench.utils.names import is_name
 
 CELL = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -47,9 +48,29 @@ def objects(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
     return {(str(kind), str(name)): " ".join(str(sql).split()) for kind, name, sql in listed}
 
 
+def is_unchanged(content: Sequence[Any], digest: object) -> bool:
+    """Whether the columns ``row_digest.DIGESTED`` of a stored row fit the digest that was stored with them."""
+    return digest == row_digest(content)
+
+
+def row_is_unchanged(record: Sequence[Any]) -> bool:
+    """``is_unchanged`` for a whole record of the table ``rows``."""
+    return is_unchanged((record[0], *record[9:13]), record[-1])
+
+
+def changed_rows(count: int) -> str:
+    """The number of rows that do not fit their digest, in words."""
+    return (
+        "1 row that was changed after it was written"
+        if count == 1
+        else (f"{count} rows that were changed after they were written")
+    )
+
+
 def row_is_acceptable(record: Sequence[Any]) -> bool:
     """Whether a record of the table ``rows`` is one that this program writes. Its columns agree with the row's JSON."""
     cell, suite, version, task, label, d, n, replicate, status, *digests, row, traceback = record[:13]
+    release, device, learner_version = record[13:16]
     if not (
         isinstance(row, str)
         and len(row) <= ROW_BYTES
@@ -60,8 +81,11 @@ def row_is_acceptable(record: Sequence[Any]) -> bool:
         return False
     if (values := parse(row)) is None:
         return False
-    columns = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
-    said = (cell, suite, version, task, label, d, n, replicate, status)
+    columns = (
+        *("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status"),
+        *("release", "device", "learner_version"),
+    )
+    said = (cell, suite, version, task, label, d, n, replicate, status, release, device, learner_version)
     return all(values.get(name) == value for name, value in zip(columns, said, strict=True))
 
 

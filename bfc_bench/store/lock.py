@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bfc_bench.errors import StoreError
-from bfc_bench.store.file_system import NO_LOCKS, FileSystem
+from bfc_bench.store.file_system import NO_LOCKS, FileSystem, file_system
 from bfc_bench.utils.plain_json import canonical_json
 from bfc_bench.utils.process_liveness import is_alive, process_start
 
@@ -46,6 +46,16 @@ class LockHolder:
     def has_ended(self) -> bool:
         """Whether it ran on this machine and has ended; False if that is unknown."""
         return is_alive(self.host, self.process, self.started) is False
+
+
+@contextmanager
+def lock_folder(directory: Path) -> Iterator[FileSystem]:
+    """Make the folder of a store, if it is missing, and lock it as ``lock_store`` does; gives its file system."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (directory / "lock").touch(0o600)  # ``file_system`` tries locks on it
+    disk = file_system(directory)
+    with lock_store(directory, disk):
+        yield disk
 
 
 @contextmanager

@@ -17,7 +17,14 @@ from pydantic_core import from_json
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.backup import ARTIFACTS, new_folder, replace_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
-from bfc_bench.store.gate import ACCEPTABLE, is_identity, is_own_folder, row_is_acceptable
+from bfc_bench.store.gate import (
+    ACCEPTABLE,
+    changed_rows,
+    is_identity,
+    is_own_folder,
+    row_is_acceptable,
+    row_is_unchanged,
+)
 from bfc_bench.store.row import Row, acceptable
 from bfc_bench.store.store import Store
 
@@ -86,7 +93,7 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     others = [path for path in sources if path.resolve() != into.resolve()]
     with ExitStack() as opened:
         stores = {str(path): opened.enter_context(_snapshot(path)) for path in others}
-        if (into / "results.sqlite").exists():
+        if (into / "results.sqlite").exists() or (into / "lock").exists():  # a store whose file was removed
             with Store(into, write=True) as target:
                 return _Merge(str(into), target, stores, prefer).run()
         with new_folder(into) as temporary:
@@ -114,6 +121,8 @@ class _Merge:
     """For each cell whose row was copied into the target: the name of its store."""
     refused: Counter[str] = field(default_factory=Counter)
     """Rows that this program could not have written, by store."""
+    changed: Counter[str] = field(default_factory=Counter)
+    """Rows that do not fit their digest, by store."""
 
     def run(self) -> Merged:
         with self.target.transaction() as db:
@@ -130,17 +139,24 @@ class _Merge:
             f"{count} rows of {name} were refused: bfc-bench could not have written them."
             for name, count in self.refused.items()
         ]
+        self.merged.remarks += [
+            f"{name} holds {changed_rows(count)}; {'it was' if count == 1 else 'they were'} refused."
+            for name, count in self.changed.items()
+        ]
         return self.merged
 
     def _merge_rows(self, db: sqlite3.Connection, name: str, store: Store, conflicts: dict[str, list[str]]) -> None:
         """Copy the rows of new cells into the target, and note the cells whose rows differ."""
         for record in _records(store, "rows"):
+            if not row_is_unchanged(record):
+                self.changed[name] += 1
+                continue
             if not row_is_acceptable(record):
                 self.refused[name] += 1
                 continue
             cell = record[_CELL]
             present = _row(self.target, cell)
-            if present is None:
+            if present is None or not row_is_unchanged(present):
                 _insert(db, "rows", record)
                 self.source_of[cell] = name
                 self.merged.new += 1

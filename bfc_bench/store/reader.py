@@ -8,7 +8,7 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ import numpy as np
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.database import Database
-from bfc_bench.store.gate import mapping
+from bfc_bench.store.gate import changed_rows, is_unchanged, mapping
 from bfc_bench.store.row import COLUMNS, REQUIRED, Origin, Row
+from bfc_bench.store.row_digest import DIGESTED
 from bfc_bench.store.rows import Rows, RowsBuilder
 from bfc_bench.store.stored_text import columns_sql, parse_columns, parse_row
-from bfc_bench.utils.escape_control import all_visible
+from bfc_bench.utils.escape_control import all_visible, visible
 
 _CURRENT = (
     " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
@@ -32,11 +33,14 @@ _CURRENT = (
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point, the one that was committed later comes last, because clocks can go back."""
 
-_TEXTS_BY_ROWID = (
-    "SELECT r.rowid, r.cell, r.row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+_CONTENT = ", ".join(DIGESTED)
+_CONTENT_BY_ROWID = (
+    f"SELECT r.rowid, row_digest, {_CONTENT} FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
 )
 READ_TOGETHER = 1000
 """Number of rows that are read by one query."""
+SHOWN = 5
+"""Maximum number of cells in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,16 @@ class KnownCell:
 
     status: str
     origin: Origin
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    """The rows that a reader leaves out."""
+
+    changed: list[str] = field(default_factory=list)
+    """Cells of rows that do not fit their digest."""
+    unreadable: int = 0
+    """Rows that fit it and that this release cannot read."""
 
 
 class RowReader(Database):
@@ -74,14 +88,11 @@ class RowReader(Database):
             version: Version of the suite.
             every: Whether to include rows of former definitions.
         """
-        unreadable = 0
+        left_out = _LeftOut()
         with self.snapshot():
-            for _, cell, text in self._texts(suite, version, every=every):
-                if (values := parse_row(text, cell)) is None:
-                    unreadable += 1
-                else:
-                    yield Row(**values)
-        self._warn(unreadable, suite, version)
+            for _, values in self._parsed(suite, version, left_out, every=every):
+                yield Row(**values)
+        self._warn(left_out, suite, version)
 
     def columns(self, suite: str, version: int, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
         """The rows as columns. ``Row`` objects are read when they are needed, while the store is open.
@@ -111,44 +122,60 @@ class RowReader(Database):
         """
         builder, rowids = RowsBuilder(), array("q")
         self._columns = None
-        state, unreadable = self._state(), 0
+        state, left_out = self._state(), _LeftOut()
         with self.snapshot():
-            for rowid, cell, text in self._texts(suite, version):
-                if (values := parse_row(text, cell)) is None:
-                    unreadable += 1
-                    continue
+            for rowid, values in self._parsed(suite, version, left_out):
                 builder.add(values)
                 rowids.append(rowid)
                 on_row(values)
-        self._warn(unreadable, suite, version)
+        self._warn(left_out, suite, version)
         rows = builder.rows(lambda i: self._row(rowids[i]))
         self._columns = (suite, version, False, COLUMNS, state), rows
         return rows
 
-    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str, str]]:
-        """Rowids, cells and JSON texts of rows in the order of the grid; must be called inside a snapshot.
+    def _parsed(
+        self, suite: str, version: int, left_out: _LeftOut, *, every: bool = False
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Rowids and columns of rows in the order of the grid; must be called inside a snapshot."""
+        for rowid, digest, *content in self._contents(suite, version, every=every):
+            if not is_unchanged(content, digest):
+                left_out.changed.append(content[0])
+            elif (values := parse_row(content[3], content[0])) is None:
+                left_out.unreadable += 1
+            else:
+                yield rowid, values
+
+    def _contents(self, suite: str, version: int, *, every: bool = False) -> Iterator[Sequence[Any]]:
+        """Rowids, digests and ``DIGESTED`` columns of rows in the order of the grid; to be called inside a snapshot.
 
         Only rowids are sorted, and at most ``READ_TOGETHER`` texts are in memory at once.
         """
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         rowids = array("q", (rowid for (rowid,) in self.stream(query, (suite, version))))
         for first in range(0, len(rowids), READ_TOGETHER):
-            yield from self.stream(_TEXTS_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),))
+            yield from self.stream(_CONTENT_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),))
 
     def _read_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         builder, rowids = RowsBuilder(), array("q")
         names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*REQUIRED, *only]))
-        selected = "row" if names == COLUMNS else columns_sql(names)
-        query = f"SELECT rowid, cell, {selected} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
-        unreadable = 0
-        for rowid, cell, text in self.stream(query, (suite, version)):
-            values = parse_row(text, cell) if names == COLUMNS else parse_columns(text, names, cell)
+        selected = "NULL" if names == COLUMNS else columns_sql(names)  # the whole row is read anyway
+        query = (
+            f"SELECT rowid, {selected}, row_digest, {_CONTENT} FROM rows r"
+            f" WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        )
+        left_out = _LeftOut()
+        for rowid, text, digest, *content in self.stream(query, (suite, version)):
+            cell = content[0]
+            if not is_unchanged(content, digest):
+                left_out.changed.append(cell)
+                continue
+            values = parse_row(content[3], cell) if names == COLUMNS else parse_columns(text, names, cell)
             if values is None:
-                unreadable += 1
+                left_out.unreadable += 1
                 continue
             builder.add(values)
             rowids.append(rowid)
-        self._warn(unreadable, suite, version)
+        self._warn(left_out, suite, version)
         return builder.rows(lambda i: self._row(rowids[i])).in_grid_order(np.array(rowids, dtype=np.int64))
 
     def _row(self, rowid: int) -> Row:
@@ -159,11 +186,20 @@ class RowReader(Database):
             )
         return Row(**(parse_row(*records[0]) or {}))
 
-    def _warn(self, unreadable: int, suite: str, version: int) -> None:
-        if unreadable:
+    def _warn(self, left_out: _LeftOut, suite: str, version: int) -> None:
+        if cells := left_out.changed:
+            shown = ", ".join(visible(str(cell)) for cell in cells[:SHOWN]) + ", ..." * (len(cells) > SHOWN)
             warnings.warn(
-                f"The store in {self.directory} holds {unreadable} rows of {suite}@{version} that this release of "
-                "bfc-bench cannot read. They are left out: a later release wrote them, or they were changed.",
+                f"The store in {self.directory} holds {changed_rows(len(cells))}, of {suite}@{version}: {shown}. What "
+                "was changed is left out. Run the suite again, which computes these cells again, or restore a backup "
+                "with `bfc-bench restore`.",
+                stacklevel=3,
+            )
+        if left_out.unreadable:
+            warnings.warn(
+                f"The store in {self.directory} holds {left_out.unreadable} rows of {suite}@{version} that this "
+                "release of bfc-bench cannot read. They are left out: a later release wrote them, or they were "
+                "changed.",
                 stacklevel=3,
             )
 
@@ -175,7 +211,7 @@ class RowReader(Database):
         """A hash of the current rows of a suite, without parsing them."""
         digest = hashlib.blake2b(digest_size=8)
         with self.snapshot():
-            for i, (_, _, text) in enumerate(self._texts(suite, version)):
+            for i, (*_, text, _) in enumerate(self._contents(suite, version)):
                 digest.update(f"{chr(10) * (i > 0)}{text}".encode())
         return digest.hexdigest()
 
@@ -185,12 +221,18 @@ class RowReader(Database):
         return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
 
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
-        """Status and origin by cell, of all rows, without parsing them."""
-        query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
+        """Status and origin by cell, of all rows that were not changed, without parsing them."""
+        query = (
+            f'SELECT status, "release", device, learner_version, row_digest, {_CONTENT} FROM rows'
+            " WHERE suite = ? AND version = ?"
+        )
         distinct: dict[tuple[Any, ...], KnownCell] = {}
         return {
-            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
-            for cell, status, *origin in self.stream(query, (suite, version))
+            content[0]: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
+            for status, *origin, digest, content in (
+                (*record[:5], record[5:]) for record in self.stream(query, (suite, version))
+            )
+            if is_unchanged(content, digest)
         }
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:

@@ -23,6 +23,9 @@ from bfc_bench.utils.names import LONGEST_NAME
 
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
+BESIDES = ("uncut_errors", "span_errors", "cka")
+"""Measures of hidden features that a row has in ``chosen["measured"]``, and not in a column of their own."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
@@ -68,17 +71,17 @@ class Row:
     metrics: dict[str, float] = field(default_factory=dict)
     """Errors that plugins measure, by name."""
     feature_errors: dict[str, float] = field(default_factory=dict)
-    """P_l by layer: relative Procrustes distance of the hidden features, e.g. {"S2": 1e-6}."""
+    """P_l by layer: relative Procrustes distance of the first k_l hidden features, e.g. {"S2": 1e-6}."""
     part_errors: dict[str, float] = field(default_factory=dict)
     """Unbiased estimates of the errors in named parts of the target, relative to the variance of the part, e.g.
     {"degree2": 0.3}. An estimate near 0 may be negative."""
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By named intermediate predictor: nmse, nmse_trimmed, error_rate, metrics, feature_errors, part_errors,
-    span_errors, cka."""
+    uncut_errors, span_errors, cka."""
     chosen: dict[str, Any] = field(default_factory=dict)
     """Tuned options, number of candidates, used oracle facts and the predictor's info. ``measured`` holds further
-    measures on the test points: ``span_errors`` and ``cka`` by layer of hidden features, and for noisy labels Y
-    E(F - Y)^2 (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G*."""
+    measures on the test points: ``BESIDES`` by layer of hidden features, and for noisy labels Y E(F - Y)^2
+    (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G*."""
     artifacts: dict[str, str] = field(default_factory=dict)
     """Hashes of the files that the predictor gave, by name; ``Store.artifacts`` returns their paths."""
     fit_cpu_seconds: float | None = None

@@ -15,7 +15,7 @@ _TABLES = """
 CREATE TABLE rows (
   cell TEXT PRIMARY KEY, suite TEXT, version INTEGER, task TEXT, label TEXT, d INTEGER, n INTEGER, replicate INTEGER,
   status TEXT, task_digest TEXT, learner_digest TEXT, row TEXT, traceback TEXT,
-  "release" TEXT, device TEXT, learner_version INTEGER);
+  "release" TEXT, device TEXT, learner_version INTEGER, row_digest BLOB);
 CREATE INDEX rows_by_suite ON rows (suite, version);
 CREATE TABLE definitions (
   suite TEXT, version INTEGER, kind TEXT, name TEXT, digest TEXT, PRIMARY KEY (suite, version, kind, name));

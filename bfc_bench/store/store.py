@@ -13,6 +13,7 @@ from bfc_bench.store import artifacts
 from bfc_bench.store.looks import StoredLooks
 from bfc_bench.store.reader import RowReader
 from bfc_bench.store.row import Row
+from bfc_bench.store.row_digest import row_digest
 from bfc_bench.store.sessions import Sessions
 
 
@@ -38,6 +39,7 @@ class Store(RowReader):
         the rows list, by cell and name; they are written first.
         """
         rows = list(rows)
+        self.require_own_file()  # before artifacts are written to the folder
         try:
             for row, *_ in rows:
                 if row.cell in files:
@@ -46,14 +48,15 @@ class Store(RowReader):
             raise self.write_error(error) from None
         with self.transaction() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         *(r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status),
-                        *(task, learner, to_json(r.as_dict()).decode(), traceback),
-                        *(r.release, r.device, r.learner_version),
+                        *(task, learner, text, traceback, r.release, r.device, r.learner_version),
+                        row_digest((r.cell, task, learner, text, traceback)),
                     )
                     for r, task, learner, traceback in rows
+                    for text in (to_json(r.as_dict()).decode(),)
                 ],
             )
         artifacts.remove_unlisted(self.directory, (row for row, *_ in rows))

@@ -144,9 +144,15 @@ class Results:
 
         return Records(expected(self.thresholds(levels), self.theories))
 
-    def claims(self) -> Records[Verdict]:
-        """One verdict per claim. Raises ``UsageError`` for a claim that does not fit the suite."""
-        return self._verdicts(self.columns())
+    def claims(self, family: bool = False) -> Records[Verdict]:
+        """One verdict per claim; with ``family``, a claim is decided only if its ``holm_p`` is at most .05.
+
+        Raises ``UsageError`` for a claim that does not fit the suite.
+        """
+        from bfc_bench.analysis.claims import decided_together
+
+        verdicts = self._verdicts(self.columns())
+        return Records(decided_together(verdicts)) if family else verdicts
 
     def _verdicts(self, rows: Rows) -> Records[Verdict]:
         return Records(verdict for _, _, verdict in self._judged(rows))

@@ -19,10 +19,14 @@ it is then exact to 1e-16 / 1e-8, and ``span_error`` to the square of that."""
 def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
     """P = min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U, S* = ``reference`` (m, k), S = ``features`` (m, k').
 
-    The first k columns of ``features`` are used; missing ones count as zeros. Theorem 2 of Backward Feature Correction
-    bounds this distance for each layer. P equals (E||S*||^2 + E||S||^2 - 2 ||E[S* S^T]||_nuclear) / E||S*||^2, but that
-    difference of equal terms has an absolute error of 1e-15. Instead the minimising U = A B^T, from the singular value
-    decomposition E[S* S^T] = A D B^T in float64, is put into the residual itself, which keeps its digits.
+    The first k columns of ``features`` are used, which learners give in order of importance; missing ones count as
+    zeros. This cut does what the paper's matrices K_l are for, to reduce an over-parameterised layer to the target's k
+    features (INITIAL-DISTILL, section 6.2). ``uncut_error`` measures all of them. Theorem 2 of Backward Feature
+    Correction bounds the distance of the cut features, those of K_l, for each layer.
+
+    P equals (E||S*||^2 + E||S||^2 - 2 ||E[S* S^T]||_nuclear) / E||S*||^2, but that difference of equal terms has an
+    absolute error of 1e-15. Instead the minimising U = A B^T, from the singular value decomposition E[S* S^T] = A D B^T
+    in float64, is put into the residual itself, which keeps its digits.
 
     The result is nan if a feature is not finite. Raises ``ValueError`` for arrays that are not (m, k) with equal m, and
     for a reference that is zero.
@@ -33,6 +37,21 @@ def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
     if not np.isfinite(learned).all():
         return math.nan
     return _residual(target, learned, _rotation(learned.T @ target))
+
+
+def uncut_error(reference: ArrayLike, features: ArrayLike) -> float:
+    """min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U of all k' columns of ``features``; S* has zeros beyond k.
+
+    This is the distance of the features of an over-parameterised layer W_l. If W_l^T W_l is wrong by eps' in directions
+    that the target does not use, columns beyond k have the norm sqrt(eps') (Backward Feature Correction, section 6.2):
+    this error is of the order of eps', and ``procrustes_error`` of the order of eps'^2. The two are equal for k' <= k.
+
+    For nan and ``ValueError`` see ``procrustes_error``.
+    """
+    target, learned = _pair(reference, features)
+    if not np.isfinite(learned).all():
+        return math.nan
+    return _uncut(target, learned, learned.T @ target)
 
 
 def span_error(reference: ArrayLike, features: ArrayLike) -> float:
@@ -58,7 +77,7 @@ def cka(reference: ArrayLike, features: ArrayLike) -> float:
     return _alignment(x.T @ x, x.T @ y, y.T @ y)
 
 
-MEASURES = {"feature_errors": procrustes_error, "span_errors": span_error, "cka": cka}
+MEASURES = {"feature_errors": procrustes_error, "uncut_errors": uncut_error, "span_errors": span_error, "cka": cka}
 """The measures, one number per layer, by the name under which a row or a stage stores them."""
 
 
@@ -89,6 +108,7 @@ def _measure(reference: ArrayLike, features: ArrayLike) -> dict[str, float]:
     weights = _read_out(gram, cross, m)
     return {
         "feature_errors": _residual(target, learned[:, :k], _rotation(cross[:k])),
+        "uncut_errors": _uncut(target, learned, cross),
         "span_errors": span_error(target, learned) if weights is None else _residual(target, learned, weights),
         "cka": _alignment(xx, yx.T, yy),
     }
@@ -99,6 +119,14 @@ def _rotation(cross: np.ndarray) -> np.ndarray:
     padded = np.pad(cross, ((0, cross.shape[1] - len(cross)), (0, 0)))
     b, _, at = np.linalg.svd(padded)
     return np.asarray((b @ at)[: len(cross)])
+
+
+def _uncut(target: np.ndarray, learned: np.ndarray, cross: np.ndarray) -> float:
+    """``uncut_error``, from S^T S* (k', k): what is missing of S*, and what S has beside it."""
+    left, _, right = np.linalg.svd(cross, full_matrices=False)
+    weights = left @ right
+    beside = learned - learned @ weights @ weights.T
+    return _residual(target, learned, weights) + float(np.sum(beside**2) / np.sum(target**2))
 
 
 def _read_out(gram: np.ndarray, cross: np.ndarray, m: int) -> np.ndarray | None:

@@ -43,9 +43,11 @@ class ClaimTrial:
         names = {name.partition("/")[2] for name in self.claim.predictors if name.startswith(f"{label}/")}
         features = {"S2": error, "S3": error}
         measured: dict[str, Any] = {"nmse": error, "feature_errors": features, "part_errors": {"degree2": error}}
+        stages: dict[str, Any] = {name: {**measured, "uncut_errors": features} for name in names}
         return Row(
             f"{task}-{label}-{d}-{n}-{replicate}", "check", 1, task, label, label, {}, d, n, replicate, "ok",
-            train_nmse=error / 2, error_rate=min(error, 0.5), stages=dict.fromkeys(names, measured), **measured,
+            train_nmse=error / 2, error_rate=min(error, 0.5), stages=stages,
+            chosen={"measured": {"uncut_errors": features}}, **measured,
         )  # fmt: skip
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
@@ -77,7 +79,7 @@ def curves_get_a_verdict(trial: ClaimTrial) -> None:
 def no_results_decide_nothing(trial: ClaimTrial) -> None:
     """An empty store and cells that all failed leave the claim undecided."""
     nothing: dict[str, Any] = {"nmse": None, "error_rate": None, "train_nmse": None}
-    nothing |= {"feature_errors": {}, "part_errors": {}, "stages": {}}
+    nothing |= {"feature_errors": {}, "part_errors": {}, "stages": {}, "chosen": {}}
     failed = [replace(row, status="failed", **nothing) for row in trial.rows]
     for what, rows in (("cells that all failed", failed), ("no rows", [])):
         _require_undecided(trial, rows, what)

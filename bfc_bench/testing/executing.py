@@ -12,7 +12,7 @@ from typing import Any, get_args
 from bfc_bench.executors.base import Place, Promise, Resources, UnitFailure
 from bfc_bench.executors.memory import READABLE, family
 from bfc_bench.testing.assertions import require_docstring, require_name
-from bfc_bench.testing.executor_units import Prepared, Unsendable
+from bfc_bench.testing.executor_units import PRELOAD, Unsendable
 from bfc_bench.testing.pool_trial import PoolTrial, interrupted_when
 from bfc_bench.testing.requirement import require, requirement, skip
 
@@ -108,13 +108,33 @@ def _as_failure(outcome: Any, what: str, kind: str = "") -> UnitFailure:
 
 
 @requirement(results_come_back_once_each)
-def every_worker_is_prepared_once(trial: PoolTrial) -> None:
-    """``prepare`` is called before the first unit of a worker, and not again."""
+def units_run_whatever_preload_does(trial: PoolTrial) -> None:
+    """Functions of ``preload`` may raise, and may start threads."""
     trial.close()
-    first = Prepared.times if trial.executor.place == "session" else 0
-    answers = [text.decode().split() for text in trial.run(*[("tell", None)] * 6)]
-    times = {int(prepared) - first for *_, prepared in answers}
-    require(times == {1}, f"workers were prepared {sorted(times)} times when they ran units")
+    pool = trial.open(PRELOAD)
+    try:
+        require(trial.run(AFTER, pool=pool) == [b"after"], "a unit did not give its result")
+    finally:
+        pool.close(now=True)
+
+
+@requirement(results_come_back_once_each)
+def units_of_different_groups_share_no_process(trial: PoolTrial) -> None:
+    """What a unit of one group leaves in its process does not reach the units of another group."""
+    trial.needs_promise("isolation")
+    groups = ["a", "b"] * (2 * trial.jobs)
+    marks = [left.decode().split() for left in trial.run(*[("mark", group) for group in groups], groups=groups)]
+    mixed = [left for left in marks if len(set(left)) > 1]
+    require(not mixed, f"units of groups {sorted(set().union(*mixed))} have run in one process")
+
+
+@requirement(units_of_different_groups_share_no_process)
+def a_unit_that_dies_after_another_is_run_again(trial: PoolTrial) -> None:
+    """An earlier unit of its process may have left what ended it, so that it is run once more in a new process."""
+    trial.needs_promise("death")
+    units = [("mark", "left")] * (2 * trial.jobs), [("die_once_marked", None)] * (2 * trial.jobs)
+    ended = trial.run(*units[0], *units[1])[len(units[0]) :]
+    require(set(ended) == {b"lives"}, f"units that die after others gave {ended!r:.200}")
 
 
 @requirement(results_come_back_once_each)
@@ -208,16 +228,12 @@ def closing_leaves_nothing_behind(trial: PoolTrial) -> None:
 
 
 @requirement(closing_leaves_nothing_behind)
-def a_pool_that_is_begun_works_and_may_be_closed_unused(trial: PoolTrial) -> None:
-    """A pool of ``begin`` runs units, may be closed without any, and may be closed twice."""
+def a_pool_may_be_closed_unused_and_twice(trial: PoolTrial) -> None:
+    """A session may find nothing to run after it has opened a pool."""
     with _nothing_left(trial, "after close(now=True) of a pool without units"):
-        pool = trial.begin()
-        times = {int(text.split()[2]) for text in trial.run(*[("tell", None)] * (2 * trial.jobs), pool=pool)}
-        pool.close()
-        require(times == {1}, f"workers were prepared {sorted(times)} times when they ran units")
-        unused = trial.begin()
-        for closed in (pool, unused, unused):
-            closed.close(now=True)
+        unused = trial.open()
+        for _ in range(2):
+            unused.close(now=True)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +17,20 @@ from bfc_bench.executors import worker_context
 GRANDCHILD = "import time; time.sleep(60)"
 
 
-class Prepared:
-    """Counts how often this process was prepared."""
+class Left:
+    """What units have left in this process."""
 
-    times = 0
+    by: list[str] = []
 
 
-def prepare() -> None:
-    """Prepare a worker before its first unit."""
-    Prepared.times += 1
+def import_what_is_missing() -> None:
+    """Fail, as a step of ``preload`` does if a library is missing."""
+    raise ModuleNotFoundError("No module named 'nothing'")
+
+
+def start_a_thread() -> None:
+    """Start a thread, as importing some libraries does."""
+    threading.Thread(target=time.sleep, args=(600.0,), daemon=True).start()
 
 
 def do(payload: tuple[str, Any]) -> Any:
@@ -39,8 +45,21 @@ def give(value: Any) -> Any:
 
 
 def tell(_: object) -> bytes:
-    """Return the host name, the process id and how often the process was prepared."""
-    return f"{socket.gethostname()} {os.getpid()} {Prepared.times}".encode()
+    """Return the host name and the process id."""
+    return f"{socket.gethostname()} {os.getpid()}".encode()
+
+
+def mark(by: str) -> bytes:
+    """Leave a mark in this process, and return all marks that were left here."""
+    Left.by.append(by)
+    return " ".join(Left.by).encode()
+
+
+def die_once_marked(_: object) -> bytes:
+    """End the process if another unit has left a mark in it."""
+    if Left.by:
+        os._exit(5)
+    return b"lives"
 
 
 def fail(text: str) -> NoReturn:
@@ -113,5 +132,8 @@ class Unsendable:
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    function.__name__: function for function in (give, tell, fail, unsendable, leave, die, sleep, linger, orphan, take)
+    function.__name__: function
+    for function in (give, tell, mark, die_once_marked, fail, unsendable, leave, die, sleep, linger, orphan, take)
 }
+PRELOAD = (import_what_is_missing, start_a_thread)
+"""Functions of ``preload`` that may not harm a pool."""

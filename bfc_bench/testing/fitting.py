@@ -17,6 +17,7 @@ from bfc_bench.testing.assertions import require_layers
 from bfc_bench.testing.description import smoke_options_are_valid
 from bfc_bench.testing.global_state import changes, generators, preserved, settings, snapshot
 from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, own_classes, prediction_shape
+from bfc_bench.testing.other_fits import other_fits
 from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
@@ -170,6 +171,16 @@ def nothing_is_left_running(trial: LearnerTrial) -> None:
     """No thread, process or timer runs on after a fit and its predictions."""
     left = _changed_by_fit(trial, ThreadsAndChildren)
     require(not left, f"{'; '.join(left)}. End threads, processes and timers within fit and predict")
+
+
+@requirement(VALID)
+def fits_of_others_give_the_same_numbers(trial: LearnerTrial) -> None:
+    """Small fits with NumPy, SciPy, torch, JAX and scikit-learn give the same bits before and after this learner's."""
+    with preserved():
+        trial.fit_and_predict()
+    now = other_fits()
+    changed = [name for name, result in trial.others_before.items() if now[name] != result]
+    require(not changed, f"other numbers after its fit: {', '.join(changed)}. Restore what it changes for all learners")
 
 
 @requirement(VALID)

@@ -15,6 +15,7 @@ import numpy as np
 from bfc_bench.learner import Array, ArrayKind, Context, Data, DataSpec, Job, LabelKind, Learner, Predictor, TaskFacts
 from bfc_bench.seeds import stream
 from bfc_bench.testing.global_state import preserved
+from bfc_bench.testing.other_fits import other_fits
 from bfc_bench.testing.requirement import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.precision import resolve_device
@@ -40,6 +41,10 @@ class LearnerTrial:
     options: Mapping[str, Any]
     tolerance: float
     """Largest difference between two predictions that count as equal, relative to their root mean square."""
+
+    def __post_init__(self) -> None:
+        self.others_before = other_fits()
+        """What other learners' fits gave before the first fit of this one."""
 
     @cached_property
     def learner(self) -> Learner:

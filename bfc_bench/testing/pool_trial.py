@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from bfc_bench.executors.base import Executor, Pool, Promise, Resources
-from bfc_bench.testing.executor_units import do, prepare
+from bfc_bench.testing.executor_units import do
 from bfc_bench.testing.requirement import require, skip
 
 UNITS_SECONDS = 120.0
@@ -40,18 +40,10 @@ class PoolTrial:
         """Folder for files that units write."""
         resource_tracker.ensure_running()  # Python starts this process with the first other one and keeps it
 
-    def open(self) -> Pool:
+    def open(self, preload: Sequence[Callable[[], object]] = ()) -> Pool:
         """A new pool for units of ``bfc_bench.testing.executor_units``."""
         with within(UNITS_SECONDS, "opening a pool"):
-            return self.executor.open(do, prepare, self.jobs)
-
-    def begin(self) -> Pool:
-        """A new pool whose first worker starts before there are units; skips if the executor has none."""
-        with within(UNITS_SECONDS, "beginning a pool"):
-            pool = self.executor.begin(do, prepare, self.jobs)
-        if pool is None:
-            skip("it starts no worker before there are units")
-        return pool
+            return self.executor.open(do, preload, self.jobs)
 
     @property
     def pool(self) -> Pool:
@@ -60,19 +52,22 @@ class PoolTrial:
             self._shared = self.open()
         return self._shared
 
-    def run(self, *units: tuple[str, Any], seconds: float = 60.0, pool: Pool | None = None) -> list[Any]:
+    def run(
+        self, *units: tuple[str, Any], seconds: float = 60.0, pool: Pool | None = None, groups: Sequence[str] = ()
+    ) -> list[Any]:
         """The outcomes of units, in the order of the units. An exception closes the shared pool.
 
         Args:
             units: Name and argument of functions of ``bfc_bench.testing.executor_units``.
             seconds: Time limit of each unit.
             pool: Pool to use instead of the shared one.
+            groups: The group of each unit; empty if all are of one.
         """
         outcomes: dict[int, Any] = {}
         try:
             pool = pool or self.pool
             for key, unit in enumerate(units):
-                pool.submit(key, unit, Resources(seconds))
+                pool.submit(key, unit, Resources(seconds, group=groups[key] if groups else ""))
             with within(UNITS_SECONDS, f"{len(units)} units"):
                 for key, outcome in pool.outcomes():
                     require(key not in outcomes, f"unit {key} has two outcomes")

@@ -25,7 +25,7 @@ from bfc_bench.errors import BenchError
 from bfc_bench.toolkit.libraries import missing, release
 from bfc_bench.toolkit.xla import INSTRUCTIONS, VARIABLE, flags_to_come
 from bfc_bench.utils.files import cache_folder, make_folder, write_file
-from bfc_bench.utils.masking import is_credential, variables
+from bfc_bench.utils.masking import without_credentials
 
 SECONDS = 300.0
 """Time limit of a program in seconds; it takes about two."""
@@ -126,11 +126,10 @@ def _reason(library: str, flags: str) -> str:
 
 def _run(library: str, flags: str) -> tuple[str, str]:
     """What is wrong with the compiled code, and what else stopped the program; empty if nothing."""
-    environment = {name: value for name, value in variables().items() if not is_credential(name, value)}
     try:
         finished = subprocess.run(
             [sys.executable, "-m", "bfc_bench.toolkit.canary", library],
-            env={**environment, VARIABLE: flags, "JAX_PLATFORMS": "cpu"},
+            env={**without_credentials(), VARIABLE: flags, "JAX_PLATFORMS": "cpu"},
             capture_output=True,
             text=True,
             timeout=SECONDS,

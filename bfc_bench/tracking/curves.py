@@ -127,6 +127,7 @@ def metrics(row: Row) -> dict[str, float]:
     values |= {f"feature_error/{layer}": error for layer, error in row.feature_errors.items()}
     values |= {f"{PART_ERROR}{part}": error for part, error in row.part_errors.items()}
     measured = row.chosen.get("measured") or {}
+    values |= {f"uncut_error/{layer}": error for layer, error in (measured.get("uncut_errors") or {}).items()}
     values |= {f"span_error/{layer}": error for layer, error in (measured.get("span_errors") or {}).items()}
     values |= {f"cka/{layer}": value for layer, value in (measured.get("cka") or {}).items()}
     for name in ("weight_correlation", "weight_alignment"):

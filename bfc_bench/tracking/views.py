@@ -42,7 +42,7 @@ _SECTIONS = (
         "Other measures of features, and of how far training moved the weights",
         False,
         2,
-        ("span_error/", "cka/", "weight_correlation/", "weight_alignment/"),
+        ("uncut_error/", "span_error/", "cka/", "weight_correlation/", "weight_alignment/"),
     ),
     ("Intermediate predictors against n", False, 2, ("stage/",)),
 )

@@ -81,6 +81,11 @@ def variables() -> dict[str, str]:
     return {name: value for name, value in pairs if value is not None}
 
 
+def without_credentials() -> dict[str, str]:
+    """The environment variables that are no credentials."""
+    return {name: value for name, value in variables().items() if not is_credential(name, value)}
+
+
 def _masked_address(address: str) -> str:
     scheme, slashes, rest = re.split(r"(:/{2,3})", address, maxsplit=1)
     if "@" in rest and not _is_path(scheme):

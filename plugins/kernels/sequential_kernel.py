@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from pydantic import Field
+from bfc_plugins.kernels.recursive_feature_machine import Ridges, unsolvable
+from pydantic import Field, model_validator
 
-from bfc_bench.learner import Capabilities, Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
+from bfc_bench.learner import Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
@@ -18,6 +20,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bfc_bench.toolkit.function_space import KernelSpace
+
+Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)]
+Positives = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
+
+FORWARD = (
+    *("kernel", "depth", "activation", "bias_variance", "coef0", "gamma"),
+    *("rounds", "features", "directions", "scale", "folds"),
+)
+"""Options of forward rounds, without the two that ``search`` tunes."""
+CORRECTED = ("layers", "widths", "correction_degree", "corrections", "shares", "ridges")
+"""Options of corrected features."""
 
 
 class SequentialKernel(KernelRidge):
@@ -32,7 +45,25 @@ class SequentialKernel(KernelRidge):
       that fits f(z) best (least squares of least norm on the training points). A few directions, unlike predictions,
       reveal no single label, so no folds are needed.
 
-    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``.
+    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``. No round changes features of an earlier
+    one.
+
+    With ``correct``, the features are corrected too, as the third point of that section of the paper considers
+    (``feature_correction.py``): z P_1 for the leading axes P_1 of a recursive feature machine, with ``layers`` = 2 also
+    linear combinations of z and of products of these features, and so on. Rounds of kernel regression on the top layer
+    turn the axes:
+
+    - ``free`` gives every outside direction of z a coefficient that is a free function of the features. The gradients
+      of the fit give the new axes. For one layer.
+    - ``tangent`` takes the fit's own gradient in the place of free coefficients: Gauss-Newton on kernel weights and
+      axes of all layers together, one kernel regression a round.
+
+    Widths, ridges and shares of the kernel are chosen by leave-one-out errors. Stages are ``forward`` and ``round1``,
+    ``round2``, ... of correction, each with its hidden features, up to the round of least error. The learner is told
+    E x^2 of the input law, the first layer of the target (``with_squares``), products as activation, bounds on the
+    number of layers and on their degree, and lists of widths. It is not told skips, widths, scales and the target's
+    number of layers.
+    Options of forward rounds keep their defaults; ``ridge`` and ``degree`` have no effect, so suites set ``tune = {}``.
     """
 
     name: ClassVar[str] = "sequential-kernel"
@@ -56,10 +87,49 @@ class SequentialKernel(KernelRidge):
     folds: Annotated[int, Field(ge=2)] = 5
     """Number of folds of out-of-fold predictions. Point i is in fold i mod ``folds``, so folds of nested samples are
     nested."""
+    correct: Literal["none", "free", "tangent"] = "none"
+    """How features are corrected; ``none`` is forward rounds only."""
+    layers: Annotated[int, Field(ge=1)] = 1
+    """Number of layers of features that are corrected; ``free`` has one."""
+    widths: tuple[Widths, ...] | None = None
+    """Widths of each corrected layer to choose from; None is 4 to 8 for one layer, else 4 and 6 for the first and 4 to
+    6 for the others. All combinations are tried until one has an error of 1e-14."""
+    correction_degree: Annotated[int, Field(ge=2)] = 4
+    """Degree of the polynomial kernels of ``correct``, a bound on the degree of a layer in the features below."""
+    corrections: Annotated[int, Field(ge=0)] = 40
+    """Largest number of rounds of correction after one forward pass; they end at an error of 1e-14 or after 9 rounds
+    without a gain of a tenth."""
+    shares: Positives = (0.1, 1e-3, 1e-5)
+    """Shares of the part of the kernel that turns a layer, from which every round chooses one for each layer."""
+    ridges: Ridges = (1e-6, 1e-9, 1e-12)
+    """Ridges of ``correct``, from which every regression chooses; those of noisy labels are larger."""
+
+    @model_validator(mode="after")
+    def _options_of_one_kind(self) -> Self:
+        corrected = self.correct != "none"
+        for key in CORRECTED if not corrected else FORWARD:
+            value, default = getattr(self, key), type(self).model_fields[key].default
+            if value != default:
+                raise ValueError(f"{key} must be {default!r} for correct = {self.correct!r}. Got {value!r}.")
+        if self.correct == "free" and self.layers > 1:
+            raise ValueError(f"layers must be 1 for correct = 'free'; 'tangent' takes more. Got {self.layers}.")
+        if self.widths is not None and len(self.widths) != self.layers:
+            raise ValueError(f"widths must have a list for each of {self.layers} layers. Got {self.widths}.")
+        return self
+
+    def width_choices(self) -> tuple[Widths, ...]:
+        """``widths`` with its default filled in."""
+        if self.widths is not None:
+            return self.widths
+        return ((4, 5, 6, 7, 8),) if self.layers == 1 else ((4, 6), *((4, 5, 6),) * (self.layers - 1))
+
+    def batch_key(self, train: DataSpec) -> Hashable:
+        """None with ``correct``: what a fit computes depends on its own labels."""
+        return super().batch_key(train) if self.correct == "none" else None
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """That of ``kernel-ridge`` for a single round; added features give later rounds other degrees."""
-        return super().caution(task, n) if self.rounds == 1 else None
+        return super().caution(task, n) if self.rounds == 1 and self.correct == "none" else None
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
@@ -67,6 +137,8 @@ class SequentialKernel(KernelRidge):
 
         Jobs share kernel matrices and factorisations in round 1, where their inputs are prefixes of each other too.
         """
+        if jobs[0].learner.correct != "none":
+            return [_fit_corrected(job) for job in jobs]
         states = [_State(job) for job in jobs]
         for number in range(jobs[0].learner.rounds):
             if number:
@@ -82,17 +154,29 @@ class SequentialKernel(KernelRidge):
         return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Skip sizes that leave a fold of out-of-fold predictions empty."""
+        """Skip sizes that leave a fold of out-of-fold predictions empty, or have no leave-one-out error."""
+        if self.correct != "none" and n < 2:
+            return f"leave-one-out errors need n >= 2; n is {n}"
         if self.rounds > 1 and self.features != "spectral" and n < self.folds:
             return f"out-of-fold predictions need n >= folds = {self.folds}; n is {n}"
         return super().skip(task, n)
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """That of a single round; the kernels of later rounds depend on the sample."""
-        return super().theory(task) if self.rounds == 1 else None
+        return super().theory(task) if self.rounds == 1 and self.correct == "none" else None
 
     def cost(self, n: int, d: int) -> Cost:
-        """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""
+        """One kernel ridge regression per round, and between rounds one per quadratic form and per fold.
+
+        With ``correct``, half of the rounds for all widths: a regression and the inverse of its factor for each ridge
+        and each choice of shares.
+        """
+        if self.correct != "none":
+            starts = prod(len(widths) for widths in self.width_choices()) + 2 * (self.layers > 1)
+            turns = starts * self.corrections / 2
+            regressions = (9 * self.layers + turns * (2 + len(self.shares) ** self.layers)) * len(self.ridges)
+            flops = regressions * (2 / 3 * n**3 + 20.0 * n**2)
+            return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
         one = super().cost(n, d)
         between = (self.features != "predictions") + (self.features != "spectral") * self.folds
         return replace(one, flops=one.flops * (self.rounds + (self.rounds - 1) * between))
@@ -184,6 +268,40 @@ class _State:
         spaces = [cast("KernelSpace", fitted.space) for fitted in rounds]  # KernelRidge.space returns no other type
         info = {**rounds[0].info, "inputs": [space.points.features.shape[1] for space in spaces]}
         return SequentialPredictor(self.square_mean, self.options.with_squares, rounds, tuple(self.steps), info)
+
+
+def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
+    """Fit one job whose option ``correct`` is not ``none``."""
+    import torch
+    from bfc_plugins.kernels.corrected_predictor import CorrectedPredictor
+    from bfc_plugins.kernels.feature_correction import Correction
+    from bfc_plugins.kernels.first_inputs import FirstInputs
+
+    options = job.learner
+    inputs = FirstInputs.of(job.train, job.ctx, options.with_squares)
+    y = inputs.like(job.train.y)
+    mean = y.mean() if options.center else y.new_zeros(())
+    spread = (y - mean).square().mean().sqrt()
+    spread = torch.where(spread > 0, spread, 1.0)
+    correction = Correction(
+        inputs(job.train.x),
+        (y - mean) / spread,
+        free=options.correct == "free",
+        degree=options.correction_degree,
+        rounds=options.corrections,
+        shares=options.shares,
+        ridges=options.ridges,
+    )
+    path = correction.path(options.width_choices())
+    if not path:
+        return Failure("failed", unsolvable(options.name, options.ridges, job.train.n))
+    info = {
+        "widths": [layer.axes.shape[1] for layer in path[-1].features.layers],
+        "rounds": len(path) - 1,
+        "ridge": path[-1].ridge,
+        "leave_one_out": [each.error for each in path],
+    }
+    return CorrectedPredictor(inputs, correction, tuple(path), mean, spread, info)
 
 
 def _add_features(states: Sequence[_State]) -> None:

@@ -240,11 +240,12 @@ class QuadraticLearner(BatchLearner):
         """Train all jobs as one ensemble; each result equals that of ``fit``."""
         learners, device = [job.learner for job in jobs], jobs[0].ctx.device
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
-        if learners[0].ranks == "given":
+        if learners[0].ranks != "selected":
             return cls.train(learners, setups, device)
-        return [learner._with_selected_ranks(setup, device) for learner, setup in zip(learners, setups, strict=True)]
+        return [learner.with_selected_ranks(setup, device) for learner, setup in zip(learners, setups, strict=True)]
 
-    def _with_selected_ranks(self, setup: Setup, device: str) -> QuadraticPredictor | Failure:
+    def with_selected_ranks(self, setup: Setup, device: str) -> QuadraticPredictor | Failure:
+        """Train with ranks that are selected on held-out points (``ranks.py``), on "cpu" or "cuda"."""
         steps, rate = STEPS * self.length(setup.net.d), RATE * QuadraticLearner.rate(self, setup.net.d)
 
         def trained_with(**options: Any) -> Train:

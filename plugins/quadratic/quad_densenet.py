@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from bfc_plugins.quadratic import gauss_newton
 from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
+from bfc_plugins.quadratic.noise import is_noisy
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.ranks import HELD_OUT, trainings
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.statistics import QuadraticStatistics
 from pydantic import Field, model_validator
 
-from bfc_bench.learner import Cost, DataSpec, Failure
+from bfc_bench.learner import Cost, DataSpec, Failure, Job, LabelKind, Predictor
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Trained
@@ -34,12 +37,57 @@ class QuadDenseNet(QuadraticLearner):
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Step counts after which the network is kept as a stage ``step<count>``, to follow features during training."""
+    ranks: Literal["given", "selected", "auto"] = "given"  # type: ignore[assignment]  # one choice more
+    """``given`` lets every W_l have full rank. ``selected``, for noisy labels, chooses ranks by the error on a held-out
+    quarter of the points (``ranks.py``), among them full rank. ``auto`` trains with full rank, which is the result
+    unless that network shows that labels are noisy (``noise.py``); then it is ``selected``."""
+    finish: Literal["none", "gauss-newton"] = "none"
+    """``gauss-newton`` continues from the trained weights with Gauss-Newton steps in float64 (``gauss_newton.py``). On
+    clean labels of a target that the network contains, they take the error to rounding; the stage ``trained`` is the
+    network before them. If they are no gain on held-out points, the trained network stays as it is."""
+
+    @model_validator(mode="after")
+    def _finish_trains_every_layer(self) -> QuadDenseNet:
+        if self.finish != "none" and (self.backward != "all" or 0.0 in (self.lr_layers or ())):
+            raise ValueError(
+                f"finish = {self.finish!r} trains every layer through all others, so that backward must be 'all' and "
+                f"lr_layers positive. Got {self.backward!r} and {self.lr_layers}."
+            )
+        return self
 
     @model_validator(mode="after")
     def _no_checkpoints_of_selected_ranks(self) -> QuadDenseNet:
-        if self.checkpoints and self.ranks == "selected":
-            raise ValueError(f"checkpoints must be () for ranks = 'selected', many trainings. Got {self.checkpoints}.")
+        if self.checkpoints and self.ranks != "given":
+            raise ValueError(
+                f"checkpoints must be () for ranks = {self.ranks!r}, many trainings. Got {self.checkpoints}."
+            )
         return self
+
+    def _refusal(self, kind: LabelKind, n: int, d: int) -> str | None:
+        if self.finish != "none" and (kind == "binary" or n < HELD_OUT):
+            return f"finish = {self.finish!r} needs real labels and at least {HELD_OUT} points. Got {n} {kind} ones."
+        return super()._refusal(kind, n, d)
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Train all jobs as one ensemble, then select ranks for noisy labels and finish, where options say so."""
+        return [
+            job.learner._ended(job, outcome) if isinstance(outcome, QuadraticPredictor) else outcome
+            for job, outcome in zip(jobs, super().fit_batch(jobs), strict=True)
+        ]
+
+    def _ended(self, job: Job[Self], trained: QuadraticPredictor) -> QuadraticPredictor | Failure:
+        setup, ended = self.setup(job.train, job.ctx), trained
+        if self.ranks == "auto" and setup.kind == "real" and is_noisy(setup, trained, self.weights):
+            selected = self.model_copy(update={"ranks": "selected"}).with_selected_ranks(setup, job.ctx.device)
+            if not isinstance(selected, QuadraticPredictor):
+                return selected
+            ended = selected
+        return ended if self.finish == "none" else gauss_newton.finished(setup, ended, self.weights)
+
+    def trainings(self) -> tuple[float, int]:
+        """Those of every quadratic learner; with ``auto`` one, as on clean labels, and the memory for noisy ones."""
+        return (1.0, trainings(self.widths)[1]) if self.ranks == "auto" else super().trainings()
 
     def statistics(self, train: DataSpec) -> QuadraticStatistics | None:
         """The compression of the points, if one layer is trained on all points in every step and it saves time."""
@@ -55,9 +103,14 @@ class QuadDenseNet(QuadraticLearner):
         return 1.0 / (1.0 + y * y) if self.loss == "weighted" else np.ones_like(y)
 
     def cost(self, n: int, d: int) -> Cost:
-        """That of every quadratic learner, or less if the points are compressed."""
+        """That of every quadratic learner, or less if the points are compressed, and the finish."""
         cost, statistics = super().cost(n, d), self.statistics(DataSpec("", n, d))
-        return cost if statistics is None else replace(cost, flops=statistics.flops(n, self.length(d)))
+        if statistics is not None:
+            cost = replace(cost, flops=statistics.flops(n, self.length(d)))
+        if self.finish == "none":
+            return cost
+        flops, size = gauss_newton.cost(self.net(d), n)
+        return replace(cost, flops=cost.flops + flops, bytes=cost.bytes + size)
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """That of every quadratic learner, and the checkpoints, at which training pauses."""

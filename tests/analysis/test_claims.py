@@ -247,11 +247,11 @@ def test_every_kind_is_measured():
 def test_clear_results_are_called(name):
     claim, results, inside, _, outside = CASES[name]
     rng = stream("test claims", name, "clear")
-    supported, contradicted = verdict(claim, results(rng, inside)), verdict(claim, results(rng, outside))
+    supported, contradicted = verdict(claim, results(rng, inside, 12)), verdict(claim, results(rng, outside, 12))
     assert (supported.verdict, contradicted.verdict) == ("supported", "contradicted")
     assert max(supported.p, contradicted.p) <= 0.05
     assert supported.kind == claim["kind"]
-    assert supported.replicates == contradicted.replicates == 5
+    assert supported.replicates == contradicted.replicates == 12
 
 
 def boundary_rates(name, experiments):
@@ -265,14 +265,14 @@ def boundary_rates(name, experiments):
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] is not None])
 def test_at_the_boundary_false_verdicts_are_rare_on_either_side(name):
-    """Nominal 2.5 % a side; up to 4 % and twice its Monte Carlo error pass: 5.8 % of 500 experiments, 6.8 % of 200."""
+    """At most 4 % a side and twice its Monte Carlo error pass: 5.8 % of 500 experiments, 6.8 % of 200."""
     experiments = 200 if name.startswith(("exponent", "slope ")) else 500
     limit = 0.04 + 2 * math.sqrt(0.04 * 0.96 / experiments)
     rates = boundary_rates(name, experiments)
     assert rates["supported"] <= limit
     assert rates["contradicted"] <= limit
-    # Verdicts are given: nominal 5 % on both sides together. The intervals of exponents are wider than that.
-    assert sum(rates.values()) >= (0.005 if name.startswith("exponent") else 0.02)
+    # Verdicts are given: 1.4 % on both sides together for five normal values, less where N* lies in a range.
+    assert sum(rates.values()) >= 0.004
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -437,7 +437,7 @@ def test_an_exponent_is_judged_by_that_of_the_theory_over_the_same_dimensions(po
 
 def test_a_sanity_check_is_marked_wherever_its_verdict_is_quoted():
     claim = {"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "sanity": True}
-    found = verdict(claim, cells("a", [1e-9, 1e-9, 1.1e-9, 50.0, 1e-9]))
+    found = verdict(claim, cells("a", [1e-9, 1e-5, 1e-7, 50.0] * 4))
     assert found.words == "supported, a sanity check, but the worst replicate, 50, is 50 times beyond the bound"
     assert verdict({**claim, "sanity": False}, cells("a", [0.1, 0.2, 0.15])).words == "supported"
 
@@ -540,7 +540,7 @@ def test_equal_values_are_no_evidence():
 
 
 def test_a_verdict_and_its_reverse_are_opposite():
-    rows = [*cells("a", spread("1")), *cells("b", 10 * spread("2"))]
+    rows = [*cells("a", spread("1")), *cells("b", 100 * spread("2"))]
     claims = [{"kind": "beats", "label": x, "against": y, "task": "t"} for x, y in ("ab", "ba")]
     forth, back = judge(parse_claims(suite(*claims), "s.toml"), rows)
     assert (forth.verdict, back.verdict) == ("supported", "contradicted")
@@ -550,8 +550,8 @@ def test_a_verdict_and_its_reverse_are_opposite():
 
 # --- errors in parts of the target: unbiased estimates that may be negative ---
 
-PARTS = np.array([0.010, 0.020, -0.001, 0.015, 0.012])
-OTHERS = np.array([0.50, 0.70, 0.65, 0.42, 0.61])
+PARTS = 0.0112 + np.outer([1, -1], [0.002, 0.004, 0.006, 0.008, 0.010, 0.0125]).ravel()
+OTHERS = np.array([0.50, 0.70, 0.65, 0.42, 0.61, 0.55, 0.58, 0.47, 0.66, 0.52, 0.60, 0.54])
 DEGREE2 = {"metric": "part_errors.degree2", "task": "t"}
 
 
@@ -563,10 +563,9 @@ def part_cells(label, errors, stage=None):
     ]
 
 
-def students_t(x):
-    """Mean and 95 % interval of five values."""
-    half = 2.7764451051977987 * np.std(x, ddof=1) / math.sqrt(5)
-    return np.mean(x), np.mean(x) - half, np.mean(x) + half
+def mean_and_interval(x):
+    """Mean and 95 % interval of values; ``test_skewed_t.py`` has its closed forms."""
+    return (np.mean(x), *evidence(x).bounds())
 
 
 @pytest.mark.parametrize(
@@ -581,7 +580,7 @@ def students_t(x):
 )
 def test_the_arithmetic_mean_of_part_errors_reaches_a_bound(bounds, word):
     found = verdict({"kind": "reaches", "label": "a", **DEGREE2, **bounds}, part_cells("a", PARTS))
-    assert (found.estimate, found.lo, found.hi) == pytest.approx(students_t(PARTS))
+    assert (found.estimate, found.lo, found.hi) == pytest.approx(mean_and_interval(PARTS))
     assert found.estimate == pytest.approx(0.0112)
     assert found.verdict == word
     assert "The error in degree2 of a is " in found.statement
@@ -591,7 +590,7 @@ def test_the_arithmetic_mean_of_part_errors_reaches_a_bound(bounds, word):
 def test_part_errors_are_beaten_by_their_difference(factor, word):
     claim = {"kind": "beats", "label": "a", "against": "b", "factor": factor, **DEGREE2}
     found = verdict(claim, [*part_cells("a", PARTS), *part_cells("b", OTHERS)])
-    assert (found.estimate, found.lo, found.hi) == pytest.approx(students_t(PARTS - OTHERS / factor))
+    assert (found.estimate, found.lo, found.hi) == pytest.approx(mean_and_interval(PARTS - OTHERS / factor))
     assert (found.verdict, found.region) == (word, "≤ 0")
     assert "the estimate is the mean of x - " in found.note
 
@@ -599,7 +598,7 @@ def test_part_errors_are_beaten_by_their_difference(factor, word):
 def test_a_failed_cell_opens_the_difference_on_the_side_it_may_move_to():
     claim = {"kind": "beats", "label": "a", "against": "b", **DEGREE2}
     rows = [*part_cells("a", PARTS), *part_cells("b", OTHERS)]
-    of_a, of_b = (verdict(claim, [*rows, cell(label, 5)]) for label in "ab")
+    of_a, of_b = (verdict(claim, [*rows, cell(label, len(PARTS))]) for label in "ab")
     assert (of_a.verdict, of_a.hi) == ("undecided", math.inf)
     assert (of_b.verdict, of_b.lo) == ("supported", -math.inf)
 
@@ -607,7 +606,7 @@ def test_a_failed_cell_opens_the_difference_on_the_side_it_may_move_to():
 def test_part_errors_drop_between_stages():
     claim = {"kind": "drops", "before": "a/early", "after": "a", "factor": 10, **DEGREE2}
     found = verdict(claim, part_cells("a", PARTS, stage=OTHERS))
-    assert (found.estimate, found.lo, found.hi) == pytest.approx(students_t(PARTS - OTHERS / 10))
+    assert (found.estimate, found.lo, found.hi) == pytest.approx(mean_and_interval(PARTS - OTHERS / 10))
     assert found.verdict == "supported"
     assert (
         found.statement
@@ -899,8 +898,8 @@ def test_short_numbers():
 
 
 def test_support_is_not_plain_where_a_replicate_is_far_beyond_the_bound():
-    """Nine of ten at 1e-7 and one at .5: the geometric mean and its interval lie below 1e-3."""
-    values = [*(1e-9 * spread("rare", 9)), 0.5]
+    """Of twenty, 19 at 1e-9 and one at .5: the geometric mean and its interval lie below 1e-2."""
+    values = [*(1e-9 * spread("rare", 19)), 0.5]
     found = verdict({**CASES["reaches"][0], "at_most": 1e-2}, cells("a", values))
     assert found.verdict == "supported"
     assert found.worst == pytest.approx(0.5)

@@ -85,11 +85,12 @@ def test_values_without_logarithm_count_as_the_floor():
 
 
 def test_paths_and_stages_are_read():
-    stage = {"nmse": 0.2, "feature_errors": {"S2": 0.02}}
-    rows = [row(100, 0, nmse=0.1, feature_errors={"S2": 0.01}, stages={"layer2": stage})]
+    stage = {"nmse": 0.2, "feature_errors": {"S2": 0.02}, "uncut_errors": {"S2": 0.04}}
+    chosen = {"measured": {"uncut_errors": {"S2": 0.03}}}
+    rows = [row(100, 0, nmse=0.1, feature_errors={"S2": 0.01}, chosen=chosen, stages={"layer2": stage})]
     found = {
         (metric, at): curves(rows, metric, at)[0].values[0, 0]
-        for metric in ("nmse", "feature_errors.S2")
+        for metric in ("nmse", "feature_errors.S2", "uncut_errors.S2")
         for at in (None, "layer2")
     }
     assert found == {
@@ -97,6 +98,8 @@ def test_paths_and_stages_are_read():
         ("nmse", "layer2"): 0.2,
         ("feature_errors.S2", None): 0.01,
         ("feature_errors.S2", "layer2"): 0.02,
+        ("uncut_errors.S2", None): 0.03,
+        ("uncut_errors.S2", "layer2"): 0.04,
     }
     assert curves(rows, "nmse", "layer2")[0].name == "a/layer2"
 

@@ -56,6 +56,18 @@ def test_a_record_is_what_it_was_when_it_is_read_again():
     assert (look.at.number, look.at.of, look.at.confidence) == (1, 5, pytest.approx(0.9925))
 
 
+def test_a_look_recorded_before_intervals_allowed_for_skewness_is_judged_by_student_s_interval():
+    """Of eleven errors near .1 and one of 1, the upper end lies below .2 by Student's t, and above with skewness."""
+    (look,) = looked(verdicts=("supported",))
+    record = {key: value for key, value in look.as_dict().items() if key != "allows_skewness"}
+    schedule = {"schedule": [12], "total": 0.025, "made": []}
+    recorded, now = (Look.of({**fields, "replicates": 12, "looks": schedule}) for fields in (record, look.as_dict()))
+    rows = Rows.of([replace(row(20, r), nmse=1.0 if r == 11 else 0.1 + r / 1000) for r in range(12)])
+    claim = CLAIM.model_copy(update={"at_most": 0.2})
+    assert claim.at_look(recorded.at).judge(rows).verdict == "supported"
+    assert claim.at_look(now.at).judge(rows).verdict == "undecided"
+
+
 def test_looks_follow_the_schedule_until_the_claim_is_decided():
     assert [look.replicates for look in looked(verdicts=("undecided",) * 5)] == [3, 5, 8, 12, 20]
     assert course(held=looked(verdicts=("undecided",) * 5)).next(3) is None

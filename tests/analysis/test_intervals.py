@@ -146,12 +146,25 @@ def test_replicates_that_agree_cannot_tell_more_than_their_test_points():
     assert (found.lo, found.hi) == pytest.approx((expected.lo, expected.hi), rel=0.05)
 
 
-def test_with_many_test_points_replicates_alone_count():
-    shares = [0.1, 0.12, 0.13, 0.09, 0.11]
+@pytest.mark.parametrize("shares", [[0.1, 0.12, 0.13, 0.09, 0.11], [0.1, 0.1001]])
+def test_with_many_test_points_replicates_alone_count(shares):
     found, expected = share_interval(shares, 1e9, 1e9), t_interval(shares)
     assert found.mean == expected.mean
     assert (found.hi - found.lo) == pytest.approx(expected.hi - expected.lo, rel=0.1)
     assert found.lo < found.mean < found.hi
+
+
+def test_the_interval_of_few_points_is_korn_and_graubards():
+    """Their number of independent points, n* = p (1 - p) / v (t_{n-1} / t_df)^2, in Clopper and Pearson's interval."""
+    shares, points = [0.1, 0.4, 0.4], 10
+    found, p = share_interval(shares, points, 30), 0.3
+    between = 0.03 / 3
+    v = between + 2 / 3 * p * (1 - p) / 30
+    df = 2 * (v / between) ** 2
+    n = p * (1 - p) / v * (stats.t.ppf(0.975, 29) / stats.t.ppf(0.975, df)) ** 2
+    assert 1 < n < 30
+    assert found.lo == pytest.approx(stats.beta.ppf(0.025, p * n, n - p * n + 1))
+    assert found.hi == pytest.approx(stats.beta.ppf(0.975, p * n + 1, n - p * n))
 
 
 def test_shares_of_the_same_points_tell_less_than_those_of_others():

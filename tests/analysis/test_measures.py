@@ -5,6 +5,7 @@ import math
 import pytest
 
 from bfc_bench.analysis.claims.measures import crossing_ratio
+from bfc_bench.analysis.claims.verdict import Region, evidence
 from bfc_bench.analysis.thresholds import Crossing
 
 A = [Crossing(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]
@@ -46,3 +47,12 @@ def test_a_ratio_of_two_sizes_that_are_both_beyond_is_unknown_and_leaves_both_en
     found = crossing_ratio([*A, Crossing(4, 400.0, "right")], [*B, Crossing(4, 400.0, "right")])
     assert (ends(found), found.count) == ((True, True), 4)
     assert "1 of 5 replicates are censored" in found.notes
+
+
+@pytest.mark.parametrize("values", [[5.0, 6.0], [5.0, 5.0, 5.0], []])
+def test_evidence_that_gives_no_interval_is_significant_at_no_level_wherever_it_lies(values):
+    found = evidence(values)
+    assert found.refused
+    assert found.bounds() == (-math.inf, math.inf)
+    for region in (Region(hi=1.0), Region(lo=1.0), Region(4.0, 7.0)):
+        assert (found.p_inside(region), found.p_outside(region)) == (1.0, 1.0)

@@ -1,6 +1,7 @@
 """How many replicates decide a claim, against what can be worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ BELOW_0 = Region(hi=0.0)
 
 
 def with_mean_and_sd(count, mean, sd, **options):
+    """Evidence whose interval is Student's."""
     x = stream("replicates_to_decide", count).standard_normal(count)
-    return evidence(mean + sd * (x - x.mean()) / x.std(ddof=1), **options)
+    return evidence(mean + sd * (x - x.mean()) / x.std(ddof=1), **options).of_symmetric_values()
 
 
 def needed(region, *pieces, confidence=0.95):
@@ -42,6 +44,24 @@ def test_replicates_of_that_number_with_that_estimate_and_spread_are_just_decide
     count = int(needed(BELOW_0, with_mean_and_sd(5, -0.4, 1.0)))
     decided = [decide(BELOW_0, [("", with_mean_and_sd(r, -0.4, 1.0))]).verdict for r in (count - 1, count)]
     assert decided == ["undecided", "supported"]
+
+
+@pytest.mark.parametrize("skewness", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("distance", [0.5, 1.0, 3.0])
+def test_of_skewed_values_it_is_the_least_number_whose_interval_ends_before_the_bound(distance, skewness):
+    piece = replace(with_mean_and_sd(8, -distance, 1.0), skewness=skewness)
+    found = int(needed(BELOW_0, piece))
+    assert found >= 5, "fewer than 5 values show no skewness"
+    assert piece.reach("above", 0.95, found) <= distance
+    assert found == 5 or piece.reach("above", 0.95, found - 1) > distance
+    assert found >= needed(BELOW_0, piece.of_symmetric_values())
+
+
+def test_three_replicates_that_are_clear_need_no_more_and_others_need_what_five_or_more_will_show():
+    few = replace(with_mean_and_sd(3, -1.0, 0.1), skewness=0.5)
+    assert needed(BELOW_0, few) == 3
+    assert needed(BELOW_0, replace(few, error=1.0)) > 5
+    assert needed(BELOW_0, replace(few, count=5, degrees=4)) == 5, "five that are clear are not said to need three"
 
 
 def test_on_the_bound_no_number_would_do():

@@ -42,10 +42,11 @@ def test_what_was_not_measured_is_left_out():
 
 
 def test_other_measures_of_features_stand_beside_p():
-    measured = {"span_errors": {"S2": 1e-3}, "cka": {"S2": 0.75}}
+    measured = {"uncut_errors": {"S2": 0.02}, "span_errors": {"S2": 1e-3}, "cka": {"S2": 0.75}}
     found = values_of([row(feature_errors={"S2": 0.01}, chosen={"measured": measured}, stages={"early": measured})])
     assert found["final", Quantity("feature_errors", "S2")] == (0.01,)
     for stage in ("early", "final"):
+        assert found[stage, Quantity("uncut_errors", "S2")] == (0.02,)
         assert found[stage, Quantity("span_errors", "S2")] == (1e-3,)
         assert found[stage, Quantity("cka_distance", "S2")] == (0.25,)
 

@@ -178,6 +178,13 @@ def test_lower_levels_are_crossed_later_and_larger_errors_too():
     assert (worse > sizes[1]).any()
 
 
+def test_replicates_that_are_too_few_or_have_no_step_show_no_noise():
+    gaps = [[1.0, math.nan, 0.1], [math.nan, 0.5, math.nan], [1.0, math.nan, 0.2]]
+    assert curve(*gaps, n=np.array([10, 20, 40])).noise == 0
+    assert curve([1.0, 0.5], [0.9, 0.1], n=np.array([10, 20])).noise == 0
+    assert curve([1.0, 0.5], [0.9, 0.1], [1.0, 0.2], n=np.array([10, 20])).noise > 0
+
+
 def test_noise_does_not_bias_the_crossing():
     """First crossings alone would come .1 early here; the Monte Carlo error of the mean is .005."""
     rng = stream("test", "unbiased crossings")

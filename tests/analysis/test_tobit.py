@@ -131,6 +131,18 @@ def test_a_flat_likelihood_leaves_the_whole_range_open():
     assert 2 < hi < 4
 
 
+@pytest.mark.parametrize("least", [0.02, 0.1, 0.2])
+@pytest.mark.parametrize("width", [0.5, 1.0])
+def test_the_sigma_of_ranges_about_a_line_is_its_lower_limit(width, least):
+    """Without noise the likelihood rises as sigma falls."""
+    x, _ = data("limited")
+    lower = np.floor(x @ [1.0, 2.0] / width) * width
+    fit = tobit(x, lower, lower + width, least)
+    assert fit.sigma == pytest.approx(least, rel=1e-9)
+    assert fit.loglik == pytest.approx(brute_loglik([*fit.beta, np.log(least)], x, lower, lower + width))
+    assert fit.beta == pytest.approx([1.0, 2.0], abs=0.15)
+
+
 def test_what_nothing_limits_is_infinite():
     ones = np.ones((4, 1))
     lower, upper = np.array([0.0, 0.5, 1.0, 1.2]), np.full(4, np.inf)

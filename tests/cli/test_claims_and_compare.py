@@ -78,6 +78,26 @@ def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, capsys):
         assert shown in text
     assert "3 claims: 1 supported, 1 contradicted, 1 undecided." in text
     assert "of 3 expect up to .05 x 3 = 0.15 to be wrong" in text
+    assert "4 replicates, the fewest behind a verdict, can miss what happens in 55 % of all" in text  # 1 - .04^(1/4)
+
+
+def test_claims_of_a_family_are_decided_together(held, capsys):
+    """A claim that is clear by itself (p = .02) is not among 40 whose p is large."""
+    claims = [{"id": f"c{k}", "kind": "reaches", "label": "kernel", "task": "t", "at_most": 0.1} for k in range(40)]
+    clear = {"id": "clear", "kind": "beats", "label": "joint", "against": "kernel", "task": "t"}
+    near = {"id": "near", "kind": "reaches", "label": "twin", "task": "t", "at_most": 0.143}
+    path, store = held(claims=(clear, near, *claims))
+    alone, together = (
+        {v["id"]: v for v in json.loads(answer(capsys, "claims", path, "--store", store, "--format", "json", *more))}
+        for more in ((), ("--family",))
+    )
+    assert alone["near"]["p"] < 0.05 < alone["near"]["holm_p"]
+    assert [alone[name]["verdict"] for name in ("clear", "near")] == ["supported", "supported"]
+    assert [together[name]["verdict"] for name in ("clear", "near")] == ["supported", "undecided"]
+    assert together["near"]["note"].startswith("supported by itself, but not together with the other claims: Holm p =")
+    assert [v["holm_p"] for v in together.values()] == [v["holm_p"] for v in alone.values()]
+    text = answer(capsys, "claims", path, "--store", store, "--family")
+    assert "Holm p decides: with a probability of at least .95, none of the verdicts on 42 claims is wrong" in text
 
 
 def test_a_new_claim_is_judged_without_a_new_run(held, suite_file, capsys):

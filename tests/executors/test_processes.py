@@ -214,9 +214,9 @@ FORGED = {
 }
 
 
-@pytest.fixture
-def pool() -> Iterator[ProcessPool]:
-    pool = ProcessExecutor().open(do, jobs=1)
+@pytest.fixture(params=["fork", "spawn"])
+def pool(request: pytest.FixtureRequest) -> Iterator[ProcessPool]:
+    pool = ProcessExecutor(start=request.param).open(do, jobs=1)
     yield pool
     pool.close(now=True)
 
@@ -246,7 +246,7 @@ def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool, how:
     started = time.monotonic()
     pool.submit(0, (how, 0), Resources(60.0))
     ((_, fault),) = pool.outcomes()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30  # of 60 s allowed
     assert isinstance(fault, UnitFailure)
     kind, reason = DEATHS[how]
     assert (fault.kind, reason in fault.reason) == (kind, True), fault
@@ -265,7 +265,7 @@ def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPoo
     assert outcomes(pool, ("say", "before")) == [b"before"]
     started = time.monotonic()
     (fault,) = outcomes(pool, ("lose_a_child", str(file)))
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30  # of 60 s allowed
     assert isinstance(fault, UnitFailure)
     assert "exit code 0" in fault.reason
     state = subprocess.run(["ps", "-o", "stat=", "-p", file.read_text()], capture_output=True, text=True, check=False)
@@ -382,13 +382,13 @@ def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(m
     assert not any("deterministic" in flag for flag in told["cpu"][0])
 
 
-def test_without_units_for_a_gpu_workers_see_what_the_session_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_on_the_cores_see_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     pool = ProcessExecutor().open(do, jobs=1)
     (told,) = outcomes(pool, ("seen", None))
     pool.close()
-    assert told.partition(b" ")[2] == b"7 - - -"  # type: ignore[union-attr]
+    assert told.partition(b" ")[2] == b"none - - cpu"  # type: ignore[union-attr]
 
 
 def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> None:
@@ -408,16 +408,23 @@ def test_large_messages_and_more_units_meanwhile(pool: ProcessPool) -> None:
     assert seen == [text.encode()] * 4
 
 
-def test_workers_that_cannot_start_end_the_run_with_a_reason() -> None:
-    pool = ProcessExecutor().open(do, ends, jobs=2)
+class Ending:
+    """A function that ends the process which unpickles it."""
+
+    def __call__(self, payload: tuple[str, Any]) -> bytes:
+        return do(payload)
+
+    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
+        return os._exit, (3,)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_that_cannot_start_end_the_run_with_a_reason(start: Any) -> None:
+    pool = ProcessExecutor(start=start).open(Ending(), jobs=2)
     pool.submit(0, ("say", "never"), Resources(60.0))
     with pytest.raises(BenchError, match=r"worker processes in a row ended before they could work, .* exit code 3"):
         list(pool.outcomes())
     pool.close(now=True)
-
-
-def ends() -> None:
-    os._exit(3)
 
 
 def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -428,14 +435,14 @@ def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capf
     assert capfd.readouterr().out == "half a line"
 
 
-def test_closing_ends_every_worker_and_restores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_ends_every_worker_and_the_environment_is_theirs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     before = dict(os.environ)
     pool = ProcessExecutor().open(do, jobs=2)
-    assert os.environ["OMP_NUM_THREADS"] == ENVIRONMENT["OMP_NUM_THREADS"]
+    assert outcomes(pool, ("variables", ("OMP_NUM_THREADS",))) == [ENVIRONMENT["OMP_NUM_THREADS"].encode()]
     pids = outcomes(pool, ("who", None), ("who", None))
-    pool.close()
     assert dict(os.environ) == before
+    pool.close()
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)  # type: ignore[arg-type]

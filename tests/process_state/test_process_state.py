@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -131,12 +132,13 @@ def test_what_is_set_for_a_gpu_is_no_learners_fault_and_what_a_learner_sets_is(m
 def test_a_worker_on_a_gpu_sets_torch_before_it_looks_at_what_a_learner_changes(monkeypatch):
     import torch  # noqa: F401  as the learner has loaded it
 
-    from bfc_bench.plugins import load_plugins
     from bfc_bench.run import work_units
 
+    spec = SimpleNamespace(name="kernel-ridge", options="{}")
     prepared = []
     monkeypatch.setattr(work_units, "_load", lambda kind, device: None)
     monkeypatch.setattr(work_units, "prepare_torch", prepared.append)
     for device in ("cpu", "cuda"):
-        work_units._load_libraries(load_plugins().learner("kernel-ridge"), device)
+        batch = SimpleNamespace(learners={"kernel": spec}, common=SimpleNamespace(device=device))
+        work_units.load_libraries(batch, work_units.UninstalledPlugins())
     assert prepared == ["cuda"]

@@ -123,11 +123,11 @@ def test_what_is_ended_from_outside_is_tried_again_once_by_itself(
     assert len((tmp_path / "20").read_text()) == fits
 
 
-def test_what_kills_its_worker_itself_is_not_tried_again(faulty, suite_file, tmp_path):
+def test_what_kills_its_worker_itself_is_tried_again_only_after_other_units(faulty, suite_file, tmp_path):
     path = suite_file(learner=[mortal(tmp_path, times=9, signal=11)])
     run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert {row.n: row.status for row in read_results(path, store=tmp_path / "store")} == {10: "ok", 20: "killed"}
-    assert len((tmp_path / "20").read_text()) == 2
+    assert len((tmp_path / "20").read_text()) == 3  # in a batch, after the cell at n = 10, in a new worker
 
 
 def test_killed_cells_are_made_again_when_asked(faulty, suite_file, tmp_path):

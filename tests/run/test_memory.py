@@ -71,6 +71,14 @@ def test_a_cell_whose_data_do_not_fit_is_skipped():
         assert "the budget is 1 GB" in reason
 
 
+def test_a_cell_may_take_all_of_the_budget():
+    learner = load_plugins().learner("random-features").parse({}, "test")
+    limit = max(data_bytes(facts(), 1000, 50), learner.cost(1000, 100).bytes)
+    for budget, is_skipped in ((limit, False), (limit - 1, True)):
+        reason = skip_reason(learner, facts(), 1000, device="cpu", memory_bytes=budget, test_size=50)
+        assert (reason is not None) == is_skipped
+
+
 def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, suite_file, tmp_path):
     drawn = {"name": "u", "inputs": {"kind": "greedy"}, "target": TARGET, "d": [4], "n": [10]}
     fine = {**drawn, "name": "t", "inputs": {"kind": "uniform"}}

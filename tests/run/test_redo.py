@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from stored_rows import read_results
+from stored_rows import read_results, seal
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.store.store import Store
@@ -24,6 +24,7 @@ def disguise(store, **columns):
         for name, value in columns.items():
             opened._db.execute(f"UPDATE rows SET {name} = ? WHERE label = 'mean'", (value,))
             opened._db.execute(f"UPDATE rows SET row = json_set(row, '$.{name}', ?) WHERE label = 'mean'", (value,))
+        seal(opened._db)
 
 
 @pytest.fixture
@@ -121,6 +122,7 @@ def test_another_version_of_a_learner_is_made_anew_and_said_until_it_is(made, pl
     disguise(store, learner_version=0)
     with Store(store, write=True) as opened:  # its version is part of what a cell's name is hashed from
         opened._db.execute("UPDATE rows SET cell = substr(cell, 2) || '-' WHERE label = 'mean'")
+        seal(opened._db)
     plan = planned(path, store)
     (remark,) = plan["remarks"]
     assert plan["todo"] == 2
@@ -133,6 +135,7 @@ def test_a_mixed_curve_is_named(made, bench):
     path, store = made
     with Store(store, write=True) as opened:
         opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
+        seal(opened._db)
     listed = bench("results", path, "--store", store).stdout
     assert "Curves of mean with points of different origins: t (d = 4)." in listed
     assert "made by" in listed.splitlines()[0]

@@ -6,9 +6,11 @@ import sqlite3
 import warnings
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from stored_rows import seal
 
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
@@ -46,6 +48,8 @@ def store_of(folder: Path, *rows: Row, files: dict[str, bytes] | None = None) ->
 def change(folder: Path, sql: str, *values: object) -> None:
     with closing(sqlite3.connect(folder / "results.sqlite")) as db:
         db.execute(sql, values)
+        if " rows " in sql and sql.startswith("UPDATE"):
+            seal(db)
         db.commit()
 
 
@@ -80,7 +84,7 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
     folder = store_of(tmp_path / "s", ROW, replace(ROW, cell="fedcba9876543210", n=4))
     change(folder, "UPDATE rows SET row = ? WHERE cell = ?", json.dumps(ROW.as_dict() | odd), ROW.cell)
     with Store(folder) as store:
-        for read in (store.rows, store.columns):
+        for read in (store.rows, store.columns, partial(store.columns_with_callback, on_row=lambda row: None)):
             with pytest.warns(UserWarning, match="holds 1 rows of s@1"):
                 assert [row.n for row in read("s", 1)] == [4]
     merged = merge([folder], tmp_path / "into")
@@ -94,8 +98,19 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
         ("suite", "../x"),
         ("suite", "/x"),
         ("version", -1),
+        ("version", 2**53),
+        ("version", 1.5),
+        ("started_at", -1.0),
+        ("started_at", 1e11),
         ("definition", "[1]"),
         ("definition", '{"a": NaN}'),
+        ("definition", '{"levels": 0.1}'),
+        ("definition", '{"levels": [0]}'),
+        ("definition", '{"levels": [0.1, "0.2"]}'),
+        ("definition", '{"task": {}}'),
+        ("definition", '{"task": ["t"]}'),
+        ("definition", '{"learner": 1}'),
+        ("definition", '{"learner": ["l"]}'),
         ("provenance", "no"),
     ],
 )

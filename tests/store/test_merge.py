@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stored_rows import seal
 
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
@@ -158,6 +159,15 @@ def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
             assert [look["verdict"] for look in store.looks.of("s", 1)] == [verdict]
 
 
+@pytest.mark.parametrize("other", [{"claim": "d"}, {"data": "z"}, {"replicates": 5}])
+def test_looks_at_another_claim_other_data_or_other_replicates_are_all_kept(other, made, tmp_path):
+    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": "supported"}
+    a, b = made("a", [ROW], looks=[look]), made("b", [], looks=[{**look, **other, "verdict": "contradicted"}])
+    merge([a, b], tmp_path / "c")
+    with Store(tmp_path / "c") as store:
+        assert sorted(look["verdict"] for look in store.looks.of("s", 1)) == ["contradicted", "supported"]
+
+
 @pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
 def test_what_is_current_is_what_the_last_run_defined(order, made, tmp_path):
     a = made("a", [ROW], at=1.0)
@@ -240,6 +250,7 @@ def test_a_row_that_cannot_be_read_is_refused_beside_the_one_that_can(made, tmp_
     a, b = made("a", [ROW]), made("b", [ROW])
     with closing(sqlite3.connect(b / "results.sqlite")) as db:
         db.execute("UPDATE rows SET row = ?", ('{"cut in the mid',))
+        seal(db)
         db.commit()
     assert merge([a, b], tmp_path / "c").remarks == [
         f"1 rows of {b} were refused: bfc-bench could not have written them."

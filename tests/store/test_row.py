@@ -1,6 +1,12 @@
 """Rows of other releases are read by this one."""
 
-from bfc_bench.store.row import Row
+import json
+import math
+from typing import Any
+
+import pytest
+
+from bfc_bench.store.row import Row, acceptable, parse
 
 VALUES = {
     "cell": "c0", "suite": "s", "suite_version": 1, "task": "t", "learner": "l", "label": "l", "options": {"a": 1},
@@ -26,3 +32,41 @@ def test_control_characters_in_a_stored_row_reach_no_terminal():
     assert row.stages == {shown: {"reason": shown}}
     assert row.chosen == {"info": {"facts": [shown, 1.5, None]}}
     assert Row.read(row.as_dict()) == row
+
+
+LIMITS: dict[str, tuple[Any, Any]] = {
+    "d": ([1, 2**53], [0, 2**53 + 1, 2.0, True]),
+    "n": ([1, 2**53], [0, 2**53 + 1]),
+    "replicate": ([0, 2**53], [-1, 2**53 + 1]),
+    "suite_version": ([0, 2**53], [-1, 2**53 + 1]),
+    "nmse": ([0.0, 1e300, None], [-1e-9, 1e301, math.inf, math.nan, "0.5"]),
+    "train_nmse": ([0.0, None], [-1e-9]),
+    "nmse_trimmed": ([0.0, None], [-1e-9]),
+    "error_rate": ([0.0, 1.0, None], [-1e-9, 1 + 1e-9]),
+    "finished_at": ([0.0, 1e11, None], [-1.0, 1.1e11]),
+    "cell": (["a", "a" * 64], ["", "a" * 65, "../a", "a b", "a\n"]),
+    "task": (["a", "a.b:c@1+2-3_4"], ["", "../a", ".a", "a/b", "a b"]),
+    "learner": (["l" * 500], ["l" * 501]),
+    "device": (["cpu", None], ["c" * 501]),
+}
+"""What a column may have, up to its ends, and what it may not. Integers are those that a float has exactly."""
+
+
+@pytest.mark.parametrize("column", LIMITS)
+def test_a_row_has_values_that_this_program_could_have_written(column):
+    good, bad = LIMITS[column]
+    row = Row(**VALUES).as_dict()
+    for value, expected in [*((value, True) for value in good), *((value, False) for value in bad)]:
+        assert acceptable(row | {column: value}) is expected
+        assert (parse(json.dumps(row | {column: value})) is not None) is expected
+
+
+def test_columns_of_another_release_are_not_checked_and_a_part_of_a_row_needs_fewer():
+    row = Row(**VALUES).as_dict()
+    assert acceptable(row | {"invented_later": object()})
+    assert parse(json.dumps(row | {"invented_later": 1})) == row
+    assert not acceptable({name: value for name, value in row.items() if name != "options"})
+    assert acceptable({name: value for name, value in row.items() if name != "options"}, whole=False)
+    assert not acceptable({}, whole=False)
+    assert not acceptable([row])
+    assert parse("{") is None

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from stored_rows import seal
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
@@ -110,6 +111,7 @@ def test_some_columns_are_read_as_they_are_among_all(store):
     bad = [row("b", 5, 30, 8, nmse=1e22, status="failed"), row("b", 5, 30, 9)]
     store.put((found, "T", found.label.upper(), "") for found in (said, *bad))
     store._db.execute("UPDATE rows SET row = substr(row, 1, 50) WHERE replicate = 9")
+    seal(store._db)
     with pytest.warns(UserWarning, match="holds 1 rows"):
         full = store.columns("s", 1)
     with pytest.warns(UserWarning, match="holds 1 rows"):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stored_rows import seal
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store import file_system
@@ -86,7 +87,7 @@ def test_a_store_without_locks_is_made_written_and_read_with_one_warning(error, 
     with Store(tmp_path / "store", write=True) as store:  # and where there are locks again
         assert len(store.rows("s", 1)) == 10
         assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert {path.name for path in (tmp_path / "store").iterdir()} == {"lock", "results.sqlite"}
+    assert {path.name for path in (tmp_path / "store").iterdir()} == {"lock", "results.sqlite", "results.sqlite-id"}
 
 
 @no_locks
@@ -235,6 +236,7 @@ def test_a_file_system_that_machines_share_has_a_journal_and_says_who_writes(nfs
     assert {path.name for path in (tmp_path / "store").iterdir()} == {
         "lock",
         "results.sqlite",
+        "results.sqlite-id",
         "results.sqlite-journal",
     } - (set() if (tmp_path / "store" / "results.sqlite-journal").exists() else {"results.sqlite-journal"})
 
@@ -328,6 +330,7 @@ def test_a_journal_that_was_left_is_played_back_in_a_copy_where_nothing_can_be_w
     store.connection.execute("PRAGMA cache_size = 1")  # pages reach the file before the commit
     store.connection.execute("BEGIN IMMEDIATE")
     store.connection.execute("UPDATE rows SET row = json_set(row, '$.nmse', 9.0)")
+    seal(store.connection)
     shutil.copytree(tmpfs / "store", tmpfs / "copy")
     store.connection.execute("ROLLBACK")
     store.close()

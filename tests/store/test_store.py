@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from stored_rows import judge_claims, read_results, stored_rows
+from stored_rows import judge_claims, read_results, seal, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
@@ -61,9 +61,27 @@ def test_a_file_that_is_no_store_is_an_error(tmp_path):
         Store(tmp_path, write=True)
 
 
-def test_a_foreign_database_is_not_touched(tmp_path):
+def test_a_cell_has_its_traceback_without_control_characters_and_other_cells_have_none(tmp_path):
+    failed = replace(ROW, cell="c9", status="failed", reason="why")
+    with Store(tmp_path, write=True) as store:
+        store.put([(ROW, "td", "ld", ""), (failed, "td", "ld", "File \x1b[31m")])
+    with Store(tmp_path) as store:
+        assert [store.traceback(cell) for cell in (ROW.cell, "c9", "c8")] == ["", r"File \x1b[31m", ""]
+        assert [store.provenance(cell) for cell in ("c9", "c8")] == ["", None]
+        assert [store.artifacts(cell) for cell in ("c9", "c8")] == [{}, {}]
+
+
+def test_a_store_is_made_with_the_folders_that_it_lies_in(tmp_path):
+    with Store(tmp_path / "a" / "b" / "c", write=True) as store:
+        store.put([(ROW, "td", "ld", "")])
+    with Store(tmp_path / "a" / "b" / "c") as store:
+        assert len(store.rows(ROW.suite, ROW.suite_version, every=True)) == 1
+
+
+@pytest.mark.parametrize("number", [0, SCHEMA, SCHEMA + 1])
+def test_a_foreign_database_is_not_touched_whatever_number_its_schema_has(number, tmp_path):
     with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:
-        db.execute("CREATE TABLE mine (x)")
+        db.executescript(f"CREATE TABLE mine (x); PRAGMA user_version = {number};")
     before = (tmp_path / "results.sqlite").read_bytes()
     for write in (True, False):
         with pytest.raises(StoreError, match=r"not a file that bfc-bench made.*another --store"):
@@ -142,7 +160,7 @@ def test_a_first_start_killed_anywhere_leaves_no_store_or_a_whole_one(tmp_path):
             with pytest.raises(StoreError, match="There is no store"):
                 Store(folder)
         Store(folder, write=True).close()
-        assert {path.name for path in folder.iterdir()} == {"lock", "results.sqlite"}
+        assert {path.name for path in folder.iterdir()} == {"lock", "results.sqlite", "results.sqlite-id"}
 
 
 def test_runs_are_in_the_order_in_which_they_began_whatever_the_clock_said(tmp_path, monkeypatch):
@@ -275,6 +293,7 @@ def test_rows_that_this_release_cannot_read_are_left_out_and_counted(change, tmp
     text = json.dumps(ROW.as_dict() | change if isinstance(change, dict) else change)
     with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:
         db.execute("UPDATE rows SET row = ? WHERE cell = 'c0'", (text[:-1] if change == "not JSON" else text,))
+        seal(db)
         db.commit()
     with Store(tmp_path) as store:
         for read in (store.rows, store.columns, partial(store.columns, only=("nmse",))):

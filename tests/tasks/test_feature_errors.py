@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.feature_errors import cka, feature_errors, measure_features, procrustes_error, span_error
+from bfc_bench.tasks.feature_errors import (
+    cka,
+    feature_errors,
+    measure_features,
+    procrustes_error,
+    span_error,
+    uncut_error,
+)
 
 M, K = 400, 4
-MEASURES = (procrustes_error, span_error, cka)
+MEASURES = (procrustes_error, uncut_error, span_error, cka)
 
 
 def features(name, width=K, m=M):
@@ -80,6 +87,34 @@ def test_columns_beyond_k_are_ignored_and_missing_ones_are_zero():
     assert procrustes_error(reference, reference[:, :0]) == pytest.approx(1)
 
 
+def test_the_uncut_error_counts_every_column_and_is_the_cut_one_where_there_are_no_more():
+    reference = np.linalg.qr(features("uncut"))[0] * [4, 3, 2, 1]
+    beside = np.linalg.qr(np.column_stack([reference, features("beside")]))[0][:, K:]
+    learned = np.column_stack([reference, 0.1 * beside])
+    assert uncut_error(reference, learned) == pytest.approx(np.sum((0.1 * beside) ** 2) / 30)
+    assert uncut_error(reference, learned @ orthogonal("uncut", 2 * K)) == pytest.approx(0.04 / 30)
+    for narrow in (reference + beside, (reference + beside)[:, :3], reference[:, :0]):
+        assert uncut_error(reference, narrow) == pytest.approx(procrustes_error(reference, narrow), rel=1e-12)
+
+
+def test_no_orthogonal_matrix_of_all_columns_does_better():
+    reference, learned = features("best"), features("best uncut", 2 * K)
+    best = uncut_error(reference, learned)
+    padded = np.pad(reference, ((0, 0), (0, K)))
+    assert best == pytest.approx(procrustes_error(padded, learned), rel=1e-12)
+    for i in range(50):
+        residual = np.sum((padded - learned @ orthogonal(i, 2 * K)) ** 2) / np.sum(padded**2)
+        assert residual >= best
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
+def test_small_uncut_errors_keep_their_digits(size):
+    basis = np.linalg.qr(features("digits", 3 * K))[0]
+    reference, wrong, beside = basis[:, :K], basis[:, K : 2 * K], basis[:, 2 * K :]
+    learned = np.column_stack([reference + size * wrong, size * beside]) @ orthogonal("digits", 2 * K)
+    assert uncut_error(reference, learned) == pytest.approx(2 * size**2, rel=1e-3)
+
+
 def test_span_ignores_mixing_and_is_below_procrustes():
     reference = features("span")
     mixed = reference @ stream("test", "mixing").standard_normal((K, K))
@@ -141,7 +176,7 @@ def learned_layers():
 @pytest.mark.parametrize(("reference", "learned"), [pytest.param(*case[1:], id=case[0]) for case in learned_layers()])
 def test_measured_together_they_are_what_each_says_alone(reference, learned):
     found = measure_features({"S2": reference}, {"S2": learned})
-    assert list(found) == ["feature_errors", "span_errors", "cka"]
+    assert list(found) == ["feature_errors", "uncut_errors", "span_errors", "cka"]
     for values, measure in zip(found.values(), MEASURES, strict=True):
         assert values["S2"] == pytest.approx(measure(reference, learned), rel=1e-7, abs=1e-24, nan_ok=True)
 

@@ -42,6 +42,13 @@ def test_missing_degrees_are_those_of_eigenvalue_zero(name):
         assert (abs(eigenvalue(profile, k)) < 1e-9) == (k in missing)
 
 
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_the_scale_of_a_kernel_does_not_matter(name, scale):
+    profile, _ = PROFILES[name]
+    assert missing_degrees(lambda t: scale * profile(t)) == missing_degrees(profile)
+
+
 @pytest.mark.parametrize("gamma", [0.01, 0.03, 0.3, 1.0, 10.0])
 def test_a_decay_below_rounding_is_no_gap(gamma):
     assert missing_degrees(lambda t: np.exp(2 * gamma * (t - 1))) == set()

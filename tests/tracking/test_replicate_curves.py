@@ -81,7 +81,9 @@ def test_errors_in_parts_of_the_target_are_logged_as_they_are(row):
 
 def test_metrics_of_features_and_weights_have_paths(row):
     info = {"weight_correlation": {"start": {"W2": 0.5}, "step10": {"W2": 0.75}}}
-    found = metrics(row("net", chosen={"measured": {"span_errors": {"S2": 0.25}, "cka": {"S2": 0.125}}, "info": info}))
+    measured = {"uncut_errors": {"S2": 0.5}, "span_errors": {"S2": 0.25}, "cka": {"S2": 0.125}}
+    found = metrics(row("net", chosen={"measured": measured, "info": info}))
+    assert found["uncut_error/S2"] == 0.5
     assert (found["span_error/S2"], found["cka/S2"], found["weight_correlation/W2"]) == (0.25, 0.125, 0.5)
 
 

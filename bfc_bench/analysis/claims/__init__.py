@@ -7,7 +7,7 @@ that the claim names, contradicted if it lies outside, else undecided.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
@@ -21,8 +21,9 @@ from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing
+from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
 from bfc_bench.analysis.compare import holm
+from bfc_bench.analysis.intervals import CONFIDENCE
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry
@@ -42,6 +43,7 @@ __all__ = [
     "PointClaim",
     "Region",
     "Verdict",
+    "decided_together",
     "difference_of",
     "evidence",
     "expected_errors",
@@ -57,6 +59,9 @@ KINDS: dict[str, type[Claim]] = {
     claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes, Follows)
 }
 """The built-in kinds by name."""
+
+UNSEEN = 0.04
+"""Probability with which no replicate shows something that happens as often as ``expected_errors`` says."""
 
 
 def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite") -> list[Claim]:
@@ -98,13 +103,41 @@ def judge(
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 
 
-def expected_errors(verdicts: Sized) -> str:
-    """A sentence on how many of these verdicts to expect to be wrong."""
+def decided_together(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """The verdicts with those undecided whose p, adjusted for all claims (Holm), exceeds .05.
+
+    With a probability of .95 or more, none of the verdicts that remain is wrong.
+    """
+    return [_together(verdict) for verdict in verdicts]
+
+
+def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
+    """Sentences on how many of these verdicts to expect to be wrong, and on what they could not see.
+
+    Args:
+        verdicts: The verdicts.
+        family: Whether they are decided together (``decided_together``).
+    """
     count = len(verdicts)
-    return (
-        f"Verdicts come from 95 % intervals, one claim at a time: of {count} expect up to .05 x {count} = "
-        f"{0.05 * count:.2g} to be wrong. Holm p is adjusted for all of them."
-    )
+    if family:
+        text = f"Holm p decides: with a probability of at least .95, none of the verdicts on {count} claims is wrong."
+    else:
+        text = (
+            f"Verdicts come from 95 % intervals, one claim at a time: of {count} expect up to .05 x {count} = "
+            f"{0.05 * count:.2g} to be wrong. Holm p is adjusted for all of them, and decides with --family."
+        )
+    fewest = min((verdict.replicates for verdict in verdicts if verdict.verdict != "undecided"), default=0)
+    if not fewest:
+        return text
+    unseen = 100 * (1 - UNSEEN ** (1 / fewest))
+    return f"{text} {fewest} replicates, the fewest behind a verdict, can miss what happens in {unseen:.2g} % of all."
+
+
+def _together(verdict: Verdict) -> Verdict:
+    if verdict.verdict == "undecided" or not verdict.holm_p > 1 - CONFIDENCE:
+        return verdict
+    alone = f"{verdict.verdict} by itself, but not together with the other claims: Holm p = {short(verdict.holm_p)}"
+    return replace(verdict, verdict="undecided", but="", note="; ".join([alone, *[verdict.note] * bool(verdict.note)]))
 
 
 def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:

@@ -31,17 +31,24 @@ METRICS: dict[str, str] = {
     "train_nmse": "training NMSE",
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
 }
-"""Metrics that claims can be about, with their names in a sentence; ``metrics.NAME``, ``feature_errors.NAME``,
-``part_errors.NAME`` and ``chosen.info.NAME`` are allowed too."""
+"""Metrics that claims can be about, with their names in a sentence; ``metrics.NAME``, ``chosen.info.NAME`` and the
+paths that ``PARTS`` begins are allowed too."""
+
+PARTS: dict[str, str] = {
+    "feature_errors": "feature error of {}",
+    "uncut_errors": "uncut feature error of {}",
+    "part_errors": "error in {}",
+}
+"""Metrics with a number per layer or part of the target, with their names in a sentence."""
 
 
 def _metric(value: str) -> str:
-    if value in METRICS or re.fullmatch(r"(metrics|feature_errors|part_errors)\.[^.]+|chosen\.info(\.[^.]+)+", value):
+    if value in METRICS or re.fullmatch(rf"(metrics|{'|'.join(PARTS)})\.[^.]+|chosen\.info(\.[^.]+)+", value):
         return value
     raise ValueError(
-        f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, feature_errors.NAME, such as feature_errors.S2, "
-        "part_errors.NAME, such as part_errors.degree2, or chosen.info.NAME, a positive number among the facts of the "
-        "fit, such as chosen.info.weight_alignment.layer2.W2"
+        f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, feature_errors.NAME or uncut_errors.NAME, such as "
+        "feature_errors.S2, part_errors.NAME, such as part_errors.degree2, or chosen.info.NAME, a positive number "
+        "among the facts of the fit, such as chosen.info.weight_alignment.layer2.W2"
     )
 
 
@@ -136,6 +143,8 @@ class Claim(Settings):
             log: Whether the evidence is about the logarithm of the quantity.
         """
         quantities = [("", evidence)] if isinstance(evidence, Evidence) else list(evidence.items())
+        if self._look is not None and not self._look.allows_skewness:
+            quantities = [(name, piece.of_symmetric_values()) for name, piece in quantities]
         allowed = region.log() if log else region
         finding = decide(allowed, quantities, self.confidence)
         to_decide = replicates_to_decide(allowed, quantities, self.confidence)
@@ -236,7 +245,7 @@ def in_words(metric: str) -> str:
     if metric.startswith(("metrics.", "chosen.")):
         return metric.removeprefix("metrics.").removeprefix("chosen.info.")
     kind, _, part = metric.partition(".")
-    return f"error in {part}" if kind == "part_errors" else f"feature error of {part}"
+    return PARTS[kind].format(part)
 
 
 def share(factor: float) -> str:

@@ -112,9 +112,7 @@ def mean_of(a: Measured) -> Evidence:
     """
     if not a.values:
         return nothing(a.problem)
-    skewed = ("the values are skewed, so the interval covers less than its nominal confidence",) * is_skewed(
-        [*a.values.values()]
-    )
+    skewed = ("the values are skewed, which widens the interval",) * is_skewed([*a.values.values()])
     on_data = (f"on the data's own {a.tested:,.0f} test points, whose sampling the interval does not include",) * (
         a.tested < math.inf
     )

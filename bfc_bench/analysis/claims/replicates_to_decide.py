@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Evidence, Region
-from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
+from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Evidence, Region, Side
+from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED
 
 MAX_REPLICATES = 10**6
 """An estimate that would need more replicates counts as lying on the bound."""
@@ -29,10 +29,10 @@ class ReplicatesToDecide:
 def replicates_to_decide(
     region: Region, quantities: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE
 ) -> ReplicatesToDecide:
-    """The smallest R at which the interval, estimate ± t_{R-1} s / sqrt(R), no longer contains the bound.
+    """The smallest R at which the interval of this estimate, spread and skewness no longer contains the bound.
 
-    For a known spread s this is R = (z s / distance)^2. With that many replicates the claim is decided with a
-    probability of about one half, because the estimate will change.
+    Student's interval is estimate ± t_{R-1} s / sqrt(R), and for a known spread s this is R = (z s / distance)^2. With
+    that many replicates the claim is decided with a probability of about one half, because the estimate will change.
 
     Args:
         region: Allowed values.
@@ -97,42 +97,38 @@ def _why_never(piece: Evidence) -> str:
 
 def _inside(region: Region, piece: Evidence, confidence: float) -> Iterator[ReplicatesToDecide]:
     """For each bound, the replicates at which the interval lies inside of it."""
-    for end, distance, error, is_open, side in (
-        (region.lo, piece.mean - region.lo, piece.below, piece.open_below, "below"),
-        (region.hi, region.hi - piece.mean, piece.error, piece.open_above, "above"),
-    ):
-        if math.isfinite(end):
-            yield _until_clear(piece, distance, error, confidence, side if is_open else "")
+    if math.isfinite(region.lo):
+        yield _until_clear(piece, piece.mean - region.lo, "below", confidence)
+    if math.isfinite(region.hi):
+        yield _until_clear(piece, region.hi - piece.mean, "above", confidence)
 
 
 def _outside(region: Region, piece: Evidence, confidence: float) -> Iterator[ReplicatesToDecide]:
     """For the bound that the estimate is beyond, the replicates at which the interval lies outside."""
     if piece.mean >= region.hi:
-        open_side = "below" if piece.open_below else ""
-        yield _until_clear(piece, piece.mean - region.hi, piece.below, confidence, open_side)
+        yield _until_clear(piece, piece.mean - region.hi, "below", confidence)
     if piece.mean <= region.lo:
-        yield _until_clear(piece, region.lo - piece.mean, piece.error, confidence, "above" if piece.open_above else "")
+        yield _until_clear(piece, region.lo - piece.mean, "above", confidence)
 
 
-def _until_clear(
-    piece: Evidence, distance: float, error: float, confidence: float, open_side: str
-) -> ReplicatesToDecide:
-    """The smallest R at which the interval ends before a bound at a ``distance`` from the mean."""
-    if open_side:
+def _until_clear(piece: Evidence, distance: float, side: Side, confidence: float) -> ReplicatesToDecide:
+    """The smallest R at which the interval ends, on one side, before a bound at a ``distance`` from the mean."""
+    if piece.open_below if side == "below" else piece.open_above:
         because = f" ({'; '.join(piece.notes)})" if piece.notes else ""
-        return ReplicatesToDecide(
-            math.inf, f"the interval is open {open_side}, however many replicates there are{because}"
-        )
+        return ReplicatesToDecide(math.inf, f"the interval is open {side}, however many replicates there are{because}")
 
     def undecided_at(count: int) -> bool:
         degrees = piece.degrees + piece.gain * (count - piece.count)
-        if degrees < 1:
-            return True
-        return t_quantile(degrees, confidence) * error * math.sqrt(piece.count / count) > distance
+        return degrees < 1 or piece.reach(side, confidence, count) > distance
 
     if not distance > 0 or undecided_at(MAX_REPLICATES):
         return ReplicatesToDecide(math.inf)
     too_few, enough = MIN_REPLICATES - 1, MAX_REPLICATES
+    if not math.isnan(piece.skewness):
+        # From 5 replicates on the interval allows for skewness, so it is wider there than at 4.
+        if piece.count < MIN_SKEWED and (few := [r for r in range(MIN_REPLICATES, MIN_SKEWED) if not undecided_at(r)]):
+            return ReplicatesToDecide(float(few[0]))
+        too_few = MIN_SKEWED - 1
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         too_few, enough = (middle, enough) if undecided_at(middle) else (too_few, middle)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import CONFIDENCE, range_interval, t_quantile, two_sided_p
+from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED, range_interval, skewness, t_quantile, two_sided_p
+from bfc_bench.analysis.skewed_t import cautious_reach, cautious_t
 
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
+
+Side: TypeAlias = Literal["below", "above"]
 
 MIN_REPLICATES = 3
 """With fewer replicates there is no verdict."""
@@ -74,14 +77,34 @@ class Evidence:
     """Degrees of freedom that one more replicate adds."""
     fixed: str = ""
     """Why more replicates would not narrow the interval; empty if they would."""
+    skewness: float = math.nan
+    """Skewness of the values; nan if it is unknown, and then the interval is Student's."""
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval; infinite on an open side, and on both sides if the evidence is refused."""
         if self.refused:
             return -math.inf, math.inf
-        t = t_quantile(self.degrees, confidence)
-        lo, hi = self.mean - t * self.below, self.mean + t * self.error
+        lo, hi = self.mean - self.reach("below", confidence), self.mean + self.reach("above", confidence)
         return -math.inf if self.open_below else lo, math.inf if self.open_above else hi
+
+    def reach(self, side: Side, confidence: float, count: int | None = None) -> float:
+        """Distance from the mean to the end of the interval on one side: Student's t, widened for skewed values.
+
+        Args:
+            side: Which end.
+            confidence: Confidence of the interval.
+            count: Number of replicates that would have this mean, spread and skewness; by default those there are.
+        """
+        count = self.count if count is None else count
+        degrees = self.degrees + self.gain * (count - self.count)
+        error = self.error if side == "above" else self.below
+        if count != self.count:
+            error *= math.sqrt(self.count / count)
+        return cautious_reach(t_quantile(degrees, confidence), count, self._skewness(side)) * error
+
+    def of_symmetric_values(self) -> Evidence:
+        """The evidence with Student's interval, which assumes that the values are not skewed."""
+        return replace(self, skewness=math.nan)
 
     @property
     def below(self) -> float:
@@ -91,25 +114,37 @@ class Evidence:
     def p_inside(self, region: Region) -> float:
         """The significance level at which the interval just lies inside the region; 1 if there is none."""
         finite = [math.isfinite(end) for end in (region.lo, region.hi)]
-        below = self._p(self.mean - region.lo, self.below, self.open_below) if finite[0] else 0.0
-        above = self._p(region.hi - self.mean, self.error, self.open_above) if finite[1] else 0.0
+        below = self._p(self.mean - region.lo, "below") if finite[0] else 0.0
+        above = self._p(region.hi - self.mean, "above") if finite[1] else 0.0
         return 1.0 if self.refused else max(below, above)
 
     def p_outside(self, region: Region) -> float:
         """The significance level at which the interval just lies outside the region; 1 if there is none."""
-        below = self._p(region.lo - self.mean, self.error, self.open_above)
-        above = self._p(self.mean - region.hi, self.below, self.open_below)
+        below = self._p(region.lo - self.mean, "above")
+        above = self._p(self.mean - region.hi, "below")
         return 1.0 if self.refused else min(below, above)
 
-    def _p(self, distance: float, error: float, is_open: bool) -> float:
-        """Two-sided p of a mean that is ``distance`` beyond a bound; 1 if it is not beyond."""
+    def _p(self, distance: float, side: Side) -> float:
+        """Two-sided p of a bound that lies ``distance`` beyond the mean, on one side; 1 if it does not."""
+        error, is_open = (self.error, self.open_above) if side == "above" else (self.below, self.open_below)
         if is_open or not distance > 0:
             return 1.0
-        return two_sided_p(distance / error, self.degrees) if error > 0 else 0.0
+        if not error > 0:
+            return 0.0
+        return min(1.0, two_sided_p(-cautious_t(-distance / error, self.count, self._skewness(side)), self.degrees))
+
+    def _skewness(self, side: Side) -> float:
+        """Skewness as the end on this side needs it: positive if the tail of the values lies on this side."""
+        return self.skewness if side == "above" else -self.skewness
 
 
 def evidence(
-    values: Iterable[float], *, open_below: bool = False, open_above: bool = False, notes: Sequence[str] = ()
+    values: Iterable[float],
+    *,
+    open_below: bool = False,
+    open_above: bool = False,
+    notes: Sequence[str] = (),
+    blocks: Iterable[Hashable] | None = None,
 ) -> Evidence:
     """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal.
 
@@ -118,8 +153,12 @@ def evidence(
         open_below: Whether some values are only upper bounds.
         open_above: Whether some values are only lower bounds.
         notes: What readers of the verdict should know.
+        blocks: What each value shares with others, such as the teacher: values with the same block depend on each
+            other, so they count as one, their mean. None if the values are independent.
     """
     x = np.array(list(values), dtype=float)
+    if blocks is not None:
+        x = block_means(x, blocks)
     mean = float(x.mean()) if x.size else math.nan
     error = float(x.std(ddof=1)) / math.sqrt(x.size) if x.size > 1 else math.nan
     refused = ""
@@ -128,7 +167,17 @@ def evidence(
     elif error <= 1e-12 * abs(mean):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
     extremes = (float(x.min()), float(x.max())) if x.size else (math.nan, math.nan)
-    return Evidence(mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused, extremes)
+    return Evidence(
+        mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused, extremes, skewness=skewness(x)
+    )
+
+
+def block_means(values: np.ndarray, blocks: Iterable[Hashable]) -> np.ndarray:
+    """The mean of the values (R,) of each block, (B,), in the order in which the blocks first appear."""
+    by_block: dict[Hashable, list[float]] = {}
+    for value, block in zip(values.tolist(), blocks, strict=True):
+        by_block.setdefault(block, []).append(value)
+    return np.array([np.mean(group) for group in by_block.values()])
 
 
 def evidence_of_ranges(
@@ -242,6 +291,8 @@ class LookLevel:
     """How many looks are planned."""
     confidence: float
     """Confidence of the interval that decides at this look."""
+    allows_skewness: bool = True
+    """Whether the interval allows for skewed values."""
 
     def apply_to(self, verdict: Verdict) -> Verdict:
         """The verdict at this look, for any kind of claim.
@@ -275,9 +326,10 @@ class Finding:
 def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
     """Supported if the interval lies inside the region, contradicted if it lies outside, else undecided.
 
-    Of k > 1 quantities, the largest is judged. The upper end of its interval is the largest of all upper ends. Its
-    lower end is the largest lower end of intervals with confidence 1 - .05 / k. The truth lies beyond each end with
-    probability .025 at most, for ``confidence`` .95.
+    The interval contains Student's and the one that allows for skewed values, so both must agree. Of k > 1 quantities,
+    the largest is judged. The upper end of its interval is the largest of all upper ends. Its lower end is the largest
+    lower end of intervals with confidence 1 - .05 / k. The truth lies beyond each end with probability .025 at most,
+    for ``confidence`` .95 and values that are not skewed.
 
     Args:
         region: Allowed values; bounded above only if there are several quantities.
@@ -292,18 +344,17 @@ def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidenc
         return Finding("undecided", estimate, math.nan, math.nan, min(p.count for p in pieces), math.nan, _join(notes))
     k = len(pieces)
     name, largest = max(usable, key=lambda item: item[1].mean)
-    lo = max(piece.bounds(1 - (1 - confidence) / k)[0] for piece in pieces)
-    hi = max(piece.bounds(confidence)[1] for piece in pieces)
+    verdict, lo, hi = _compare(region, pieces, confidence)
     inside = max(piece.p_inside(region) for piece in pieces)
     outside = min(1.0, k * min(piece.p_outside(region) for piece in pieces))
-    verdict: Word = "undecided"
-    if region.holds(lo, hi):
-        verdict = "supported"
-    elif region.excludes(lo, hi):
-        verdict = "contradicted"
+    if verdict != "undecided":
+        notes += _few(pieces)
     elif region.lo == region.hi:
         notes.append("equality without a tolerance can only be contradicted")
     elif math.isfinite(lo) and math.isfinite(hi):
+        student = _compare(region, [piece.of_symmetric_values() for piece in pieces], confidence)[0]
+        if student != "undecided":
+            notes.append(f"{student} if the values are not skewed; the interval that allows for skewness disagrees")
         notes.append("the interval reaches across the bound; more replicates would narrow it")
     if k > 1:
         notes.insert(0, f"nearest: {name}")
@@ -311,6 +362,21 @@ def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidenc
     p = math.nan if any(piece.error == 0 for piece in pieces) else min(inside, outside)
     worst = _worst(region, [piece.extremes for piece in pieces])
     return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes), worst)
+
+
+def _compare(region: Region, pieces: Sequence[Evidence], confidence: float) -> tuple[Word, float, float]:
+    """The verdict on the largest of k quantities, with the interval that it comes from."""
+    lo = max(piece.bounds(1 - (1 - confidence) / len(pieces))[0] for piece in pieces)
+    hi = max(piece.bounds(confidence)[1] for piece in pieces)
+    if region.holds(lo, hi):
+        return "supported", lo, hi
+    return "contradicted" if region.excludes(lo, hi) else "undecided", lo, hi
+
+
+def _few(pieces: Sequence[Evidence]) -> list[str]:
+    """That the replicates behind a verdict are too few to show skewness; nothing if they are not, or need not."""
+    few = min((piece.count for piece in pieces if not math.isnan(piece.skewness)), default=MIN_SKEWED)
+    return [f"{few} replicates cannot show skewness, which the verdict assumes to be small"] * (few < MIN_SKEWED)
 
 
 def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:

@@ -1,69 +1,96 @@
-"""A pool of worker processes: starts them, gives them units, reads their messages, and stops them at their limits."""
+"""A pool of worker processes: starts them, gives them units, reads their messages, and stops them at their limits.
+
+Units of different groups never share a worker, so that nothing that one group leaves in its process reaches another.
+"""
 
 from __future__ import annotations
 
-import os
 import select
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from math import inf
+from typing import Any, Literal
 
-from bfc_bench.errors import BenchError
+from bfc_bench.errors import BenchError, describe_error
 from bfc_bench.executors.base import Resources, UnitFailure, pickled
-from bfc_bench.executors.environment import ChangedVariables, worker_variables
-from bfc_bench.executors.processes.worker_handle import PATIENCE, PoolUnit, WorkerHandle, death
+from bfc_bench.executors.environment import NO_GPU, worker_variables
+from bfc_bench.executors.processes.fork_server import ForkServer
+from bfc_bench.executors.processes.worker_handle import PATIENCE, START_SECONDS, PoolUnit, WorkerHandle, death
+from bfc_bench.executors.processes.worker_process import CAN_FORK, SpawnedProcess, WorkerProcess
 from bfc_bench.executors.reaper import Reaper
 from bfc_bench.executors.watched_clock import WatchedClock
 from bfc_bench.toolkit.gpu import gpu_variables, share_of_gpu, visible_gpus
 from bfc_bench.toolkit.precision import Device
-from bfc_bench.utils.masking import is_credential, variables
+from bfc_bench.utils.masking import without_credentials
 
 FAILED_STARTS = 3
 """Number of workers in a row that may end before they are ready, before the pool gives up."""
+IDLE = 2
+"""Idle workers that are kept for later units of their groups, per slot."""
 TICK = 0.1
 """Seconds between two checks of time limits, memory and liveness."""
 
+Isolation = Literal["learner", "unit"]
+"""Whether units of one group, which are of one learner, share processes (``learner``), or each unit has its own."""
+
+
+@dataclass(frozen=True)
+class PoolOptions:
+    """How many workers a pool has, and how they start."""
+
+    jobs: int
+    """Workers on the CPU."""
+    gpus: list[str] | None = None
+    """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; None for all that this process sees."""
+    jobs_per_gpu: int = 1
+    """Workers that share a GPU and its memory."""
+    isolation: Isolation = "learner"
+    fork: bool = CAN_FORK
+    """Whether workers on the CPU are forked from a process that has imported what units need. CUDA does not survive a
+    fork, so workers on GPUs always start anew."""
+
 
 class ProcessPool:
-    """A pool of worker processes: ``jobs`` on the CPU and ``jobs_per_gpu`` on each of ``gpus``."""
+    """A pool of worker processes on the CPU and on each GPU."""
 
     def __init__(
-        self,
-        call: Callable[[Any], bytes],
-        jobs: int,
-        prepare: Callable[[], object] | None = None,
-        gpus: list[str] | None = None,
-        jobs_per_gpu: int = 1,
+        self, call: Callable[[Any], bytes], options: PoolOptions, preload: Sequence[Callable[[], object]] = ()
     ) -> None:
-        self._call, self._jobs, self._prepare = call, jobs, prepare
-        self._named_gpus, self._jobs_per_gpu = gpus, jobs_per_gpu
-        self._environment = ChangedVariables()
-        self._environment.set(worker_variables())
-        self._reaper = Reaper({name: value for name, value in variables().items() if not is_credential(name, value)})
+        """Start the process from which workers are forked; it needs seconds until it is ready.
+
+        Args:
+            call: Picklable function from payload to result, which workers apply.
+            options: How many workers there are, and how they start.
+            preload: Picklable functions that import what units need. Their errors are ignored.
+        """
+        self._call, self._options = call, options
+        self._variables = {**without_credentials(), **worker_variables()}
+        self._reaper = Reaper(self._variables)
         self._queues: dict[Device, deque[PoolUnit]] = {"cpu": deque()}
         self._unsent: list[tuple[int, UnitFailure]] = []
         """Failures of units whose payload cannot be pickled."""
         self._workers: list[WorkerHandle] = []
         self._poll = select.poll()
-        """Watches the pipes of the workers' messages."""
+        """Watches the pipes of the workers' messages, and the fork server."""
         self._failed_starts, self._last_death = 0, ""
         self._last_check = 0.0
         self._clock = WatchedClock()
         self._closed = False
+        self._server: ForkServer | None = None
+        if options.fork and options.jobs:
+            self._server = ForkServer(call, preload, {**self._variables, **NO_GPU})
+            self._watch_server(self._server)
 
     @cached_property
     def _gpus(self) -> list[str]:
-        return visible_gpus() if self._named_gpus is None else self._named_gpus
+        return visible_gpus() if self._options.gpus is None else self._options.gpus
 
     def slots(self, device: Device) -> int:
         """The number of workers on the CPU, or on all GPUs together."""
-        return self._jobs if device == "cpu" else len(self._gpus) * self._jobs_per_gpu
-
-    def begin(self) -> None:
-        """Start a worker on the CPU before there are units."""
-        self._add("cpu")
+        return self._options.jobs if device == "cpu" else len(self._gpus) * self._options.jobs_per_gpu
 
     def submit(self, key: int, payload: Any, needs: Resources) -> None:
         """Queue a unit. Its worker is killed after ``needs.seconds`` on the unit's clock.
@@ -72,6 +99,8 @@ class ProcessPool:
         """
         if not self.slots(needs.device):
             raise BenchError("executor 'processes': a unit needs a GPU, and none is visible here. Use --device cpu.")
+        if self._options.isolation == "unit":
+            needs = replace(needs, group=str(key))
         self._queues.setdefault(needs.device, deque()).append(PoolUnit(key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
@@ -104,62 +133,90 @@ class ProcessPool:
                 worker.wait(deadline - time.monotonic())
             for worker in self._workers:
                 self._end(worker)
+            if self._server is not None:
+                self._server.close()
         finally:
             self._workers = []
             self._reaper.close()
-            self._environment.restore()
 
     def _hand_out(self) -> None:
-        """Give units to workers that are ready, and start workers for the remaining units."""
+        """Send units to workers that are ready, and start workers for the remaining units."""
         for device, queue in self._queues.items():
-            for worker in [worker for worker in self._workers if worker.ready and worker.device == device]:
-                self._give(worker, queue)
             own = [worker for worker in self._workers if worker.device == device]
-            starting = sum(worker.unit is None for worker in own)
-            for _ in range(min(self.slots(device) - len(own), len(queue) - starting)):
-                self._add(device)
+            for worker in own:
+                if worker.ready and worker.unit is not None:  # it was started for this unit
+                    self._give(worker, worker.unit)
+            free = self.slots(device) - sum(worker.unit is not None for worker in own)
+            while queue and free > 0:
+                unit = queue[0]
+                idle = [w for w in own if w.ready and w.unit is None and w.group == unit.needs.group]
+                if idle and not unit.in_new_worker:
+                    self._give(idle[0], queue.popleft())
+                elif not self._add(device, queue):
+                    break
+                free -= 1
+            self._end_surplus([worker for worker in own if worker.ready and worker.unit is None], device, queue)
 
-    def _add(self, device: Device) -> None:
-        """Start a worker."""
-        self._workers.append(worker := self._start(device))
-        self._poll.register(worker.messages, select.POLLIN)
-        self._reaper.watch(worker.group)
-
-    def _give(self, worker: WorkerHandle, queue: deque[PoolUnit]) -> None:
-        """Give a worker the next unit that can be pickled, if there is one."""
-        while queue:
-            unit = queue.popleft()
-            if isinstance(message := pickled(unit.payload), UnitFailure):
-                self._unsent.append((unit.key, message))
-                continue
-            try:
-                worker.take(unit, message)
-            except OSError:  # it ended while idle; another worker gets the unit
-                worker.unit = None
-                queue.appendleft(unit)
-                self._workers.remove(worker)
-                self._end(worker)
+    def _give(self, worker: WorkerHandle, unit: PoolUnit) -> None:
+        """Send a worker a unit. A unit that cannot be pickled fails; if the worker has ended, the unit waits again."""
+        if isinstance(message := pickled(unit.payload), UnitFailure):
+            self._unsent.append((unit.key, message))
+            worker.unit = None
             return
+        try:
+            worker.take(unit, message)
+        except OSError:  # it ended while idle
+            worker.unit = None
+            self._queues[unit.needs.device].appendleft(unit)
+            self._workers.remove(worker)
+            self._end(worker)
 
-    def _start(self, device: Device) -> WorkerHandle:
-        """A new worker, on the GPU with the fewest. If there are workers on GPUs, those on the CPU see no GPU."""
+    def _add(self, device: Device, queue: deque[PoolUnit]) -> bool:
+        """Start a worker for the first unit of a queue. Returns whether that was possible."""
+        start, gpu = self._starter(device)
+        if start is None:
+            return False
+        try:
+            worker = WorkerHandle(start, queue[0], self._clock, gpu)
+        except OSError as error:
+            self._failed_starts, self._last_death = self._failed_starts + 1, describe_error(error)
+            return False
+        queue.popleft()
+        self._workers.append(worker)
+        self._poll.register(worker.messages, select.POLLIN)
+        self._reaper.watch(worker.pid)
+        return True
+
+    def _starter(self, device: Device) -> tuple[Callable[[int, int], WorkerProcess] | None, str]:
+        """How to start a worker now, None if the fork server is not ready; and its GPU, the one with the fewest."""
         if device == "cpu":
-            hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if "cuda" in self._queues else {}
-            return WorkerHandle(self._call, self._prepare, self._clock, hidden)
+            if self._server is None:
+                return self._spawn(NO_GPU), ""
+            return self._server.fork if self._server.ready else None, ""
         taken = Counter(worker.gpu for worker in self._workers)
         gpu = min(self._gpus, key=lambda name: taken[name])
-        environment = {
-            "CUDA_VISIBLE_DEVICES": gpu,
-            **share_of_gpu(self._jobs_per_gpu),
-            **gpu_variables(os.environ["XLA_FLAGS"]),
-        }
-        return WorkerHandle(self._call, self._prepare, self._clock, environment, gpu)
+        share = share_of_gpu(self._options.jobs_per_gpu)
+        return self._spawn({"CUDA_VISIBLE_DEVICES": gpu, **share, **gpu_variables(self._variables["XLA_FLAGS"])}), gpu
+
+    def _spawn(self, variables: Mapping[str, str]) -> Callable[[int, int], WorkerProcess]:
+        environment = {**self._variables, **variables}
+        return lambda units, messages: SpawnedProcess(self._call, environment, units, messages)
+
+    def _end_surplus(self, idle: list[WorkerHandle], device: Device, queue: deque[PoolUnit]) -> None:
+        """End idle workers that are too many, first those whose group comes last in the queue or not at all."""
+        surplus = len(idle) - (0 if self._options.isolation == "unit" else IDLE * self.slots(device))
+        if surplus > 0:
+            first: dict[str, int] = {}
+            for number, unit in enumerate(queue):
+                first.setdefault(unit.needs.group, number)
+            for worker in sorted(idle, key=lambda worker: first.get(worker.group, inf))[-surplus:]:
+                worker.finish()
 
     def _end(self, worker: WorkerHandle) -> int | None:
         """End a worker and its children. Returns its exit code if it had ended by itself, else None."""
         self._poll.unregister(worker.messages)
         code = worker.end()
-        self._reaper.forget(worker.group)
+        self._reaper.forget(worker.pid)
         return code
 
     def _to_read(self) -> tuple[list[WorkerHandle], bool]:
@@ -169,20 +226,42 @@ class ProcessPool:
         """
         readable = {file for file, _ in self._poll.poll(1000 * TICK)}
         self._clock.now()
+        if self._server is not None:
+            self._update(self._server)
         if (now := time.monotonic()) - self._last_check < TICK:
-            return [worker for worker in self._workers if worker.messages.fileno() in readable], False
+            return [worker for worker in self._workers if worker.messages in readable], False
         self._last_check = now
         return list(self._workers), True
 
+    def _watch_server(self, server: ForkServer) -> None:
+        self._poll.register(server.fileno(), select.POLLIN)
+        self._reaper.watch(server.pid)
+        self._server_since = self._clock.now()
+
+    def _update(self, server: ForkServer) -> None:
+        """Hear the fork server, and replace it if it has ended or is not ready in time."""
+        late = not server.ready and self._clock.now() - self._server_since > START_SECONDS
+        if server.update() and not late:
+            return
+        self._poll.unregister(server.fileno())
+        self._reaper.forget(server.pid)
+        server.restart()
+        if server.fails:
+            self._server = None  # workers start anew, and show what is wrong
+        else:
+            self._watch_server(server)
+
     def _read(self, worker: WorkerHandle, check: bool) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """The outcome of a worker's unit, if it has ended. Removes a worker that has ended or exceeds a limit."""
-        alive = worker.process.is_alive()  # before reading, so that no message of a dead process is missed
+        alive = worker.process.exit_code() is None  # before reading, so that no message of a dead process is missed
         try:
             connected = worker.inbox.read()
             for message in worker.inbox.messages():
                 yield from worker.hear(message[:1], message[1:])
         except (ValueError, TypeError):  # invalid: a learner has written to the pipe
             connected = False
+        if worker.ready:
+            self._failed_starts = 0
         if not connected:  # pipes close before the process ends
             worker.wait(5 * TICK)
         late = worker.overdue()
@@ -191,7 +270,14 @@ class ProcessPool:
             return
         self._workers.remove(worker)
         code = self._end(worker)
-        if worker.unit is not None:
-            yield worker.unit.key, worker.fault(code, late, excess)
-        elif not worker.started:
+        unit = worker.unit
+        if not worker.started:
             self._failed_starts, self._last_death = self._failed_starts + 1, late or death(code)
+        if unit is None:
+            return
+        failure = worker.fault(code, late, excess)
+        if not worker.started or (failure.kind == "killed" and worker.units > 1 and not unit.in_new_worker):
+            # It was not sent, or an earlier unit may have left what ended the process.
+            self._queues[unit.needs.device].appendleft(replace(unit, in_new_worker=True))
+        else:
+            yield unit.key, failure

@@ -1,26 +1,23 @@
-"""A worker process as the session sees it: its unit, messages, limits and exit code."""
+"""A worker as the session sees it: its process, unit, messages, limits and exit code."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
 from bfc_bench.executors import pipes
 from bfc_bench.executors.base import Resources, UnitFailure
-from bfc_bench.executors.environment import inherited
-from bfc_bench.executors.main_script import not_imported_again
 from bfc_bench.executors.memory import Memory, family, held_exactly, held_together, memory
+from bfc_bench.executors.processes.worker_process import WorkerProcess
 from bfc_bench.executors.watched_clock import WatchedClock
-from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT, work
+from bfc_bench.executors.worker import CLOCK, RAISED, READY, RESULT
 from bfc_bench.toolkit.precision import Device
 
 START_SECONDS = 300.0
@@ -35,8 +32,8 @@ PATIENCE = 10.0
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 _CLOCK = TypeAdapter(list[float], config=_STRICT)
-"""What follows ``CLOCK``: the time, then nothing or the memory limit and what was held and asked for before. Whatever
-a learner has written to the pipe in place of a message, reading it raises ``ValueError``."""
+"""What follows ``CLOCK``: the time, then nothing or the memory limit and what was held, asked for and shared before.
+Whatever a learner has written to the pipe in place of a message, reading it raises ``ValueError``."""
 _RAISED = TypeAdapter(tuple[str, str], config=_STRICT)
 
 
@@ -47,41 +44,51 @@ class PoolUnit:
     key: int
     payload: Any
     needs: Resources
+    in_new_worker: bool = False
+    """Whether its worker must not have run another unit."""
 
 
 class WorkerHandle:
-    """Starts a worker process and keeps track of it.
-
-    ``watch`` is the clock of its limits, ``environment`` has variables beside those of the session, and ``gpu`` names
-    the worker's GPU, empty on the CPU.
-    """
+    """A worker process and its state. ``ready`` tells whether it waits for a unit."""
 
     def __init__(
         self,
-        call: Callable[[Any], bytes],
-        prepare: Callable[[], object] | None,
+        start: Callable[[int, int], WorkerProcess],
+        unit: PoolUnit,
         watch: WatchedClock,
-        environment: Mapping[str, str],
         gpu: str = "",
     ) -> None:
-        self.gpu, self._watch = gpu, watch
-        context = multiprocessing.get_context("spawn")
-        units, self._units = context.Pipe(duplex=False)
-        self.messages, messages = context.Pipe(duplex=False)
-        self.process: SpawnProcess = context.Process(
-            target=work, args=(units, messages, os.getpid(), call, prepare), name="bfc-bench worker"
-        )
-        with inherited(environment), not_imported_again():
-            self.process.start()
-        assert self.process.pid is not None
-        self.group = self.process.pid
-        """Its process group, which includes processes that it starts."""
-        units.close()
-        messages.close()
-        os.set_blocking(self._units.fileno(), False)
-        self.inbox = pipes.Inbox(self.messages.fileno())
+        """Start a worker for a unit, which it is sent once it is ready.
+
+        Args:
+            start: Starts a process that runs ``work`` with these file descriptors of units and messages.
+            unit: The unit. Later units of the worker are of the same group.
+            watch: The clock of its limits.
+            gpu: The GPU of the worker; empty on the CPU.
+
+        Raises:
+            OSError: The process cannot be started.
+        """
+        self.unit: PoolUnit | None = unit
+        self.group, self.gpu, self._watch = unit.needs.group, gpu, watch
+        units, self._units = os.pipe()
+        self.messages, messages = os.pipe()
+        try:
+            self.process = start(units, messages)
+        except BaseException:
+            os.close(self._units)
+            os.close(self.messages)
+            raise
+        finally:
+            os.close(units)
+            os.close(messages)
+        self.pid = self.process.pid
+        """Its process id and the id of its process group, which includes processes that it starts."""
+        os.set_blocking(self._units, False)
+        self.inbox = pipes.Inbox(self.messages)
         self.started = self.ready = False
-        self.unit: PoolUnit | None = None
+        self.units = 0
+        """Number of units that it was sent."""
         self.since = watch.now()
         """When it was started, or got its unit."""
         self.clock: float | None = None
@@ -101,14 +108,17 @@ class WorkerHandle:
         """Send it a unit with its pickled payload. Raises ``OSError`` if the worker does not accept it."""
         self.ready, self.unit, self.since, self.clock = False, unit, self._watch.now(), None
         self.allowed = self.asked = 0
-        pipes.send(self._units.fileno(), message, patience=PATIENCE)
+        self.units += 1
+        pipes.send(self._units, message, patience=PATIENCE)
 
     def hear(self, kind: bytes, content: bytes) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """Handle a message; yields the unit's outcome if it is one. Raises ``ValueError`` for an invalid message."""
         now = self._watch.now()
-        if kind == READY and self.unit is None:
+        if kind == READY and (self.unit is None or not self.started):
             self.started = self.ready = True
-        elif kind == CLOCK and self.unit is not None:
+        elif self.unit is None or not self.started:
+            raise ValueError(f"a worker without a unit must not send {kind!r}")
+        elif kind == CLOCK:
             if self.clock is None:
                 clock, *granted = _CLOCK.validate_json(content)
                 # The worker's reading, since the session may be slow; clipped to what is possible.
@@ -116,16 +126,16 @@ class WorkerHandle:
                 if granted:
                     self.allowed, *before = map(int, granted)
                     self.before = Memory(*before)
-        elif kind in (RESULT, RAISED) and self.unit is not None:
+        elif kind in (RESULT, RAISED):
             yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *_RAISED.validate_json(content))
             self.unit, self.since = None, now
         else:
-            raise ValueError(f"a worker with {self.unit} must not send {kind!r}")
+            raise ValueError(f"a worker with a unit must not send {kind!r}")
 
     def overdue(self) -> str:
         """Why the worker must be stopped for its time, or an empty string."""
         now = self._watch.now()
-        if self.unit is None:
+        if self.unit is None or not self.started:
             late = not self.ready and now - self.since > START_SECONDS
             return f"was not ready within {START_SECONDS:g} s" if late else ""
         if self.clock is not None:
@@ -139,11 +149,11 @@ class WorkerHandle:
         if self.unit is None or not self.allowed:
             return ""
         with suppress(OSError):  # it has ended
-            self.asked = memory(self.group).asked - self.before.asked
-        processes = family(self.group)
-        if held_together(processes) - self.before.held <= self.allowed:
-            return ""
-        taken = held_exactly(processes) - self.before.held
+            self.asked = memory(self.pid).asked - self.before.asked
+        processes = family(self.pid)
+        taken = held_together(processes) - self.before.held
+        if taken > self.allowed and len(processes) > 1:  # pages that they share have counted several times
+            taken = held_exactly(processes) - (self.before.held - self.before.shared)
         return f"took {_gb(taken)} of memory; {_gb(self.allowed)} are allowed" if taken > self.allowed else ""
 
     @property
@@ -168,27 +178,30 @@ class WorkerHandle:
         return UnitFailure("lost" if code is not None and -code in OUTSIDE else "killed", death(code))
 
     def finish(self) -> None:
-        """Tell the worker that there are no more units."""
-        self._units.close()
+        """Tell the worker that there are no more units for it."""
+        self.ready = False
+        if self._units >= 0:
+            os.close(self._units)
+            self._units = -1
 
     def wait(self, seconds: float) -> None:
-        """Wait until the process has ended, for at most ``seconds``.
-
-        ``join`` would wait for a pipe that the process may have closed, or left to a child.
-        """
+        """Wait until the process has ended, for at most ``seconds``."""
         deadline = time.monotonic() + seconds
-        while self.process.exitcode is None and time.monotonic() < deadline:
+        while self.process.exit_code() is None and time.monotonic() < deadline:
             time.sleep(0.002)
 
     def end(self) -> int | None:
-        """Kill the worker and its process group. Returns its exit code if it had ended by itself, else None."""
-        code = self.process.exitcode
+        """Kill the worker and what it has started. Returns its exit code if it had ended by itself, else None."""
+        code = self.process.exit_code()
+        for process in family(self.pid) if code is None else ():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.group, signal.SIGKILL)
-        self.process.kill()
+            os.killpg(self.pid, signal.SIGKILL)
         self.wait(PATIENCE)
-        for pipe in (self._units, self.messages):
-            pipe.close()
+        self.process.forget()
+        self.finish()
+        os.close(self.messages)
         return code
 
 

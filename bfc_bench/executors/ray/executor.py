@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from pydantic import NonNegativeFloat, PositiveInt, field_validator
 
 from bfc_bench.executors.base import Executor, Place, Promise
+from bfc_bench.executors.processes.pool import Isolation
 from bfc_bench.executors.processes.worker_handle import START_SECONDS
 from bfc_bench.executors.ray.cluster import LOCAL, Cluster, import_ray
 from bfc_bench.executors.ray.pool import RayPool
@@ -21,7 +22,7 @@ class RayExecutor(Executor):
 
     name: ClassVar[str] = "ray"
     place: ClassVar[Place] = "machines"
-    promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death"})
+    promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death", "isolation"})
     threads: ClassVar[int | None] = 1
 
     address: str = LOCAL
@@ -36,6 +37,8 @@ class RayExecutor(Executor):
     """GPUs of the cluster that ``none`` starts; by default those that Ray finds."""
     environment: dict[str, str] = {}
     """Environment variables of the workers, in addition to those of this process that begin with BFC_."""
+    isolation: Isolation = "learner"
+    """``learner``: each process runs units of one learner. ``unit``: each process runs one unit, a batch of cells."""
     grace_seconds: NonNegativeFloat = START_SECONDS + 60
     """Seconds beyond a unit's limit after which a silent slot is replaced. Units may prepare for 300 s."""
 
@@ -77,13 +80,15 @@ class RayExecutor(Executor):
         ]
 
     def open(
-        self, call: Callable[[Any], bytes], prepare: Callable[[], object] | None = None, jobs: int | None = None
+        self, call: Callable[[Any], bytes], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
     ) -> RayPool:
         """A pool on the cluster. Raises ``UsageError`` if a node has other versions than this process."""
-        shape = SlotShape(self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment)
+        shape = SlotShape(
+            self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment, self.isolation
+        )
         cluster = Cluster(self.address, self.gpus)
         try:
-            return RayPool(cluster, shape, call, prepare, self.grace_seconds)
+            return RayPool(cluster, shape, call, preload, self.grace_seconds)
         except BaseException:
             cluster.close()
             raise

@@ -10,7 +10,9 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from bfc_bench.executors.base import Resources, UnitFailure
-from bfc_bench.executors.processes import ProcessPool
+from bfc_bench.executors.processes.pool import Isolation, PoolOptions, ProcessPool
+from bfc_bench.executors.processes.worker_process import CAN_FORK
+from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.hook_markers import PROJECT
 
 PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "numpy", "scipy", "scikit-learn")
@@ -20,14 +22,16 @@ PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "numpy", "scipy", "scikit-lea
 class SlotActor:
     """An actor that runs one unit at a time, in a process of its own.
 
-    The pool limits time and memory and reports how a process ended, which Ray does not. ``call``, ``prepare`` and
+    The pool limits time and memory and reports how a process ended, which Ray does not. ``call``, ``preload`` and
     payloads stay pickled here, so that this process imports no learner.
     """
 
-    def __init__(self, call: bytes, prepare: bytes | None, jobs_per_gpu: int) -> None:
+    def __init__(
+        self, call: bytes, preload: Sequence[bytes], device: Device, jobs_per_gpu: int, isolation: Isolation
+    ) -> None:
         gpus = [os.environ.get("CUDA_VISIBLE_DEVICES", "")]
-        start = None if prepare is None else partial(_prepare, prepare)
-        self._pool = ProcessPool(partial(_apply, call), 1, start, gpus, jobs_per_gpu)
+        options = PoolOptions(1, gpus, jobs_per_gpu, isolation, fork=CAN_FORK and device == "cpu")
+        self._pool = ProcessPool(partial(_apply, call), options, [partial(_import, step) for step in preload])
 
     def ready(self) -> int:
         """Id of this process; its arrival shows that the actor has started."""
@@ -49,8 +53,8 @@ def _apply(call: bytes, payload: bytes) -> bytes:
     return result
 
 
-def _prepare(prepare: bytes) -> None:
-    _loaded(prepare)()
+def _import(step: bytes) -> None:
+    _loaded(step)()
 
 
 @cache

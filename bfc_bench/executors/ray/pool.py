@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 from bfc_bench.errors import BenchError, describe_error
@@ -36,13 +36,13 @@ class RayPool:
         cluster: Cluster,
         shape: SlotShape,
         call: Callable[[Any], bytes],
-        prepare: Callable[[], object] | None,
+        preload: Sequence[Callable[[], object]],
         grace_seconds: float,
     ) -> None:
         """Ask the nodes for their versions. Raises ``UsageError`` if one has other versions than this process."""
         self._cluster, self._ray, self._shape, self._grace = cluster, cluster.ray, shape, grace_seconds
         self._members = ClusterNodes(cluster)
-        self._slots = Slots(cluster, self._members, shape, call, prepare)
+        self._slots = Slots(cluster, self._members, shape, call, preload)
         self._queues = Queues()
         self._offered: set[Device] = set()
         """Devices that some node has or had; nodes that have left may return."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bfc_bench.executors.base import Resources
+from bfc_bench.executors.environment import NO_GPU
+from bfc_bench.executors.processes.pool import Isolation
 from bfc_bench.executors.ray.cluster import Cluster, Node
 from bfc_bench.executors.ray.cluster_nodes import ClusterNodes
 from bfc_bench.executors.ray.node import SlotActor
 from bfc_bench.executors.watched_clock import WatchedClock
 from bfc_bench.toolkit.precision import Device
-from bfc_bench.utils.masking import is_credential, variables
+from bfc_bench.utils.masking import without_credentials
 
 PASSED_ON = "BFC_"
 """Prefix of the environment variables that workers on other machines get, except credentials."""
@@ -73,6 +75,7 @@ class SlotShape:
     jobs: int | None = None
     """Most slots on the cores of all nodes together."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    isolation: Isolation = "learner"
 
     def on(self, node: Node, device: Device) -> int:
         """Number of slots that a node has room for."""
@@ -91,11 +94,11 @@ class Slots:
         members: ClusterNodes,
         shape: SlotShape,
         call: Callable[[Any], bytes],
-        prepare: Callable[[], object] | None,
+        preload: Sequence[Callable[[], object]],
     ) -> None:
         self._cluster, self._ray, self._members, self._shape = cluster, cluster.ray, members, shape
         self._call = self._ray.cloudpickle.dumps(call)
-        self._prepare = None if prepare is None else self._ray.cloudpickle.dumps(prepare)
+        self._preload = [self._ray.cloudpickle.dumps(step) for step in preload]
         self.all: list[Slot] = []
         self.clock = WatchedClock()
 
@@ -154,7 +157,7 @@ class Slots:
 
     def _start_on(self, node: Node, device: Device, cores: int) -> None:
         shape = self._shape
-        hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+        hidden = {} if device == "cuda" else NO_GPU
         slot = self._ray.remote(
             num_cpus=cores,
             num_gpus=1 / shape.jobs_per_gpu if device == "cuda" else 0.0,
@@ -163,11 +166,10 @@ class Slots:
             scheduling_strategy=self._cluster.on(node),
             runtime_env={"env_vars": {**_passed_on(), **hidden, **shape.environment}},
         )(SlotActor)
-        actor = slot.remote(self._call, self._prepare, shape.jobs_per_gpu)
+        actor = slot.remote(self._call, self._preload, device, shape.jobs_per_gpu, shape.isolation)
         self.all.append(Slot(actor, node, device, cores, actor.ready.remote(), self.clock))
 
 
 def _passed_on() -> dict[str, str]:
     """Environment variables of this process that all workers get."""
-    named = ((name, value) for name, value in variables().items() if name.startswith(PASSED_ON))
-    return {name: value for name, value in named if not is_credential(name, value)}
+    return {name: value for name, value in without_credentials().items() if name.startswith(PASSED_ON)}

@@ -58,9 +58,9 @@ class ReluNetwork(ProductKernel):
     """
 
     gamma: float
-    depth: int = 1
-    bias_variance: float = 0.0
-    tangent: bool = True
+    depth: int
+    bias_variance: float
+    tangent: bool
 
     def points(self, x: Tensor) -> PreparedPoints:
         """Directions and standard deviations of the first pre-activation."""

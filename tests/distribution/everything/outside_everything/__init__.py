@@ -143,12 +143,10 @@ class Futures(Executor):
     """Units after which a worker is replaced."""
 
     def open(
-        self, call: Callable[[Any], Any], prepare: Callable[[], object] | None = None, jobs: int | None = None
+        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
     ) -> "FuturesPool":
         count = jobs or os.cpu_count() or 1
-        pool = ProcessPoolExecutor(
-            count, get_context("spawn"), prepare or int, max_tasks_per_child=self.units_per_worker
-        )
+        pool = ProcessPoolExecutor(count, get_context("spawn"), max_tasks_per_child=self.units_per_worker)
         return FuturesPool(call, pool, count)
 
 
@@ -171,7 +169,7 @@ class FuturesPool:
 
     def close(self, now: bool = False) -> None:
         if now:
-            for process in self.pool._processes.values():
+            for process in (self.pool._processes or {}).values():
                 process.kill()
         self.pool.shutdown(cancel_futures=now)
 

@@ -1,0 +1,140 @@
+"""Kernel regression with backward feature correction: features found forward, then turned round by round.
+
+1. Forward: a recursive feature machine on z gives the axes of layer 1, another one on the products of its features
+   those of layer 2, and so on (``recursive_features.py``, ``feature_layers.py``).
+2. Backward: rounds of ridge regression turn the axes of all layers (``free_correction.py``,
+   ``tangent_correction.py``).
+3. Again: the layers above the first are found anew from the corrected first layer and corrected with it, twice.
+
+The leave-one-out error chooses ridges, shares and widths, and ends the rounds. It is too small once the axes have been
+turned, because they were turned with all labels.
+
+Shapes: n points z with p coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from bfc_plugins.kernels.feature_layers import FeatureLayers
+from bfc_plugins.kernels.free_correction import correct_free
+from bfc_plugins.kernels.gradient_kernels import Poly
+from bfc_plugins.kernels.leave_one_out import ridge_fit
+from bfc_plugins.kernels.recursive_features import leading_axes, recursive_rounds
+from bfc_plugins.kernels.tangent_correction import correct_tangent
+from torch import Tensor
+
+FORWARD_ROUNDS = 9
+"""Rounds of each recursive feature machine."""
+EXACT = 1e-14
+"""Leave-one-out error, over the variance of the labels, at which rounds end."""
+PATIENCE = 9
+"""Rounds without a gain after which rounds end."""
+GAIN = 0.9
+"""A round gains if its leave-one-out error is at most this times the least error of those before."""
+SWEEPS = 2
+"""How often the layers above the first are found anew."""
+
+
+@dataclass(frozen=True)
+class CorrectionRound:
+    """The features of one round, and the regression on them."""
+
+    features: FeatureLayers
+    ridge: float
+    error: float
+    """Mean square leave-one-out error."""
+    weights: Tensor
+    """Weights of the regression, (n,)."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The points and choices of a fit."""
+
+    z: Tensor
+    """(n, p)."""
+    y: Tensor
+    """Labels of mean 0 and variance 1, (n,)."""
+    free: bool
+    """Whether the axes are turned with free coefficients instead of the fit's own gradients."""
+    degree: int
+    """Degree of every kernel."""
+    rounds: int
+    """Largest number of rounds after one forward pass."""
+    shares: Sequence[float]
+    """Shares e of the part of the kernel that turns a layer."""
+    ridges: Sequence[float]
+
+    def path(self, choices: Sequence[Sequence[int]]) -> list[CorrectionRound]:
+        """The rounds up to the one of least error; empty if no regression could be solved.
+
+        Args:
+            choices: widths of each layer to choose from.
+        """
+        best: list[CorrectionRound] = []
+        for start in self._starts(FeatureLayers(), choices):
+            best = min(best, self._corrected(start), key=_error)
+            if _error(best) <= EXACT:
+                break
+        for _ in range(SWEEPS if len(choices) > 1 and best else 0):
+            if _error(best) <= EXACT:
+                break
+            layers = best[-1].features.layers
+            for start in self._starts(FeatureLayers(layers[:1]), [[layer.axes.shape[1]] for layer in layers[1:]]):
+                best = min(best, best + self._corrected(start), key=_error)
+        return best
+
+    def kernel(self, features: FeatureLayers) -> Poly:
+        """The kernel of the features of the top layer."""
+        return Poly(self.degree, 1.0, features.layers[-1].axes.shape[1])
+
+    def _starts(self, features: FeatureLayers, choices: Sequence[Sequence[int]]) -> Iterator[FeatureLayers]:
+        """``features`` and further layers found forward, for all combinations of their widths."""
+        if not choices:
+            yield features
+            return
+        layer, phi = features.next_inputs(self.z)
+        outer = self._forward(phi)
+        if outer is None:
+            return
+        for width in choices[0]:
+            yield from self._starts(features.with_layer(layer, leading_axes(outer, width)), choices[1:])
+
+    def _forward(self, phi: Tensor) -> Tensor | None:
+        """Average outer product of gradients (q, q) after the rounds of a recursive feature machine on phi (n, q)."""
+        kernel = Poly(self.degree)
+
+        def fit(root: Tensor) -> Tensor | None:
+            u = phi @ root
+            found = ridge_fit(kernel.matrix(u, u), self.y, self.ridges)
+            return found.weights if math.isfinite(found.error) else None
+
+        square_norm = float((phi**2).sum(1).mean()) or 1.0
+        rounds = list(islice(recursive_rounds(phi, kernel, fit, square_norm), FORWARD_ROUNDS))
+        return rounds[-1].outer if rounds else None
+
+    def _corrected(self, features: FeatureLayers) -> list[CorrectionRound]:
+        """Rounds from ``features`` on, up to the one of least error."""
+        turn = correct_free if self.free else correct_tangent
+        path = [self._measured(features)]
+        best = 0
+        while path[best].error > EXACT and len(path) <= self.rounds and len(path) - best <= PATIENCE:
+            features = turn(features, self.z, self.y, self.kernel(features), self.shares, self.ridges)
+            path.append(self._measured(features))
+            if path[-1].error <= GAIN * path[best].error:
+                best = len(path) - 1
+        return path[: best + 1]
+
+    def _measured(self, features: FeatureLayers) -> CorrectionRound:
+        """The regression on ``features``."""
+        top = features.features(self.z)[-1]
+        fit = ridge_fit(self.kernel(features).matrix(top, top), self.y, self.ridges)
+        return CorrectionRound(features, fit.ridge, fit.error, fit.weights)
+
+
+def _error(path: Sequence[CorrectionRound]) -> float:
+    return path[-1].error if path else math.inf

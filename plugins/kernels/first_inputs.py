@@ -1,0 +1,51 @@
+"""The inputs z of kernels that learn features: x or (x, x^2 - E x^2), float64 on the device of the fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bfc_bench.learner import Context, Data
+from bfc_bench.toolkit.arrays import AnyArray
+from bfc_bench.toolkit.precision import torch_device
+from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
+
+
+@dataclass(frozen=True)
+class FirstInputs:
+    """z as a function of x."""
+
+    squares: bool
+    """Whether z = (x, x^2 - E x^2) instead of x."""
+    square_mean: np.ndarray
+    """E x^2, (d,)."""
+    device: torch.device
+
+    @classmethod
+    def of(cls, train: Data, ctx: Context, squares: bool) -> Self:
+        """The inputs of a fit.
+
+        Args:
+            train: The training points.
+            ctx: The facts beside them.
+            squares: Whether z = (x, x^2) instead of x.
+        """
+        return cls(squares, square_mean(train.x, ctx), torch_device(ctx.device))
+
+    def __call__(self, x: AnyArray) -> Tensor:
+        """z (m, p) at x (m, d)."""
+        points = self.like(x)
+        return torch.as_tensor(with_squares(points, self.square_mean)) if self.squares else points
+
+    def like(self, values: AnyArray) -> Tensor:
+        """Values as float64 on the device."""
+        return torch.as_tensor(values, dtype=torch.float64, device=self.device)
+
+    @property
+    def square_norm(self) -> float:
+        """E|z|^2 under the input law, where a square counts with variance (E x_i^2)^2."""
+        return nominal_square_norm(self.square_mean, self.squares) or 1.0

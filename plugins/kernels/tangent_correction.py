@@ -1,0 +1,54 @@
+"""A round of backward feature correction with the tangent kernel of the features: Gauss-Newton on their axes.
+
+f = h(p_L) is fitted by kernel ridge regression. If P_l becomes P_l + D_l with D_l orthogonal to P_l, f changes to first
+order by g_l.(D_l^T phi_l'), with g_l = df / dp_l by the chain rule and phi_l' the part of phi_l outside P_l. The kernel
+k(p_L, p_L) + sum_l e_l (g_l.g_l) (phi_l'.phi_l') therefore fits h and all D_l together, and its weights a give
+D_l = e_l sum_i a_i phi_l'(z_i) g_l(z_i)^T. No line search.
+
+Shapes: n points z; q_l inputs and k_l features of layer l.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import torch
+from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
+from bfc_plugins.kernels.gradient_kernels import Poly
+from bfc_plugins.kernels.leave_one_out import RidgeFit, ridge_fit
+from torch import Tensor
+
+
+def correct_tangent(
+    features: FeatureLayers, z: Tensor, y: Tensor, kernel: Poly, shares: Sequence[float], ridges: Sequence[float]
+) -> FeatureLayers:
+    """All layers of ``features``, turned.
+
+    Args:
+        features: the layers.
+        z: points, (n, p).
+        y: labels, (n,).
+        kernel: the kernel of the top layer's features.
+        shares: values of each e_l to choose from by the leave-one-out error, where the layer's part of the kernel is 1
+            on average on the diagonal.
+        ridges: values of the ridge, chosen with the shares.
+    """
+    ps = features.features(z)
+    gram = kernel.matrix(ps[-1], ps[-1])
+    slopes = features.slopes(ps, kernel.gradients(ps[-1], ps[-1], ridge_fit(gram, y, ridges).weights))
+    rests = [outside(phi, layer.axes) for phi, layer in zip(features.inputs(z), features.layers, strict=True)]
+    turns = [(g @ g.T) * (rest @ rest.T) for g, rest in zip(slopes, rests, strict=True)]
+    units = [1 / (float(turn.diagonal().mean()) or 1.0) for turn in turns]
+    best, steps = RidgeFit(torch.zeros_like(y), ridges[0], math.inf), (0.0,) * len(turns)
+    for chosen in product(shares, repeat=len(turns)):
+        rates = tuple(share * unit for share, unit in zip(chosen, units, strict=True))
+        matrix = gram.clone()
+        for rate, turn in zip(rates, turns, strict=True):
+            matrix.add_(turn, alpha=rate)
+        fit = ridge_fit(matrix, y, ridges)
+        if fit.error < best.error:
+            best, steps = fit, rates
+    weighted = [best.weights[:, None] * g for g in slopes]
+    return features.turned([rate * rest.T @ w for rate, rest, w in zip(steps, rests, weighted, strict=True)])

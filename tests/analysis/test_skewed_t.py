@@ -1,0 +1,132 @@
+"""Hall's transformed t: closed forms, limits, symmetries, and what the verdict makes of it."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bfc_bench.analysis.claims.verdict import Region, decide, evidence
+from bfc_bench.analysis.intervals import skewness, skewness_error, t_interval, t_quantile
+from bfc_bench.analysis.skewed_t import cautious_reach, cautious_t, inverse, transformed
+from bfc_bench.seeds import stream
+
+GRID = [
+    (t, r, g) for t in (-30.0, -4.0, -1.0, 0.0, 1.0, 4.0) for r in (5, 20, 200) for g in (-3.0, -0.5, 0.0, 0.5, 3.0)
+]
+
+
+@pytest.mark.parametrize(("t", "count", "skew"), GRID)
+def test_without_skewness_it_is_student_s_and_the_inverse_undoes_it(t, count, skew):
+    assert transformed(t, count, 0.0) == t
+    assert inverse(transformed(t, count, skew), count, skew) == pytest.approx(t, abs=1e-9)
+
+
+def test_a_small_example_worked_out_by_hand():
+    """R = 9, t = -3, g = 1: w = -1, 3 (-1 + 1/3 - 1/27 + 1/54) = -37/18; for g = 9, beyond the bend, 3 (-1/4 + 1/6)."""
+    assert transformed(-3.0, 9, 1.0) == pytest.approx(-37 / 18)
+    assert transformed(-3.0, 9, 9.0) == pytest.approx(-1 / 4)
+
+
+@pytest.mark.parametrize("count", [5, 20, 200])
+def test_more_skewness_only_widens_and_at_most_to_about_four_times(count):
+    quantile = t_quantile(count - 1)
+    reaches = [cautious_reach(quantile, count, g) for g in np.linspace(-3, 3, 61)]
+    assert all(a <= b + 1e-12 for a, b in pairwise(reaches))
+    assert reaches[0] == quantile, "a tail on the other side leaves Student's interval"
+    worst = 3 + skewness_error(count)
+    assert reaches[-1] <= 4 * (quantile + worst / (6 * math.sqrt(count))) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("t", "count", "skew"), [case for case in GRID if case[0] < 0])
+def test_the_statistic_reaches_the_quantile_exactly_at_the_end_of_the_interval(t, count, skew):
+    quantile = -cautious_t(t, count, skew)
+    if quantile > 0:
+        assert cautious_reach(quantile, count, skew) == pytest.approx(-t)
+
+
+def test_the_interval_of_symmetric_values_tends_to_student_s():
+    ratios = [cautious_reach(t_quantile(r - 1), r, 0.0) / t_quantile(r - 1) for r in (20, 200, 20_000)]
+    assert ratios[0] > ratios[1] > ratios[2] > 1
+    assert ratios[1:] == pytest.approx([1.0, 1.0], abs=0.02)
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_of_fewer_than_five_values_student_s_interval_is_kept_and_the_verdict_says_what_it_assumes(count):
+    x = stream("test skewed t", count).standard_normal(count) * 0.1 - 1
+    assert evidence(x).bounds() == pytest.approx((t_interval(x).lo, t_interval(x).hi))
+    finding = decide(Region(hi=0.0), [("", evidence(x))])
+    assert finding.verdict == "supported"
+    assert f"{count} replicates cannot show skewness, which the verdict assumes to be small" in finding.note
+    five = decide(Region(hi=0.0), [("", evidence([-1.0, -1.1, -0.9, -1.05, -0.95]))])
+    assert (five.verdict, five.note) == ("supported", "")
+
+
+@pytest.mark.parametrize("count", [3, 6, 40])
+def test_scale_shift_sign_and_order_of_the_values_change_nothing_else(count):
+    x = stream("test skewed t", "law", count).exponential(size=count)
+    lo, hi = evidence(x).bounds()
+    assert evidence(1000 * x - 7).bounds() == pytest.approx((1000 * lo - 7, 1000 * hi - 7))
+    assert evidence(-x).bounds() == pytest.approx((-hi, -lo))
+    assert evidence(x[::-1]).bounds() == pytest.approx((lo, hi))
+    below, above = (evidence(values).p_inside(Region(hi=2.0)) for values in (x, 1000 * x - 7))
+    assert above == pytest.approx(evidence(1000 * x - 7).p_inside(Region(hi=2.0)))
+    assert below == pytest.approx(evidence(-x).p_inside(Region(lo=-2.0)))
+
+
+def test_p_is_the_level_at_which_the_interval_just_ends_at_the_bound():
+    piece = evidence(stream("test skewed t", "p").exponential(size=12))
+    for bound in (piece.mean + 0.5, piece.mean + 2.0):
+        p = piece.p_inside(Region(hi=bound))
+        assert piece.bounds(1 - p)[1] == pytest.approx(bound)
+    assert piece.p_inside(Region(hi=piece.mean + 1e-9)) == 1.0, "the transformed statistic lies on the other side"
+
+
+def test_where_the_two_rules_differ_the_verdict_is_undecided_and_names_both():
+    """Eleven values at -1 and one at 0: Student's interval ends below -.7, a tail like this one may hide much more."""
+    x = [*np.linspace(-1.02, -0.98, 11), 0.0]
+    assert t_interval(x).hi < -0.7
+    finding = decide(Region(hi=-0.7), [("", evidence(x))])
+    assert finding.verdict == "undecided"
+    assert "supported if the values are not skewed; the interval that allows for skewness disagrees" in finding.note
+    assert finding.hi > -0.7
+    assert finding.p > 0.05
+    mirrored = decide(Region(lo=0.7), [("", evidence([-value for value in x]))])
+    assert (mirrored.verdict, mirrored.lo, mirrored.p) == pytest.approx(("undecided", -finding.hi, finding.p))
+    symmetric = decide(Region(hi=-0.7), [("", evidence(x).of_symmetric_values())])
+    assert (symmetric.verdict, symmetric.hi) == ("supported", pytest.approx(t_interval(x).hi))
+
+
+def test_false_verdicts_on_skewed_values_are_rare_where_student_s_are_not():
+    x = stream("test skewed t", "rate").exponential(size=(2000, 10)) - 1
+    student = np.mean([t_interval(line).hi < 0 for line in x])
+    both = np.mean([evidence(line).bounds()[1] < 0 for line in x])
+    assert student > 0.08
+    assert both < 0.03
+
+
+def test_skewness_and_its_error_are_those_of_the_textbook():
+    x = stream("test skewed t", "skewness").exponential(size=20)
+    assert skewness(x) == pytest.approx(stats.skew(x, bias=False))
+    draws = stats.skew(stream("test skewed t", "error").standard_normal((4000, 20)), axis=1, bias=False)
+    assert skewness_error(20) == pytest.approx(draws.std(), rel=0.05)
+
+
+def test_values_of_one_block_count_as_one():
+    values, blocks = [1.0, 2.0, 5.0, 7.0, 6.0, 4.0], ["a", "a", "b", "c", "c", "c"]
+    found, means = evidence(values, blocks=blocks), evidence([1.5, 5.0, 17 / 3])
+    assert (found.mean, found.error, found.count, found.degrees) == (means.mean, means.error, 3, 2)
+    assert "2 replicates have a value" in evidence([1.0, 2.0, 3.0], blocks=[0, 0, 1]).refused
+    with pytest.raises(ValueError, match="zip"):
+        evidence(values, blocks=blocks[:5])
+
+
+def test_blocks_keep_the_rate_that_values_which_share_a_teacher_break():
+    rng = stream("test skewed t", "blocks")
+    shared, own = rng.standard_normal((600, 5, 1)), rng.standard_normal((600, 5, 4))
+    x, blocks = (math.sqrt(0.5) * (shared + own)).reshape(600, 20), np.repeat(np.arange(5), 4).tolist()
+    alone = np.mean([evidence(line).bounds()[1] < 0 for line in x])
+    together = np.mean([evidence(line, blocks=blocks).bounds()[1] < 0 for line in x])
+    assert alone > 0.06
+    assert together < 0.03

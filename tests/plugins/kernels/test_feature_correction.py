@@ -1,0 +1,239 @@
+"""Corrected kernels: gradients through layers, turned axes, and subspaces recovered round by round."""
+
+import numpy as np
+import pytest
+import torch
+from bfc_plugins.kernels.feature_correction import Correction
+from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
+from bfc_plugins.kernels.free_correction import correct_free, free_gradients
+from bfc_plugins.kernels.gradient_kernels import Poly
+from bfc_plugins.kernels.sequential_kernel import SequentialKernel
+from bfc_plugins.kernels.tangent_correction import correct_tangent
+
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.learner import Context, Data, TaskFacts
+from bfc_bench.tasks.feature_errors import measure_features
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.teacher_task import TeacherTask
+from bfc_bench.testing import check_learner
+
+CORRECTIONS = [{"correct": "free"}, {"correct": "tangent"}, {"correct": "tangent", "layers": 2}]
+SMALL = {"corrections": 2, "shares": (1e-3,), "ridges": (1e-6,)}
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def orthonormal(rows: int, columns: int, seed: int = 0) -> torch.Tensor:
+    return torch.linalg.qr(normal(rows, columns, seed=seed)).Q
+
+
+def three_layers(z: torch.Tensor) -> FeatureLayers:
+    features = FeatureLayers()
+    for number, width in enumerate((3, 4, 2)):
+        layer, phi = features.next_inputs(z)
+        features = features.with_layer(layer, orthonormal(phi.shape[1], width, seed=number))
+    return features
+
+
+def given(x: torch.Tensor, y: torch.Tensor) -> Data:
+    return Data(sample="s", n=len(x), d=x.shape[1], x=x, y=y)
+
+
+def law(d: int) -> Context:
+    return Context(square_mean=np.ones(d))
+
+
+def missed(axes: torch.Tensor, found: torch.Tensor) -> float:
+    """Share of the columns of ``axes`` outside the span of ``found``."""
+    return float((outside(axes.T, found) ** 2).sum() / (axes**2).sum())
+
+
+@pytest.mark.parametrize("options", CORRECTIONS, ids=str)
+def test_keeps_the_contract(options):
+    check_learner(SequentialKernel(**options, **SMALL, widths=((2,),) * options.get("layers", 1)))
+
+
+def test_slopes_are_central_differences_through_all_layers():
+    z = normal(6, 5)
+    features = three_layers(normal(40, 5, seed=9))
+    ps, top = features.features(z), normal(2, seed=3)
+    found = features.slopes(ps, top.expand(6, 2))
+    step = 1e-6
+
+    def tail(index: int, below: torch.Tensor) -> torch.Tensor:
+        """top.p_3, (6,), if p_index, counted from 0, is ``below``."""
+        for layer in features.layers[index + 1 :]:
+            first, second = torch.triu_indices(below.shape[1], below.shape[1])
+            products = (below[:, first] * below[:, second] - layer.mean) * layer.factor
+            carried = [z, products] if index == 0 else [z, below, products]
+            below, index = torch.cat(carried, 1) @ layer.axes, index + 1
+        return below @ top
+
+    for index, p in enumerate(ps):
+        for k in range(p.shape[1]):
+            shift = torch.zeros_like(p)
+            shift[:, k] = step
+            expected = (tail(index, p + shift) - tail(index, p - shift)) / (2 * step)
+            assert torch.allclose(found[index][:, k], expected, rtol=0, atol=1e-7)
+
+
+def test_gradients_with_free_coefficients_are_central_differences():
+    z, axes, weights, kernel, rate, step = (
+        normal(9, 5),
+        orthonormal(5, 2),
+        normal(9, seed=1),
+        Poly(4, 1.0, 2.0),
+        0.3,
+        1e-5,
+    )
+
+    def fit(points: torch.Tensor) -> torch.Tensor:
+        lower = Poly(3, 1.0, 2.0).matrix(points @ axes, z @ axes)
+        turning = lower * (outside(points, axes) @ outside(z, axes).T)
+        return (kernel.matrix(points @ axes, z @ axes) + rate * turning) @ weights
+
+    shifts = step * torch.eye(5, dtype=torch.float64)
+    expected = torch.stack([(fit(z + shift) - fit(z - shift)) / (2 * step) for shift in shifts], 1)
+    found = free_gradients(axes, z, weights, kernel, rate)
+    assert torch.allclose(found, expected, rtol=0, atol=1e-7 * float(expected.abs().max()))
+
+
+def test_turned_axes_are_orthonormal_and_equal_for_no_step():
+    features = three_layers(normal(40, 5))
+    same = features.turned([torch.zeros_like(layer.axes) for layer in features.layers])
+    turned = features.turned([normal(*layer.axes.shape, seed=4) for layer in features.layers])
+    for before, after, other in zip(features.layers, same.layers, turned.layers, strict=True):
+        assert torch.allclose(before.axes, after.axes, atol=1e-12)
+        unit = torch.eye(before.axes.shape[1], dtype=torch.float64)
+        assert torch.allclose(other.axes.T @ other.axes, unit, atol=1e-12)
+        assert not torch.allclose(other.axes, before.axes, atol=0.1)
+
+
+def planted(n: int = 300, d: int = 8) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Points, labels and the axes (d, 2) on which the labels depend, by a polynomial of degree 3."""
+    z, axes = normal(n, d), orthonormal(d, 2, seed=7)
+    a, b = (z @ axes).T
+    y = a**2 + a * b**2 + b
+    return z, (y - y.mean()) / y.std(correction=0), axes
+
+
+@pytest.mark.parametrize("correct", [correct_free, correct_tangent])
+def test_a_round_turns_axes_towards_those_of_the_target(correct):
+    z, y, axes = planted()
+    layer, _ = FeatureLayers().next_inputs(z)
+    start = FeatureLayers().with_layer(layer, torch.linalg.qr(axes + 0.1 * orthonormal(8, 2, seed=8)).Q)
+    turned = correct(start, z, y, Poly(4, 1.0, 2.0), (1e-1, 1e-3, 1e-5), (1e-6, 1e-9, 1e-12))
+    assert missed(axes, turned.layers[0].axes) < missed(axes, start.layers[0].axes) / 5
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_known_subspaces_are_recovered_to_rounding(free):
+    z, y, axes = planted()
+    correction = Correction(z, y, free, 4, 60, (1e-1, 1e-3, 1e-5), (1e-6, 1e-9, 1e-12))
+    path = correction.path(((2,),))
+    assert missed(axes, path[-1].features.layers[0].axes) < 1e-12
+    assert path[-1].error < 1e-12
+    assert [each.error for each in path[-3:]] == sorted((each.error for each in path[-3:]), reverse=True)
+
+
+@pytest.mark.parametrize("options", CORRECTIONS, ids=str)
+def test_rotated_inputs_give_equal_predictions(options):
+    x, turn, test = normal(80, 5), orthonormal(5, 5, seed=3), normal(30, 5, seed=1)
+    y = x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 0.1 * normal(80, seed=5)
+    widths = ((3,), (1,))[: options.get("layers", 1)]
+    learner = SequentialKernel(
+        **options, widths=widths, with_squares=False, corrections=1, shares=(1e-3,), ridges=(0.1,)
+    )
+    before = learner.fit(given(x, y), law(5)).predict(test)
+    after = learner.fit(given(x @ turn, y), law(5)).predict(test @ turn)
+    assert torch.allclose(before, after, rtol=0, atol=1e-6 * float(before.abs().max()))
+
+
+@pytest.mark.parametrize("options", CORRECTIONS, ids=str)
+def test_labels_scaled_and_shifted_give_predictions_scaled_and_shifted(options):
+    x = normal(60, 4)
+    y = x[:, 0] * x[:, 1] + 0.1 * normal(60, seed=5)
+    learner = SequentialKernel(**options, **SMALL, widths=((2,),) * options.get("layers", 1))
+    before, after = (learner.fit(given(x, labels), law(4)).predict(x) for labels in (y, 1e6 * y - 3e5))
+    assert torch.allclose(1e6 * before - 3e5, after, rtol=0, atol=1e-5 * float(after.abs().max()))
+
+
+def teacher(widths: tuple[int, ...], alphas: tuple[float, ...], d: int, n: int):
+    task = TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=widths, alphas=alphas), Clean())
+    problem = task.problem(0, d, 0, 4096)
+    train = problem.train(n)
+    return problem, given(torch.tensor(train.x), torch.tensor(train.y)), Context(square_mean=problem.square_mean)
+
+
+def test_two_layers_have_the_features_of_the_target_with_their_scale():
+    """The target is a sum of squares of S_2, so hidden features equal it up to a rotation, without a convention."""
+    problem, data, ctx = teacher((2,), (1.0,), 6, 200)
+    learner = SequentialKernel(correct="tangent", correction_degree=2, widths=((2,),))
+    fitted = learner.fit(data, ctx)
+    errors = measure_features(problem.test_hidden, fitted.hidden(torch.tensor(problem.test_x)))
+    assert errors["span_errors"]["S2"] < 1e-12
+    assert errors["feature_errors"]["S2"] < 1e-4
+
+
+def test_backward_correction_takes_both_layers_to_rounding():
+    """Three layers, d = 8: the features and the error fall in the same rounds."""
+    problem, data, ctx = teacher((2, 1), (1.0, 0.3), 8, 500)
+    fitted = SequentialKernel(correct="tangent", layers=2, widths=((2,), (3,))).fit(data, ctx)
+    x, target = torch.tensor(problem.test_x), torch.tensor(problem.test_y)
+    errors = [float(((s.predict(x) - target) ** 2).mean() / target.var()) for s in fitted.stages.values()]
+    missed_by_round = [
+        measure_features(problem.test_hidden, s.hidden(x))["span_errors"] for s in fitted.stages.values()
+    ]
+    assert errors[-1] < 1e-10 < errors[0]
+    for layer in ("S2", "S3"):
+        assert missed_by_round[-1][layer] < 1e-10 < missed_by_round[0][layer]
+    assert list(fitted.stages)[:2] == ["forward", "round1"]
+    assert torch.equal(list(fitted.stages.values())[-1].predict(x), fitted.predict(x))
+    assert fitted.info["widths"] == [2, 3]
+
+
+def test_noise_is_not_learned_as_a_feature():
+    """Labels without signal: with ridges that suit noise, predictions stay below the labels' variance."""
+    x, noise = normal(200, 5), normal(200, seed=2)
+    learner = SequentialKernel(correct="tangent", widths=((2,),), ridges=(1.0, 100.0), corrections=3)
+    fitted = learner.fit(given(x, noise), law(5))
+    assert float((fitted.predict(normal(1000, 5, seed=6)) ** 2).mean()) < 0.5
+
+
+def test_what_cannot_be_fitted_is_named():
+    x = normal(20, 3)
+    x[3] = torch.inf
+    with pytest.raises(BenchError, match=r"sequential-kernel: .* at n = 20 none is in float64"):
+        SequentialKernel(correct="free").fit(given(x, x[:, 0]), law(3))
+    facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
+    assert SequentialKernel(correct="free").skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
+    assert SequentialKernel(correct="free").skip(facts, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"correct": "free", "layers": 2}, "layers must be 1 for correct = 'free'"),
+        ({"correct": "tangent", "rounds": 4}, "rounds must be 2 for correct = 'tangent'. Got 4"),
+        ({"layers": 2}, "layers must be 1 for correct = 'none'"),
+        ({"correct": "tangent", "layers": 2, "widths": [[4]]}, "widths must have a list for each of 2 layers"),
+        ({"correct": "forward"}, "correct must be 'none', 'free' or 'tangent'"),
+    ],
+)
+def test_options_of_the_other_kind_are_named(options, words):
+    with pytest.raises(UsageError, match=words):
+        SequentialKernel.parse(options, "suite: learner")
+
+
+def test_corrected_cells_are_fitted_alone_and_cost_grows_with_layers():
+    forward, one, two = SequentialKernel(), *(SequentialKernel(correct="tangent", layers=k) for k in (1, 2))
+    data = given(normal(10, 3), normal(10))
+    assert forward.batch_key(data) is not None
+    assert one.batch_key(data) is None
+    assert forward.cost(500, 20).flops < one.cost(500, 20).flops < two.cost(500, 20).flops
+    assert one.width_choices() == ((4, 5, 6, 7, 8),)
+    assert two.width_choices() == ((4, 6), (4, 5, 6))

@@ -1,0 +1,86 @@
+"""Fits of batches that give too little or raise, and tuning where candidates fail: what can go on does."""
+
+import numpy as np
+import pytest
+from stored_rows import read_results
+
+from bfc_bench import Context, Data, Failure, Job, Learner, Predictor, RunOptions, run_suite
+from bfc_bench.run.fitting import fit
+
+
+def rows(suite_file, tmp_path, neighbours):
+    """A mean over neighbours, which cannot be of more points than there are, tuned over their number."""
+    learner = {"name": "sklearn:neighbors.KNeighborsRegressor", "label": "l", "tune": {"n_neighbors": neighbours}}
+    path = suite_file(learner=[learner])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    return read_results(path, store=tmp_path / "store")
+
+
+@pytest.mark.parametrize("neighbours", [[100, 2], [2, 100], [100, 2, 200]])
+def test_a_candidate_that_fails_is_passed_over_at_every_size(neighbours, suite_file, tmp_path):
+    found = rows(suite_file, tmp_path, neighbours)
+    assert [(row.n, row.status) for row in found] == [(10, "ok"), (20, "ok")]
+    assert [row.chosen["tuned"] for row in found] == [{"n_neighbors": 2}] * 2
+    assert {row.chosen["candidates"] for row in found} == {len(neighbours)}
+
+
+def test_where_all_candidates_fail_the_cell_fails_with_the_reason_of_the_first(suite_file, tmp_path):
+    found = rows(suite_file, tmp_path, [100, 200])
+    assert [row.status for row in found] == ["failed", "failed"]
+    assert all("n_neighbors = 100" in row.reason for row in found)
+
+
+class Constant(Predictor):
+    def __init__(self, value):
+        self.value = value
+
+    def predict(self, x):
+        return np.full(len(x), self.value)
+
+
+class Counting(Learner):
+    """Predicts n, alone or in batches; a batch may give too few results or raise, and a fit of 3 points raises."""
+
+    name = "counting"
+    missing: int = 0
+    raises: bool = False
+    together: bool = True
+
+    def batch_key(self, train):
+        return (self.missing, self.raises) if self.together else None
+
+    def fit(self, train, ctx):
+        if train.n == 3:
+            raise ValueError("three")
+        return Constant(train.n)
+
+    @classmethod
+    def fit_batch(cls, jobs):
+        if jobs[0].learner.raises:
+            raise ValueError("the batch")
+        return [Constant(-job.train.n) for job in jobs][jobs[0].learner.missing :]
+
+
+def outcomes(sizes, **options):
+    data = [Data(sample="s", n=n, d=1, x=np.zeros((n, 1)), y=np.zeros(n)) for n in sizes]
+    found = fit([Job(Counting(**options), one, Context()) for one in data])
+    return [one.reason if isinstance(one, Failure) else one.value for one in found]
+
+
+def test_jobs_of_one_key_are_a_batch_and_others_are_alone():
+    assert outcomes([5, 4, 2]) == [-5, -4, -2]
+    assert outcomes([5]) == [5]
+    assert outcomes([5, 4, 2], together=False) == [5, 4, 2]
+
+
+def test_a_batch_that_gives_too_few_results_fails_all_its_jobs():
+    for found in (outcomes([5, 4, 2], missing=1), outcomes([5, 4, 2], missing=3)):
+        assert len(found) == 3
+        assert len(set(found)) == 1
+        assert "counting.fit_batch must give one result per job" in found[0]
+
+
+def test_after_a_batch_that_raises_only_the_job_that_raises_alone_fails():
+    first, failed, last = outcomes([5, 3, 2], raises=True)
+    assert (first, last) == (5, 2)
+    assert "three" in failed

@@ -1,0 +1,65 @@
+"""The parts of a suite that a run takes, by the names that a user gives."""
+
+import pytest
+
+from bfc_bench import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.session import plan_for
+from bfc_bench.suite.model import Suite
+
+TASK = {
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4, 5],
+    "n": [10, 20],
+}
+SUITE = {
+    "name": "s",
+    "task": [{**TASK, "name": "t"}, {**TASK, "name": "u", "n": [40]}],
+    "learner": [
+        {"name": "kernel-ridge", "label": "wide", "options": {"gamma": 0.1}, "tune": {}},
+        {"name": "kernel-ridge", "label": "narrow", "tune": {}},
+        {"name": "random-features", "tune": {}},
+    ],
+}
+
+
+def cells(**chosen):
+    grid = resolve(Suite.parse(SUITE, "test"), load_plugins(), "test", **chosen)
+    return {(cell.task, cell.label) for cell in grid.cells()}
+
+
+@pytest.mark.parametrize(
+    ("learners", "labels"),
+    [
+        ([], {"wide", "narrow", "random-features"}),
+        (["wide"], {"wide"}),
+        (["kernel-ridge"], {"wide", "narrow"}),
+        (["narrow", "random-features"], {"narrow", "random-features"}),
+        (["wide", "ntk-raw"], {"wide", "ntk-raw"}),
+    ],
+)
+def test_learners_are_chosen_by_label_or_by_name_and_others_are_added(learners, labels):
+    assert cells(learners=learners) == {(task, label) for task in "tu" for label in labels}
+
+
+def test_tasks_are_chosen_by_name_and_unknown_names_are_errors():
+    assert cells(tasks=["u"], learners=["wide"]) == {("u", "wide")}
+    for chosen, message in (({"tasks": ["uu"]}, "--task uu"), ({"learners": ["wider"]}, "--learner wider")):
+        with pytest.raises(UsageError, match=f"{message}: the suite has no such"):
+            cells(**chosen)
+
+
+@pytest.mark.parametrize(
+    ("claim", "unplanned"),
+    [
+        ({"d": 4, "n": 20}, []),
+        ({"d": 4, "n": 40}, ["claim c: n = 40 is not among those of task t: [10, 20]."]),
+        ({"d": 7, "n": 10}, ["claim c: d = 7 is not among those of task t: [4, 5]."]),
+    ],
+)
+def test_a_claim_about_a_size_that_its_task_does_not_have_is_told_of(claim, unplanned):
+    reaches = {"id": "c", "kind": "reaches", "label": "wide", "task": "t", "at_most": 0.1, **claim}
+    grid = resolve(Suite.parse({**SUITE, "claim": [reaches]}, "test"), load_plugins(), "test")
+    assert plan_for(grid, None, "cpu").cautions == unplanned

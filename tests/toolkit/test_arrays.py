@@ -1,0 +1,34 @@
+"""Arrays of NumPy, torch and JAX: the same numbers and types, and no memory that is shared where a copy is promised."""
+
+import jax
+import numpy as np
+import pytest
+import torch
+
+from bfc_bench.toolkit.arrays import convert, empty_matrix, to_numpy
+
+TYPES = {"numpy": np.ndarray, "torch": torch.Tensor, "jax": jax.Array}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_an_array_goes_to_a_library_and_back(kind, dtype):
+    x = np.arange(64, dtype=dtype).reshape(8, 8)
+    there = convert(x, kind, "cpu")
+    back = to_numpy(there)
+    assert isinstance(there, TYPES[kind])
+    assert (type(back), back.dtype) == (np.ndarray, dtype)
+    np.testing.assert_array_equal(back, np.arange(64).reshape(8, 8))
+    x[:] = -1
+    assert (to_numpy(there) == -1).all() == (kind == "numpy"), "others are copies"
+
+
+def test_a_tensor_with_a_gradient_is_an_array_too():
+    x = torch.ones(3, requires_grad=True)
+    np.testing.assert_array_equal(to_numpy(2 * x), [2, 2, 2])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_empty_matrix_has_the_shape_and_type_that_were_asked_for(dtype):
+    made = empty_matrix(3, 5, torch.zeros(1, dtype=dtype))
+    assert (made.shape, made.dtype, made.device.type) == ((3, 5), dtype, "cpu")

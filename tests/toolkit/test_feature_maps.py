@@ -1,0 +1,45 @@
+"""Random features: products converge to the kernel, and fewer features are a part of more."""
+
+import math
+
+import pytest
+import torch
+
+from bfc_bench.toolkit.feature_maps import make_map
+from bfc_bench.toolkit.kernels.by_name import make_kernel
+
+KERNELS = {"fourier": "rbf", "relu": "nngp", "polynomial": "poly"}
+OPTIONS = [
+    ("fourier", {}),
+    ("relu", {}),
+    ("polynomial", {"degree": 2, "coef0": 1.0}),
+    ("polynomial", {"degree": 3, "coef0": 0.5}),
+]
+
+
+def points(m=6, p=4):
+    z = torch.randn(m, p, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return 2 * z / z.norm(dim=1, keepdim=True)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+@pytest.mark.parametrize("gamma", [0.1, 0.25])
+def test_products_converge_to_the_kernel(name, options, gamma):
+    """The mean over D features, within five of its standard errors as the features themselves show them."""
+    z, count = points(), 40_000
+    phi = make_map(name, count, 4, gamma, seed=0, like=z, **options)(z)
+    products = count * phi[:, None] * phi[None]
+    kernel = make_kernel(KERNELS[name], gamma, **options)
+    wrong = products.mean(-1) - kernel.gram(kernel.points(z))
+    assert (wrong.abs() <= 5 * products.std(-1) / math.sqrt(count)).all()
+    assert products.std(-1).max() / math.sqrt(count) < 0.05
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+def test_fewer_features_are_the_first_of_more_and_another_seed_draws_others(name, options):
+    z = points()
+    few, many, other = (
+        make_map(name, count, 4, 0.2, seed=seed, like=z, **options)(z) for count, seed in ((10, 0), (40, 0), (10, 1))
+    )
+    torch.testing.assert_close(few * math.sqrt(10), many[:, :10] * math.sqrt(40))
+    assert not torch.isclose(few, other).all(0).any()
