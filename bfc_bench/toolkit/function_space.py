@@ -24,6 +24,8 @@ Wanted: TypeAlias = Mapping[float, Sequence[int]]
 """Sizes in ascending order, by ridge."""
 Transform: TypeAlias = Callable[[Tensor], Tensor]
 """A function that is applied to inputs (m, d) first."""
+Weigh: TypeAlias = Callable[[Tensor], Tensor]
+"""Positive weights (n,) of the squared errors at n points, from their labels (n,)."""
 
 
 @dataclass(frozen=True)
@@ -68,22 +70,30 @@ class KernelSpace(Space):
     """The sample."""
     transform: Transform | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+    weigh: Weigh | None = None
+    """Weights of the squared errors; by default all count alike."""
 
     @classmethod
-    def on(cls, x: Tensor, kernel: Kernel, transform: Transform | None = None, **info: Any) -> KernelSpace:
+    def on(
+        cls, x: Tensor, kernel: Kernel, transform: Transform | None = None, weigh: Weigh | None = None, **info: Any
+    ) -> KernelSpace:
         """The space over a sample.
 
         Args:
             x: The sample, (N, d).
             kernel: The kernel.
             transform: Applied to inputs first.
+            weigh: Weights of the squared errors.
             **info: Plain facts, for the predictors' info.
         """
-        return cls(kernel, kernel.points(transform(x) if transform else x), transform, info)
+        return cls(kernel, kernel.points(transform(x) if transform else x), transform, info, weigh)
 
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-        """Uses one kernel matrix, and one factorisation per ridge."""
-        curve = RidgeCurve(self.kernel.gram(self.points, mirror=False))
+        """Uses one kernel matrix, and one factorisation per ridge, or per ridge and size with weights."""
+        gram = self.kernel.gram(self.points, mirror=False)
+        if self.weigh:
+            return _solve_weighted(gram, y, wanted, center, self.weigh)
+        curve = RidgeCurve(gram)
         solved = {}
         for ridge, sizes in wanted.items():
             coefficients = curve.solve(_columns(y), sizes, ridge, center)
@@ -129,6 +139,34 @@ class FeatureSpace(Space):
     def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
         """See ``Space.evaluate``."""
         return torch.cat([self.features(part) @ weights for part in x.split(CHUNK)])
+
+
+def _solve_weighted(
+    gram: Tensor, y: Tensor, wanted: Wanted, center: bool, weigh: Weigh
+) -> dict[tuple[float, int], Solution]:
+    """Minimisers of sum_i w_i (y_i - offset - f(x_i))^2 + ridge |f|^2, with the weighted mean as offset.
+
+    With R = diag(sqrt w) the coefficients are R b for (R K R + ridge I) b = R (y - offset). Weights may depend on all n
+    labels, so each size has its own matrix.
+
+    Args:
+        gram: Kernel matrix (N, N); only its lower triangle is read.
+        y: Labels, (N,).
+        wanted: Sizes by ridge.
+        center: Whether the offset is the weighted mean of the first n labels; else it is 0.
+        weigh: The weights.
+    """
+    solved: dict[tuple[float, int], Solution] = {}
+    for n in sorted({n for sizes in wanted.values() for n in sizes}):
+        weights = weigh(y[:n])
+        root = weights.sqrt()
+        offset = weights @ y[:n] / weights.sum() if center else y.new_zeros(())
+        curve = RidgeCurve(gram[:n, :n] * torch.outer(root, root))
+        for ridge in (ridge for ridge, sizes in wanted.items() if n in sizes):
+            coefficients = curve.solve((root * (y[:n] - offset)).unsqueeze(1), [n], ridge, center=False)
+            if (jitter := coefficients.jitters[0]) is not None:
+                solved[ridge, n] = Solution(root * coefficients.weights[:, 0, 0], offset, {"jitter": jitter})
+    return solved
 
 
 def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:

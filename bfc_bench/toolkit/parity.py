@@ -9,7 +9,9 @@ import numpy as np
 from bfc_bench.learner import TaskFacts
 
 NODES = 32
-"""Number of angles at which the profile of a kernel is evaluated; degrees up to ``NODES`` / 2 are told apart."""
+"""Number of angles at which the profile of a kernel is evaluated; degrees up to half of it are told apart."""
+HIGHEST_DEGREE = NODES // 2
+"""The highest degree that ``missing_degrees`` looks at."""
 VANISHES = 1e-12
 """Size, relative to the kernel, below which a coefficient is rounding."""
 STANDS_OUT = 1e-6
@@ -35,7 +37,7 @@ def parity_caution(who: str, has_degree: Callable[[int], bool], task: TaskFacts,
 
 
 def missing_degrees(profile: Callable[[np.ndarray], np.ndarray]) -> frozenset[int]:
-    """Degrees 1 to ``NODES`` / 2 whose eigenvalue on the sphere is 0, for the kernel k(x, z) = profile(<x, z>).
+    """Degrees 1 to ``HIGHEST_DEGREE`` whose eigenvalue on the sphere is 0, for the kernel k(x, z) = profile(<x, z>).
 
     ``profile`` maps cosines (m,) to values (m,). The eigenvalue of degree k is a positive multiple of the integral of
     profile times the Gegenbauer polynomial of degree k. A positive definite profile is a power series with coefficients
@@ -51,5 +53,5 @@ def missing_degrees(profile: Callable[[np.ndarray], np.ndarray]) -> frozenset[in
         (present,) = np.nonzero(sizes[parity::2] > VANISHES)
         last = parity + 2 * int(present[-1]) if len(present) else parity - 2
         if last < 0 or sizes[last] > STANDS_OUT:
-            missing |= set(range(last + 2, NODES // 2 + 1, 2))
+            missing |= set(range(last + 2, HIGHEST_DEGREE + 1, 2))
     return frozenset(missing - {0})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
-from bfc_bench.toolkit.parity import missing_degrees, parity_caution
+from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 class KernelRidge(RidgeLearner):
     """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over the kernel's Hilbert space; float64.
 
+    With ``loss = "weighted"`` the squares are divided by 1 + (y_i / s)^2, the loss that the networks minimise by
+    default, with their scale s, and the mean is weighted alike.
+
     Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
     belong to a ReLU network with ``depth`` hidden layers. ``compositional`` composes the dual of any ``activation``
     ``depth`` times; neural-tangents evaluates it (``toolkit.kernels.compositional``).
@@ -35,7 +39,7 @@ class KernelRidge(RidgeLearner):
         "gamma": [0.03, 1.0],
     }
 
-    kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "rbf"
+    kernel: Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp", "compositional"] = "rbf"
     """Family of the kernel."""
     depth: Annotated[int, Field(ge=1)] = 1
     """Number of hidden layers of ``ntk``, ``nngp`` and ``compositional``."""
@@ -44,12 +48,15 @@ class KernelRidge(RidgeLearner):
     bias_variance: Annotated[float, Field(ge=0)] = 0.0
     """Variance of the biases of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
-    """Degree of ``poly``, ((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
+    """Degree of ``poly``, ((coef0 + gamma <x, z>) / (coef0 + 1))^degree, and of ``harmonic``, which has the homogeneous
+    harmonic polynomials of this degree alone."""
     coef0: Annotated[float, Field(ge=0)] = 1.0
     """Constant of ``poly``."""
     gamma: Annotated[float, Field(gt=0)] = 1.0
-    """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d; for ``ntk``
-    and ``nngp`` without bias it only rescales ``ridge``."""
+    """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d; for
+    ``harmonic``, and for ``ntk`` and ``nngp`` without bias, it only rescales ``ridge``."""
+    loss: Literal["square", "weighted"] = "square"
+    """Loss of real labels."""
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) instead of x."""
 
@@ -66,10 +73,12 @@ class KernelRidge(RidgeLearner):
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
-        return KernelSpace.on(x, self.scaled_kernel(gamma), Squares(mean) if self.with_squares else None, gamma=gamma)
+        transform = Squares(mean) if self.with_squares else None
+        kernel = self.scaled_kernel(gamma, x.shape[1] * (2 if self.with_squares else 1))
+        return KernelSpace.on(x, kernel, transform, label_weights if self.loss == "weighted" else None, gamma=gamma)
 
-    def scaled_kernel(self, gamma: float) -> Kernel:
-        """The kernel of these options with inverse squared length ``gamma``."""
+    def scaled_kernel(self, gamma: float, dimension: int) -> Kernel:
+        """The kernel of these options with inverse squared length ``gamma`` for points of ``dimension`` features."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
         return make_kernel(
@@ -80,7 +89,16 @@ class KernelRidge(RidgeLearner):
             coef0=self.coef0,
             bias_variance=self.bias_variance,
             activation=self.activation,
+            dimension=dimension,
         )
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """Skip what the options do not allow."""
+        if self.loss == "weighted" and task.kind != "real":
+            return f"loss = 'weighted' must be used with real labels. Got {task.kind} labels"
+        if self.kernel == "harmonic" and task.d == 1 and not self.with_squares:
+            return "kernel = 'harmonic' must have inputs of at least 2 dimensions. Got d = 1"
+        return super().skip(task, n)
 
     def libraries(self) -> frozenset[str]:
         """A compositional kernel needs JAX and neural-tangents."""
@@ -88,11 +106,11 @@ class KernelRidge(RidgeLearner):
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """Only for the sphere and without squares, which break rotation invariance."""
-        if self.with_squares or not task.shares or missing(self.libraries()):
+        if self.with_squares or self.loss != "square" or not task.shares or missing(self.libraries()):
             return None
         from bfc_bench.toolkit.kernels.ridge_theory import sphere_theory
 
-        return sphere_theory(self.scaled_kernel(self.gamma), self.ridge, task)
+        return sphere_theory(self.scaled_kernel(self.gamma, task.d), self.ridge, task)
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """Name degrees of the target that a kernel on x alone lacks on the sphere.
@@ -109,7 +127,20 @@ class KernelRidge(RidgeLearner):
     def cost(self, n: int, d: int) -> Cost:
         """A kernel matrix and a Cholesky factorisation, both held in memory."""
         p = 2 * d if self.with_squares else d
-        return self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes=16.0 * n**2 + 16.0 * n * p + 2**24)
+        bytes = 16.0 * n**2 + 16.0 * n * p + 2**24
+        cost = self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes)
+        if self.loss == "square":
+            return cost
+        shared = {(*key, n) if key == ("factor", self.ridge) else key: work for key, work in cost.shared.items()}
+        return replace(cost, bytes=bytes + 8.0 * n**2, shared=shared)
+
+
+def label_weights(y: Tensor) -> Tensor:
+    """1 / (1 + (y / s)^2), (n,), for labels (n,), s the .9 quantile of |y - median y| as in networks."""
+    import torch
+
+    scale = torch.quantile((y - torch.quantile(y, 0.5)).abs(), 0.9)
+    return 1 / (1 + (y / scale) ** 2) if scale else torch.ones_like(y)
 
 
 @lru_cache(maxsize=64)
@@ -117,7 +148,9 @@ def missing_on_the_sphere(learner: KernelRidge) -> frozenset[int]:
     """Degrees that the kernel lacks on the sphere, computed from its values along a great circle."""
     import torch
 
-    kernel = learner.scaled_kernel(learner.gamma)
+    if learner.kernel == "harmonic":  # not the restriction of one function of <x, z> to every dimension
+        return frozenset(range(1, HIGHEST_DEGREE + 1)) - {learner.degree}
+    kernel = learner.scaled_kernel(learner.gamma, 2)
 
     def profile(cosines: np.ndarray) -> np.ndarray:
         t = torch.from_numpy(cosines)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from bfc_bench.toolkit.kernels.base import Kernel
-from bfc_bench.toolkit.kernels.closed_forms import Polynomial, Rbf, ReluNetwork
+from bfc_bench.toolkit.kernels.closed_forms import Harmonic, Laplace, Polynomial, Rbf, ReluNetwork
 from bfc_bench.toolkit.kernels.compositional import Activation, Compositional
 
-KernelName: TypeAlias = Literal["rbf", "poly", "ntk", "nngp", "compositional"]
+KernelName: TypeAlias = Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp", "compositional"]
 
 
 def make_kernel(
@@ -20,6 +20,7 @@ def make_kernel(
     coef0: float = 1.0,
     bias_variance: float = 0.0,
     activation: Activation = "relu",
+    dimension: int = 2,
 ) -> Kernel:
     """The kernel called ``name``; options of other kernels are ignored.
 
@@ -27,13 +28,18 @@ def make_kernel(
         name: Which kernel.
         gamma: Inverse squared length, > 0.
         depth: Hidden layers of ``ntk`` and ``nngp``, compositions of ``compositional``.
-        degree: Degree of ``poly``.
+        degree: Degree of ``poly`` and ``harmonic``.
         coef0: Constant term of ``poly``.
         bias_variance: Variance of the biases of ``ntk`` and ``nngp``.
         activation: Activation of ``compositional``.
+        dimension: Number of input features, for ``harmonic``.
     """
     if name == "rbf":
         return Rbf(gamma)
+    if name == "laplace":
+        return Laplace(gamma)
+    if name == "harmonic":
+        return Harmonic(gamma, degree, dimension)
     if name == "poly":
         return Polynomial(gamma, degree, coef0)
     if name == "compositional":

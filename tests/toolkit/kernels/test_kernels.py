@@ -5,9 +5,10 @@ import pytest
 import torch
 from relu_networks import nngp, ntk
 
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 
-NAMES = ("rbf", "poly", "ntk", "nngp")
+NAMES = ("rbf", "laplace", "poly", "harmonic", "ntk", "nngp")
 
 
 def points(n: int, p: int, seed: int = 0) -> torch.Tensor:
@@ -19,6 +20,11 @@ def direct(name: str, x: torch.Tensor, z: torch.Tensor, gamma: float) -> torch.T
         return torch.exp(-gamma * ((x[:, None] - z[None]) ** 2).sum(2))
     if name == "poly":
         return ((1 + gamma * (x @ z.T)) / 2) ** 3
+    if name == "laplace":
+        return torch.exp(-(gamma**0.5) * (x[:, None] - z[None]).norm(dim=2))
+    if name == "harmonic":
+        norms = torch.outer(x.norm(dim=1), z.norm(dim=1))
+        return (gamma * norms) ** 3 * torch.from_numpy(legendre(x.shape[1], 3, (x @ z.T / norms).numpy()))
     scale = (gamma * x.shape[1]) ** 0.5
     return nngp(scale * x, scale * z, 2) if name == "nngp" else ntk(scale * x, scale * z, 2) / 3
 
@@ -28,7 +34,7 @@ def direct(name: str, x: torch.Tensor, z: torch.Tensor, gamma: float) -> torch.T
 def test_tiles_equal_the_formula(name, m, n):
     """At sizes below, at and across the edges of tiles."""
     x, z = points(m, 7), points(n, 7, 1)
-    kernel = make_kernel(name, 0.1, depth=2, degree=3)
+    kernel = make_kernel(name, 0.1, depth=2, degree=3, dimension=7)
     assert torch.allclose(
         kernel.matrix(kernel.points(x), kernel.points(z)), direct(name, x, z, 0.1), rtol=1e-12, atol=1e-14
     )
@@ -37,11 +43,11 @@ def test_tiles_equal_the_formula(name, m, n):
 @pytest.mark.parametrize("name", NAMES)
 def test_gram(name):
     x = points(530, 6)
-    kernel = make_kernel(name, 0.2, depth=2, degree=3, bias_variance=0.3)
+    kernel = make_kernel(name, 0.2, depth=2, degree=3, bias_variance=0.3, dimension=6)
     prepared = kernel.points(x)
     gram = kernel.gram(prepared)
     assert gram.dtype == torch.float64
-    assert torch.allclose(gram, gram.T, rtol=1e-13, atol=0)
+    assert torch.allclose(gram, gram.T, rtol=1e-13, atol=1e-15)
     assert torch.allclose(gram, kernel.matrix(prepared, prepared), rtol=1e-13, atol=1e-14)
     assert torch.equal(gram.tril(), kernel.gram(prepared, mirror=False).tril())
     assert torch.linalg.eigvalsh(gram)[0] > -1e-11
@@ -50,7 +56,7 @@ def test_gram(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_matmul_equals_matrix_times_weights(name):
     x, z, weights = points(300, 4), points(700, 4, 1), points(700, 3, 2)
-    kernel = make_kernel(name, 0.2)
+    kernel = make_kernel(name, 0.2, dimension=4)
     x, z = kernel.points(x), kernel.points(z)
     assert torch.allclose(kernel.matmul(x, z, weights), kernel.matrix(x, z) @ weights, rtol=1e-11, atol=1e-11)
 
@@ -62,7 +68,7 @@ def test_one_at_a_point_of_unit_norm(name, depth, bias_variance):
     """The scale in which a ridge is absolute."""
     x = points(10, 5)
     x = x / x.norm(dim=1, keepdim=True) / 0.3**0.5
-    kernel = make_kernel(name, 0.3, depth=depth, degree=4, coef0=2.0, bias_variance=bias_variance)
+    kernel = make_kernel(name, 0.3, depth=depth, degree=4, coef0=2.0, bias_variance=bias_variance, dimension=5)
     assert torch.allclose(kernel.gram(kernel.points(x)).diagonal(), torch.ones(10).double(), rtol=1e-14, atol=0)
 
 
@@ -70,7 +76,7 @@ def test_one_at_a_point_of_unit_norm(name, depth, bias_variance):
 def test_rows_do_not_depend_on_other_points(name):
     """Relative 1e-14: tiles of other widths may be summed in another order."""
     x = points(600, 5)
-    kernel = make_kernel(name, 0.2)
+    kernel = make_kernel(name, 0.2, dimension=5)
     whole, part = kernel.gram(kernel.points(x)), kernel.gram(kernel.points(x[:333]))
     assert torch.allclose(whole[:333, :333], part, rtol=1e-13, atol=1e-15)
 
@@ -83,3 +89,25 @@ def test_rbf_of_equal_points_is_at_most_one():
     assert values.min() > 1 - 1e-4, "rounding of squares of 1e3 leaves that of points a distance 1e-6 apart"
     exact = torch.exp(-(torch.cdist(x, x - 1e-2) ** 2))
     torch.testing.assert_close(kernel.matrix(kernel.points(x), kernel.points(x - 1e-2)), exact, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 4, 5])
+@pytest.mark.parametrize("d", [2, 3, 6])
+def test_the_harmonic_kernel_has_the_harmonics_of_one_degree_alone(d, degree):
+    """Its matrix has rank B(d, p), and its functions are harmonic and homogeneous, off the sphere as well."""
+    x = points(300, d)
+    kernel = make_kernel("harmonic", 1.0, degree=degree, dimension=d)
+    size = harmonics_dimension(d, degree)
+    eigenvalues = torch.linalg.eigvalsh(kernel.gram(kernel.points(x)))
+    assert eigenvalues[-size] > 1e-10 * eigenvalues[-1]
+    assert eigenvalues[: 300 - size].abs().max() < 1e-12 * eigenvalues[-1]
+
+    def value(u):
+        return kernel.matrix(kernel.points(u), kernel.points(x))
+
+    u, step = points(5, d, 1), 1e-3
+    laplacian = sum(value(u + step * e) + value(u - step * e) - 2 * value(u) for e in torch.eye(d).double())
+    assert (laplacian / step**2).abs().max() < 1e-4 * value(u).abs().max()
+    torch.testing.assert_close(value(2 * u), 2**degree * value(u))
+    zero = kernel.matrix(kernel.points(torch.zeros(1, d).double()), kernel.points(u))
+    torch.testing.assert_close(zero, torch.full_like(zero, float(degree == 0)))
