@@ -25,10 +25,10 @@ import sys
 from pathlib import Path
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.shards.submit import Wanted, prepare
+from bfc_bench.shards.submit import ShardRequest, prepare
 from bfc_bench.suite.model import read_suite
 grid = resolve(read_suite(Path(sys.argv[1]), ()), load_plugins(), "suite")
-print(bool(prepare(grid, Path(sys.argv[2]), Wanted(int(sys.argv[3]), 1), device="cpu").job))
+print(bool(prepare(grid, Path(sys.argv[2]), ShardRequest(int(sys.argv[3]), 1), device="cpu").job))
 """
 """Script that prepares a job as ``submit`` does, without starting its shards."""
 

@@ -149,7 +149,7 @@ def _foreign_log(place: Place) -> str:
     finally:
         end(process)
     shutil.copy(copy / "results.sqlite", killed / "results.sqlite")
-    read = place.bench("results", "--store", killed)
+    read = place.bench("results", suite, "--store", killed)
     said = "it belongs to another" if "belongs to another" in read.stderr else read.stderr
     restored = place.bench("restore", copy, "--store", killed, "--force")
     same = {row.cell for row in _rows(place, killed)} == {row.cell for row in _rows(place, store)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -218,6 +219,14 @@ def test_a_server_that_is_killed_costs_the_units_that_run_and_is_replaced(pool: 
     assert isinstance(lost, UnitFailure)
     assert (lost.kind, "SIGKILL" in lost.reason, after.isdigit()) == ("lost", True, True)
     assert server(pool).pid != before
+
+
+def test_a_worker_whose_server_was_killed_counts_as_killed_and_is_not_waited_for(pool: ProcessPool) -> None:
+    assert outcomes(pool, (tell,))
+    (worker,) = pool._workers
+    os.kill(server(pool).pid, signal.SIGKILL)
+    select.select([server(pool)], [], [])
+    assert worker.process.exit_code() == -signal.SIGKILL
 
 
 def test_a_plugin_that_the_script_defines_runs_in_workers_if_the_script_has_a_guard(tmp_path: Path) -> None:

@@ -154,8 +154,8 @@ class ForkedProcess:
 
     def exit_code(self) -> int | None:
         """None while it runs, then its exit code, or the negative number of the signal that ended it."""
-        if self._codes[self.pid] is None:
-            self._server.update()
+        if self._codes[self.pid] is None and not self._server.update():
+            return -signal.SIGKILL  # it ends with the process that forked it
         return self._codes[self.pid]
 
     def forget(self) -> None:
