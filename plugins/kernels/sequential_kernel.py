@@ -26,7 +26,7 @@ Positives = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_lengt
 
 FORWARD = (
     *("kernel", "depth", "activation", "bias_variance", "coef0", "gamma"),
-    *("rounds", "features", "directions", "scale", "folds"),
+    *("rounds", "features", "directions", "scale", "folds", "loss"),
 )
 """Options of forward rounds, without the two that ``search`` tunes."""
 CORRECTED = ("layers", "widths", "correction_degree", "corrections", "shares", "ridges")
