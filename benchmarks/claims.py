@@ -88,7 +88,7 @@ class Statements(Settings):
     first_asked: dict[str, tuple[str, ...]] = {}
     """Claims ``SUITE/ID`` that were asked before on other teachers or tasks, with the names that they had there."""
     not_run: dict[str, str] = {}
-    """Suites about the papers that were not run, with reasons."""
+    """Suites about the papers that were not run, with reasons, shown if no store holds them."""
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -216,6 +216,7 @@ def page(known: Statements, stores: Sequence[OpenStore]) -> str:
     Raises ``UsageError`` if two stores hold a suite with the same seed.
     """
     seeds = _seeds(known, stores)
+    not_run = {suite: why for suite, why in known.not_run.items() if not any(suite in seed.suites for seed in seeds)}
     names = [name for name in known.claims if any(name in seed.found for seed in seeds)]
     parts = [
         "# What the suites found",
@@ -229,7 +230,7 @@ def page(known: Statements, stores: Sequence[OpenStore]) -> str:
         *(_suite(name, seeds, known) for name in known.suites),
         _claims_of_statements(known.statement, seeds),
         *[_untested(known.statement)] * any(statement.not_shown for statement in known.statement),
-        *[_not_run(known.not_run)] * bool(known.not_run),
+        *[_not_run(not_run)] * bool(not_run),
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -276,7 +277,7 @@ def _counts(names: Sequence[str], seeds: Sequence[Seed]) -> str:
     numbers = " and ".join(str(seed.seed) for seed in seeds)
     return (
         f"{len(names)} claims test what two papers state, on {'seeds' if len(seeds) > 1 else 'seed'} {numbers}: "
-        f"**{counted}{' on every seed' if len(seeds) > 1 else ''}**"
+        f"**{counted}{' on every seed that ran them' if len(seeds) > 1 else ''}**"
         + (f", and {disagree} on which the seeds disagree." if len(seeds) > 1 else ".")
         + (f" Sanity checks among them: {checks}." if checks else "")
     )
@@ -381,7 +382,9 @@ def _table(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
             for seed in seeds
         ]
         counts = " | ".join(
-            ", ".join(f"{cell[word]} {sign}" for word, sign in SIGNS_OF_OUTCOMES.items() if cell[word])
+            ", ".join(
+                f"{cell[word]}{' ' * (len(sign) > 1)}{sign}" for word, sign in SIGNS_OF_OUTCOMES.items() if cell[word]
+            )
             for cell in cells
         )
         lines.append(f"| **{statement.source}**: {statement.says} | {counts} | {_strongest_loser(statement, seeds)} |")
@@ -406,10 +409,8 @@ def _exceptions(names: Sequence[str], seeds: Sequence[Seed], known: Statements) 
     outcomes = {name: {found.outcome for found in of} for name, of in by_claim.items()}
     groups = {
         "Contradicted": [name for name in names if outcomes[name] == {"contradicted"}],
-        "Undecided": [name for name in names if outcomes[name] <= {"undecided", "stopped"}],
-        "Seeds disagree": [
-            name for name in names if len(outcomes[name]) > 1 and not outcomes[name] <= {"undecided", "stopped"}
-        ],
+        "Undecided or stopped": [name for name in names if outcomes[name] in ({"undecided"}, {"stopped"})],
+        "Seeds disagree": [name for name in names if len(outcomes[name]) > 1],
         "Supported, but": [
             name
             for name in names
