@@ -66,3 +66,15 @@ def test_the_page_of_claims_is_what_they_say(tmp_path):
         stores = [stack.enter_context(open_store(store)) for store in runs.unpack(tmp_path)]
         said = claims_page.page(claims_page.read_statements(), stores)
     assert said.strip() == (ROOT / "docs" / "claims.md").read_text().strip()
+
+
+@pytest.mark.slow
+def test_looks_that_are_not_at_a_claim_of_the_page_are_named_as_where_it_was_first_asked(tmp_path):
+    known = claims_page.read_statements()
+    named = {name for names in known.first_asked.values() for name in names}
+    for path in runs.unpack(tmp_path):
+        with open_store(path) as store:
+            for suite in (store[name] for name in store if name.partition("@")[0] in known.suites):
+                current = {one.data for one in suite.looks_by_claim()}
+                others = [one for one in suite.store.looks.of(suite.name, suite.version) if one["data"] not in current]
+                assert {f"{suite.name}/{one['claim']}" for one in others} <= named
