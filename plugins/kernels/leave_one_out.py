@@ -36,9 +36,10 @@ def ridge_fit(kernel: Tensor, y: Tensor, ridges: Sequence[float]) -> RidgeFit:
         ridges: what is added to the diagonal, to choose from.
     """
     best = RidgeFit(torch.zeros_like(y), ridges[0], math.inf)
-    identity = torch.eye(len(y), dtype=y.dtype, device=y.device)
     for ridge in ridges:
-        factor, indefinite = torch.linalg.cholesky_ex(kernel + ridge * identity)
+        shifted = kernel.clone()
+        shifted.diagonal().add_(ridge)
+        factor, indefinite = torch.linalg.cholesky_ex(shifted)
         if indefinite or not factor.diagonal().isfinite().all():
             continue
         weights = torch.cholesky_solve(y[:, None], factor)[:, 0]

@@ -169,12 +169,14 @@ class SequentialKernel(KernelRidge):
         """One kernel ridge regression per round, and between rounds one per quadratic form and per fold.
 
         With ``correct``, half of the rounds for all widths: a regression and the inverse of its factor for each ridge
-        and each choice of shares.
+        and each share that is tried.
         """
         if self.correct != "none":
             starts = prod(len(widths) for widths in self.width_choices()) + 2 * (self.layers > 1)
             turns = starts * self.corrections / 2
-            regressions = (9 * self.layers + turns * (2 + len(self.shares) ** self.layers)) * len(self.ridges)
+            regressions = 9 * self.layers * len(self.ridges) + turns * (
+                3 * len(self.ridges) + self.layers * (len(self.shares) - 1)
+            )
             flops = regressions * (2 / 3 * n**3 + 20.0 * n**2)
             return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
         one = super().cost(n, d)

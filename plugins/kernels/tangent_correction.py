@@ -10,11 +10,8 @@ Shapes: n points z; q_l inputs and k_l features of layer l.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import product
 
-import torch
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.gradient_kernels import Poly
 from bfc_plugins.kernels.leave_one_out import RidgeFit, ridge_fit
@@ -32,8 +29,9 @@ def correct_tangent(
         y: labels, (n,).
         kernel: the kernel of the top layer's features.
         shares: values of each e_l to choose from by the leave-one-out error, where the layer's part of the kernel is 1
-            on average on the diagonal.
-        ridges: values of the ridge, chosen with the shares.
+            on average on the diagonal. The middle one comes first; then one layer after the other is changed, from the
+            top down.
+        ridges: values of the ridge, chosen with the first shares.
     """
     ps = features.features(z)
     gram = kernel.matrix(ps[-1], ps[-1])
@@ -41,14 +39,20 @@ def correct_tangent(
     rests = [outside(phi, layer.axes) for phi, layer in zip(features.inputs(z), features.layers, strict=True)]
     turns = [(g @ g.T) * (rest @ rest.T) for g, rest in zip(slopes, rests, strict=True)]
     units = [1 / (float(turn.diagonal().mean()) or 1.0) for turn in turns]
-    best, steps = RidgeFit(torch.zeros_like(y), ridges[0], math.inf), (0.0,) * len(turns)
-    for chosen in product(shares, repeat=len(turns)):
-        rates = tuple(share * unit for share, unit in zip(chosen, units, strict=True))
+
+    def fit(chosen: Sequence[float], among: Sequence[float]) -> RidgeFit:
         matrix = gram.clone()
-        for rate, turn in zip(rates, turns, strict=True):
-            matrix.add_(turn, alpha=rate)
-        fit = ridge_fit(matrix, y, ridges)
-        if fit.error < best.error:
-            best, steps = fit, rates
+        for share, unit, turn in zip(chosen, units, turns, strict=True):
+            matrix.add_(turn, alpha=share * unit)
+        return ridge_fit(matrix, y, among)
+
+    chosen = [shares[len(shares) // 2]] * len(turns)
+    best = fit(chosen, ridges)
+    for layer in reversed(range(len(turns))):
+        for share in shares:
+            trial = [*chosen[:layer], share, *chosen[layer + 1 :]]
+            if trial != chosen and (found := fit(trial, [best.ridge])).error < best.error:
+                best, chosen = found, trial
+    steps = [share * unit for share, unit in zip(chosen, units, strict=True)]
     weighted = [best.weights[:, None] * g for g in slopes]
-    return features.turned([rate * rest.T @ w for rate, rest, w in zip(steps, rests, weighted, strict=True)])
+    return features.turned([step * rest.T @ w for step, rest, w in zip(steps, rests, weighted, strict=True)])
