@@ -37,8 +37,8 @@ class QuadraticDensenet(Target):
     """kappa: up to a common factor, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property
     3)."""
     share_skips: bool = False
-    """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (footnote 4). Needs l-3 and l-1 in each of these J_l, and
-    equal widths of the two: k_2 = d for l = 3."""
+    """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (footnote 4). Needs l-3 and l-1 in each of these J_l,
+    and equal widths of the two: k_2 = d for l = 3."""
 
     @model_validator(mode="before")
     @classmethod
