@@ -44,7 +44,7 @@ def test_depth_is_searched_with_the_skips_that_go_with_it(suite_file, tmp_path):
     learner = {
         "name": "quad-densenet",
         "options": {"steps": 600, "batch_size": 64},
-        "tune": [{"widths": [[6]], "skips": [[[1]]]}, {"widths": [[6, 4, 3]], "skips": SKIPS}],
+        "tune": [{"widths": [[6]]}, {"widths": [[6, 4, 3]], "skips": SKIPS}],
     }
     for row in searched(learner, suite_file, tmp_path):
         assert row.chosen["candidates"] == 3
