@@ -203,7 +203,7 @@ def synthetic_row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
         "span_errors": features,
         "cka": {layer: 1 / (1 + e) for layer, e in features.items()},
     }
-    tuned = {"ridge": [1e-8, 1e-2, 1.0][int(rng.integers(3))]} if entry.tune else {}
+    tuned = {"ridge": [1e-8, 1e-2, 1.0][int(rng.integers(3))]} if entry.tuned else {}
     return Row(
         **fields,
         status="ok",

@@ -259,7 +259,10 @@ def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
         options = choice.learner.options()
         chosen["tuned"] = {name: options[name] for name in tuned}
         chosen["validation_error"] = choice.validation_error
-    if oracle := choice.learner.oracle() | item.problem.known(choice.learner.assumes()):
+    # What the candidates do not agree on was not assumed but found.
+    agreed = [candidate.assumes() for candidate in item.candidates or (choice.learner,)]
+    assumed = {name: value for name, value in agreed[0].items() if all(of.get(name) == value for of in agreed)}
+    if oracle := choice.learner.oracle() | item.problem.known(assumed):
         chosen["oracle"] = sorted(oracle)
     if pool := item.problem.task.test_pool:
         chosen["data"] = {"test_points": item.problem.test_size, "test_pool": pool}

@@ -41,19 +41,25 @@ class GridLearner:
     learner: Learner
     candidates: tuple[Learner, ...]
     """Empty if nothing is tuned."""
-    tune: Mapping[str, Sequence[Any]]
+    spaces: tuple[Mapping[str, Sequence[Any]], ...]
+    """Values per tuned option; the candidates are all combinations of each."""
     tasks: tuple[str, ...]
     max_n: float = inf
 
     def identity(self) -> dict[str, Any]:
         """What the results depend on, as plain data: name, version, options other than the defaults, and tuning."""
-        learner = self.learner
+        learner, tune = self.learner, [plain_option(dict(space)) for space in self.spaces]
         return {
             "learner": learner.name,
             "version": learner.version,
             "options": learner.changed(),
-            "tune": plain_option(dict(self.tune)),
+            "tune": tune[0] if len(tune) == 1 else tune,
         }
+
+    @property
+    def tuned(self) -> tuple[str, ...]:
+        """Names of the tuned options."""
+        return tuple(dict.fromkeys(name for space in self.spaces for name in space))
 
 
 @dataclass(frozen=True)
@@ -206,10 +212,10 @@ def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:
 def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: str) -> GridLearner:
     cls = plugins.learner(entry.name, where)
     learner = cls.parse(entry.options, f"{where}: options")
-    tune = cls.search if entry.tune is None else entry.tune
     # An option that the suite fixes is not searched by default.
-    space = {k: list(v) for k, v in tune.items() if entry.tune is not None or k not in entry.options}
-    options = [{**entry.options, **choice} for choice in candidates(space)]
-    chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if space else ()
+    default = {option: list(values) for option, values in cls.search.items() if option not in entry.options}
+    spaces = tuple([default] if entry.spaces is None else entry.spaces)
+    options = [{**entry.options, **choice} for choice in candidates(spaces)]
+    chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if any(spaces) else ()
     tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)
-    return GridLearner(entry.label, learner, chosen, space, tasks, entry.max_n or inf)
+    return GridLearner(entry.label, learner, chosen, spaces, tasks, entry.max_n or inf)

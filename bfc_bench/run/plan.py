@@ -199,7 +199,7 @@ def spec(entry: GridLearner) -> LearnerSpec:
     """A suite's learner as plain data for a worker."""
     options = canonical_json(entry.learner.options())
     candidates = tuple(canonical_json(candidate.options()) for candidate in entry.candidates)
-    return LearnerSpec(entry.learner.name, entry.learner.version, options, candidates, tuple(entry.tune))
+    return LearnerSpec(entry.learner.name, entry.learner.version, options, candidates, entry.tuned)
 
 
 def make_plan(

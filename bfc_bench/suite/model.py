@@ -141,8 +141,9 @@ class LearnerEntry(Settings):
     label: Name = ""
     """Distinguishes option sets of one learner; the learner's name by default."""
     options: dict[str, Any] = {}
-    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] | None = None
-    """Values per option to choose from on a validation part; None: the learner's own search space; {}: no tuning."""
+    tune: Any = None
+    """A table of values per option, whose combinations are compared on a validation part, or a list of such tables;
+    None: the learner's own search space; {}: no tuning."""
     tasks: Annotated[list[str], Field(min_length=1)] | None = None
     """Names of the tasks on which it runs; None: all."""
     max_n: Size | None = None
@@ -157,14 +158,25 @@ class LearnerEntry(Settings):
 
     @model_validator(mode="after")
     def _check_tune(self) -> LearnerEntry:
-        for option, among in (self.tune or {}).items():
+        if (spaces := self.spaces) is None:
+            return self
+        if not spaces or not all(isinstance(space, Mapping) for space in spaces):
+            raise ValueError(f"tune must be a table of lists, or a list of such tables. Got {self.tune!r}")
+        for option, among in (pair for space in spaces for pair in space.items()):
             if option in self.options:
                 raise ValueError(
                     f"{option} is fixed in options, at {self.options[option]!r}, and tuned; leave out one of the two"
                 )
+            if not isinstance(among, list) or not among:
+                raise ValueError(f"tune.{option} must be a list of at least 1 item. Got {among!r}")
             if len({canonical_json(plain_option(value)) for value in among}) < len(among):
                 raise ValueError(f"tune.{option} must hold different values. Got {among}")
         return self
+
+    @property
+    def spaces(self) -> list[dict[str, list[Any]]] | None:
+        """The tables of ``tune``."""
+        return self.tune if self.tune is None or isinstance(self.tune, list) else [self.tune]
 
 
 class ExecutorEntry(Settings):
@@ -263,9 +275,9 @@ def _require_unique(what: str, names: Sequence[str]) -> None:
         raise ValueError(f"every {what} must be unique; {', '.join(map(repr, repeated))} appears more than once")
 
 
-def candidates(tune: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """All combinations of a search space, in order; one empty combination if there is no space."""
-    return [dict(zip(tune, values, strict=True)) for values in product(*tune.values())]
+def candidates(spaces: Iterable[Mapping[str, Sequence[Any]]]) -> list[dict[str, Any]]:
+    """All combinations of each search space, in order."""
+    return [dict(zip(space, values, strict=True)) for space in spaces for values in product(*space.values())]
 
 
 def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:

@@ -88,9 +88,12 @@ def test_what_determines_the_numbers_is_covered(change):
 
 def test_what_is_tuned_is_covered():
     tuned = [{}, {"width": [4, 8]}, {"width": [4, 9]}, {"width": [4, 8], "parts": [["a"], ["b"]]}]
+    tuned += [[{"width": [4]}, {"width": [8]}], [{"width": [4], "parts": [["a"]]}, {"width": [8], "parts": [["b"]]}]]
     ids = {cell(Fit, entry={"tune": tune}) for tune in tuned}
     assert len(ids) == len(tuned)
     assert cell(Fit, entry={"tune": {}}) == cell(Fit)
+    assert cell(Fit, entry={"tune": [{}]}) == cell(Fit)
+    assert cell(Fit, entry={"tune": [{"width": [4, 8]}]}) == cell(Fit, entry={"tune": {"width": [4, 8]}})
 
     class Searched(Fit):
         """The same, tuned by default."""

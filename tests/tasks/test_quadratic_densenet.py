@@ -125,6 +125,29 @@ def test_teachers_without_a_condition_are_those_of_before():
     np.testing.assert_allclose(w, rows * (w[0, 0] / rows[0, 0]), rtol=1e-13)
 
 
+RESNET = {"widths": [D, D, D, 2], "alphas": [1, 0.5, 0.4, 0.3], "skips": [[1], [0, 2], [1, 3], [0, 2, 4]]}
+
+
+def test_layers_share_weights_and_sums_have_the_share_of_two():
+    law, teacher = draw({**RESNET, "share_skips": True})
+    g = features(teacher, law.sample(np.random.default_rng(9), 50_000))
+    for layer, weights in enumerate(teacher.weights[1:], start=3):
+        assert list(weights) == RESNET["skips"][layer - 2]
+        np.testing.assert_array_equal(weights[layer - 1], weights[layer - 3])
+        both = np.sqrt(np.mean(np.var((g[layer - 1] + g[layer - 3]) @ weights[layer - 1].T, axis=0)))
+        assert both == pytest.approx(np.sqrt(2 / len(weights)), rel=0.08)
+    free = draw(RESNET)[1]
+    assert not np.allclose(free.weights[1][0], free.weights[1][2], rtol=0.1)
+
+
+def test_layers_share_weights_only_with_equal_widths():
+    wrong = QuadraticDensenet.parse({**L3, "share_skips": True}, "test")
+    assert wrong.check(8) == "share_skips needs layers 0 and 2 to have one width. They have 8 and 4"
+    assert wrong.check(4) is None
+    assert wrong.check_teacher(QuadraticDensenet.parse(L3, "test")) == "both need the same share_skips"
+    assert "share_skips" not in QuadraticDensenet.parse(L3, "test").changed()
+
+
 def test_hidden_features_give_back_the_target():
     law, teacher = draw({"widths": [4, 2, 2], "alphas": [1, 0.5, 0.25]})
     x = law.sample(np.random.default_rng(9), CHUNK + 1)
@@ -205,6 +228,7 @@ def test_constant_squares_are_refused():
         ({"skips": [[1], [0, 3]]}, r"skips must list different layers of 0\.\.2 in J_3"),
         ({"skips": [[1], [-1, 2]]}, r"skips must list different layers of 0\.\.2 in J_3"),
         ({"skips": [[1], [2, 2]]}, r"skips must list different layers of 0\.\.2 in J_3"),
+        ({"widths": [4, 4, 2], "alphas": [1, 1, 1], "share_skips": True}, r"share_skips needs layer 1 in J_4"),
         ({"skip": [[1], [0, 2]]}, "unknown option 'skip'.*'skips'"),
     ],
 )

@@ -226,6 +226,7 @@ def test_a_task_is_built_from_plain_data():
             "alphas": [1.0, 0.3],
             "skips": [[1], [0, 2]],
             "condition": 1.0,
+            "share_skips": False,
         },
         "labels": {"kind": "clean"},
         "unlabeled": 0,

@@ -68,6 +68,7 @@ def draw_weights(
     skips: Sequence[Sequence[int]],
     kind: str,
     condition: float = 1.0,
+    share_skips: bool = False,
 ) -> list[dict[int, Float]]:
     """W_{l,j} for l = 2, 3, ... and j in J_l, as ``QuadraticDensenet`` defines them.
 
@@ -78,6 +79,7 @@ def draw_weights(
         skips: J_2, J_3, ...
         kind: The target's kind, for error messages.
         condition: kappa.
+        share_skips: Whether W_{l,l-1} = W_{l,l-3} for l >= 3.
 
     Raises:
         UsageError: A contribution is constant under the law.
@@ -88,11 +90,16 @@ def draw_weights(
     features = _first_features(law.sample(rng, PROBES), law.square_mean)
     for layer, (width, below) in enumerate(zip(widths, skips, strict=True), start=2):
         weights.append({})
+        shares = share_skips and layer >= 3
         for j in below:
+            if shares and j == layer - 1:
+                weights[-1][j] = weights[-1][layer - 3]
+                continue
             w = orthonormal_rows(rng, width, features[j].shape[1])
             if condition > 1:
                 w = _stretch(stretches, width, condition) @ w
-            deviation = sqrt(np.mean(np.var(features[j] @ w.T, axis=0)))
+            read = [j, layer - 1] if shares and j == layer - 3 else [j]
+            deviation = sqrt(np.mean(np.var(_weighted_sum(dict.fromkeys(read, w), features), axis=0)) / len(read))
             if not deviation > 1e-12:
                 raise UsageError(
                     f"target {kind!r}: the contribution of G_{j} to S_{layer} is constant under "

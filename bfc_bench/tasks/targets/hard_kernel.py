@@ -20,6 +20,10 @@ class HardKernel(Target):
     W_{l,j} is 1. J_l is as large as the index rule allows, and J_2 = {0, 1}, which the proof uses: so G* contains
     ``alpha_L top_coefficient`` prod_{i in S} x_i, S the support of W_{2,0}, and no other product of p different
     coordinates. Kernels with N <= C(d, p)/1000 points, and linear regression on as many features, miss that term.
+
+    At d = 100 with alphas (1, .09), the term has 8e-4 of the variance on uniform inputs and 2e-5 on Gaussian ones. On
+    Gaussian inputs, the other errors of a kernel hide its error in the term. Compare its whole error E(K - G*)^2 with
+    the variance of the term, as the theorems do.
     """
 
     kind: ClassVar[str] = "hard-kernel"

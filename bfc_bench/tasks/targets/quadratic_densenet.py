@@ -23,7 +23,7 @@ class QuadraticDensenet(Target):
     random matrix U Sigma V (Remark 3.1) times one positive number, such that its contribution W_{l,j} G_j has a
     standard deviation of 1/sqrt(|J_l|) per coordinate (root mean square over the coordinates). V has orthonormal rows,
     and the singular values in Sigma are log-uniform between 1 / kappa and kappa (``condition``): with kappa = 1 the
-    rows of W_{l,j} are orthogonal.
+    rows of W_{l,j} are orthogonal. With ``share_skips``, the contribution of G_{l-1} + G_{l-3} has the share of two.
     """
 
     kind: ClassVar[str] = "quadratic-densenet"
@@ -36,6 +36,9 @@ class QuadraticDensenet(Target):
     condition: Annotated[FiniteFloat, Field(ge=1)] = 1.0
     """kappa: up to a common factor, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property
     3)."""
+    share_skips: bool = False
+    """Whether W_{l,l-1} = W_{l,l-3} for l >= 3, as in a ResNet (footnote 4). Needs l-3 and l-1 in each of these J_l,
+    and equal widths of the two: k_2 = d for l = 3."""
 
     @model_validator(mode="before")
     @classmethod
@@ -60,8 +63,23 @@ class QuadraticDensenet(Target):
             _check_skip_set(layer, below)
         return tuple(tuple(sorted(below)) for below in skips)
 
+    @field_validator("share_skips")
+    @classmethod
+    def _shared_skips_exist(cls, shares: bool, info: ValidationInfo) -> bool:
+        for layer, below in enumerate(info.data.get("skips", ()), start=2):
+            if shares and layer >= 3 and layer - 3 not in below:
+                raise ValueError(f"needs layer {layer - 3} in J_{layer}, which is {list(below)}")
+        return shares
+
     def check(self, d: int) -> str | None:
-        """Orthonormal rows need k_2 <= d."""
+        """Orthonormal rows need k_2 <= d, and layers that share weights equal widths."""
+        widths = (d, d, *self.widths)
+        for layer in range(3, len(widths)) if self.share_skips else ():
+            if widths[layer - 1] != widths[layer - 3]:
+                return (
+                    f"share_skips needs layers {layer - 3} and {layer - 1} to have one width. "
+                    f"They have {widths[layer - 3]} and {widths[layer - 1]}"
+                )
         return too_wide(self.widths, d)
 
     def check_inputs(self, inputs: Inputs) -> str | None:
@@ -71,13 +89,15 @@ class QuadraticDensenet(Target):
     def check_teacher(self, other: Self) -> str | None:
         """Layers are drawn from below, so one may be deeper; common layers need equal widths and skips."""
         common = min(len(self.widths), len(other.widths))
+        if self.share_skips != other.share_skips:
+            return "both need the same share_skips"
         if (self.widths[:common], self.skips[:common]) != (other.widths[:common], other.skips[:common]):
             return "both need the same widths and skips in the layers that both have"
         return None
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """One teacher. Raises ``UsageError`` when a contribution is constant under the law."""
-        weights = draw_weights(rng, law, self.widths, self.skips, self.kind, self.condition)
+        weights = draw_weights(rng, law, self.widths, self.skips, self.kind, self.condition, self.share_skips)
         return DensenetTeacher(weights, self.alphas, law.square_mean)
 
 
