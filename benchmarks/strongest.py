@@ -1,8 +1,8 @@
 """``python -m benchmarks.strongest STORE...``: prints what the strongest opponent leaves of each claim about N*.
 
 For every claim of the kind ``beats`` with a level, by default of the suite ``strongest``: N* of the learner and of the
-opponent with the smallest N*, their ratio with its interval, and the verdict; then the d from which the learner needs
-fewer samples than all opponents; then what each learner was allowed to try and what that cost.
+opponent with the smallest median N*, their ratio with its interval, and the verdict; then the d at which the learner
+needs fewer samples than all opponents; then what each learner was allowed to try and what that cost.
 """
 
 from __future__ import annotations
@@ -38,11 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def strongest_opponent(stored: StoredSuite, claim: Beats) -> tuple[str, Verdict]:
-    """The opponent with the smallest N*, and the verdict on it alone.
-
-    An N* beyond the tested sizes counts as infinite, one below them as the smallest size; the first of equals is named.
-    """
-    other = min(claim.against, key=lambda label: _mean_size(_threshold(stored, claim, label)))
+    """The opponent with the smallest median N*, the first of equals, and the verdict on it alone."""
+    other = min(claim.against, key=lambda label: _median(_threshold(stored, claim, label)))
     return other, claim.model_copy(update={"against": (other,)}).judge(stored.rows())
 
 
@@ -54,9 +51,9 @@ def _threshold(stored: StoredSuite, claim: Beats, label: str) -> Threshold:
     return Threshold(claim.level or math.nan, ())
 
 
-def _mean_size(threshold: Threshold) -> float:
-    sizes = [math.inf if crossing.censored == "right" else crossing.n for crossing in threshold.crossings]
-    return math.exp(sum(map(math.log, sizes)) / len(sizes)) if sizes else math.inf
+def _median(threshold: Threshold) -> float:
+    """The median N*; inf if it is beyond the tested sizes."""
+    return threshold.median[1] if threshold.crossings else math.inf
 
 
 def _tables(stored: StoredSuite) -> Iterator[str]:
