@@ -44,11 +44,16 @@ def strongest_opponent(stored: StoredSuite, claim: Beats) -> tuple[str, Verdict]
 
 
 def _threshold(stored: StoredSuite, claim: Beats, label: str) -> Threshold:
-    at = (claim.task, claim.d, label, claim.metric)
+    at = (claim.task, _d(stored, claim), label, claim.metric)
     for reached in stored.thresholds([claim.level or math.nan]):
         if (reached.task, reached.d, reached.label, reached.metric) == at:
             return reached.threshold
     return Threshold(claim.level or math.nan, ())
+
+
+def _d(stored: StoredSuite, claim: Beats) -> int | None:
+    """The d of a claim, by default the largest."""
+    return claim.at(stored.rows()).d
 
 
 def _median(threshold: Threshold) -> float:
@@ -67,7 +72,9 @@ def _tables(stored: StoredSuite) -> Iterator[str]:
             " ".join(sample_size(_threshold(stored, claim, label))).strip() for label in (claim.label, other)
         )
         ratio = with_interval(verdict.estimate, verdict.lo, verdict.hi)
-        lines.append([f"{claim.level:g}", str(claim.d), claim.label, ours, other, theirs, ratio, verdict.sign])
+        lines.append(
+            [f"{claim.level:g}", str(_d(stored, claim)), claim.label, ours, other, theirs, ratio, verdict.sign]
+        )
     head = [
         "NMSE",
         "d",
@@ -81,7 +88,7 @@ def _tables(stored: StoredSuite) -> Iterator[str]:
     yield _markdown(head, lines)
     for label, level in dict.fromkeys((claim.label, claim.level) for claim in claims):
         won = [
-            claim.d
+            _d(stored, claim)
             for claim, _, verdict in found
             if (claim.label, claim.level) == (label, level) and verdict.verdict == "supported"
         ]
