@@ -73,11 +73,22 @@ def _tables(stored: StoredSuite) -> Iterator[str]:
         )
         ratio = with_interval(verdict.estimate, verdict.lo, verdict.hi)
         lines.append(
-            [f"{claim.level:g}", str(_d(stored, claim)), claim.label, ours, other, theirs, ratio, verdict.sign]
+            [
+                claim.task,
+                str(_d(stored, claim)),
+                f"{claim.level:g}",
+                claim.label,
+                ours,
+                other,
+                theirs,
+                ratio,
+                verdict.sign,
+            ]
         )
     head = [
-        "NMSE",
+        "task",
         "d",
+        "NMSE",
         "learner",
         "N*",
         "strongest opponent",
@@ -86,14 +97,14 @@ def _tables(stored: StoredSuite) -> Iterator[str]:
         f"needs fewer {SIGNS['supported']}",
     ]
     yield _markdown(head, lines)
-    for label, level in dict.fromkeys((claim.label, claim.level) for claim in claims):
+    for task, label, level in dict.fromkeys((claim.task, claim.label, claim.level) for claim in claims):
         won = [
             _d(stored, claim)
             for claim, _, verdict in found
-            if (claim.label, claim.level) == (label, level) and verdict.verdict == "supported"
+            if (claim.task, claim.label, claim.level) == (task, label, level) and verdict.verdict == "supported"
         ]
         where = f"at d = {', '.join(map(str, won))}" if won else "at no tested d"
-        yield f"NMSE {level:g}: {label} needs fewer samples than each opponent {where}."
+        yield f"{task}, NMSE {level:g}: {label} needs fewer samples than each opponent {where}."
     yield _markdown(["task", "learner", "candidates", "cells", "CPU s"], _efforts(stored))
 
 

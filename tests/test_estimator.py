@@ -187,7 +187,7 @@ def test_searches_and_pickles():
 
 
 def test_options_are_checked_when_fitting():
-    estimator = as_sklearn(KernelRidge()).set_params(kernel="laplace")
+    estimator = as_sklearn(KernelRidge()).set_params(kernel="gauss")
     with pytest.raises(UsageError, match="KernelRidge: kernel must be 'rbf'"):
         estimator.fit(np.zeros((3, 2)), np.zeros(3))
     with pytest.raises(TypeError, match="unexpected keyword argument"):
