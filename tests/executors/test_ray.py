@@ -293,11 +293,11 @@ def test_workers_get_variables_but_no_credentials(cluster: Any, monkeypatch: pyt
 
 SESSION = """
 import sys
-from bfc_bench.executors.base import Needs
+from bfc_bench.executors.base import Resources
 from bfc_bench.executors.ray import RayExecutor
 from ray_deeds import deed, lingers_with_a_child
 pool = RayExecutor(address=sys.argv[1]).open(deed)
-pool.submit(0, (lingers_with_a_child, sys.argv[2]), Needs(600.0))
+pool.submit(0, (lingers_with_a_child, sys.argv[2]), Resources(600.0))
 list(pool.outcomes())
 """
 
