@@ -121,6 +121,8 @@ class Found:
     looks: ClaimLooks
     by_present_rule: str
     """The verdict at the same look if its interval allows for skewed values, as those of early looks do not."""
+    was_run: bool = True
+    """Whether each of its learners has rows on one of its tasks."""
 
     @property
     def early(self) -> bool:
@@ -173,7 +175,7 @@ class Seed:
             f"{name}/{one.verdict.id}": one
             for name, suite in self.suites.items()
             for one in _found(suite)
-            if one.verdict.replicates
+            if one.was_run
         }
 
     def first(self, claim: str, before: str) -> tuple[Look, bool] | None:
@@ -256,8 +258,14 @@ def _found(suite: StoredSuite) -> list[Found]:
             again.append(looks.claim.at_look(replace(looks.current_look.at, allows_skewness=True)))
             rows_by_claim[looks.claim.id] = rows.at(looks.current_look.row_mask(rows))
     present = {verdict.id: verdict.verdict for verdict in judge(again, rows, suite.theories, rows_by_claim)}
+    made = {(row.task, row.label) for row in suite.each()}
     return [
-        Found(verdict, looks, present.get(verdict.id, verdict.verdict))
+        Found(
+            verdict,
+            looks,
+            present.get(verdict.id, verdict.verdict),
+            all(any((task, label) in made for task in looks.claim.tasks) for label in looks.claim.labels),
+        )
         for verdict, looks in zip(suite.claims(), looks_by_claim, strict=True)
     ]
 
@@ -329,8 +337,8 @@ def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
         f"--family`, {within} remain."
     )
     head = (
-        f"How many verdicts are expected to be wrong, of {len(found)} without sanity checks, of which "
-        f"{_decided(verdicts)} are decided:"
+        f"Without sanity checks there are {len(found)} verdicts, of which {_decided(verdicts)} are decided. How many are "
+        "expected to be wrong:"
     )
     return "\n".join([head, "", nominal, _if_skewed(found), together])
 
@@ -469,13 +477,18 @@ def _suite(suite: str, seeds: Sequence[Seed], known: Statements) -> str:
     return f"## {suite}\n\n" + "\n".join(lines) + f"\n\nSeed {'; seed '.join(made)}."
 
 
+def nearest(verdict: Verdict) -> str:
+    """Which of several opponents decides a verdict; empty if there is only one."""
+    found = re.search(r"\bnearest: ([^;]+)", verdict.note)
+    return found[1] if found else ""
+
+
 def _cell(found: Found) -> str:
     """Sign, estimate, nearest of several, worst replicate, replicates, and the confidence if looks were planned."""
     verdict = found.verdict
-    nearest = re.search(r"\bnearest: ([^;]+)", verdict.note)
     parts = [
         found.numbers,
-        f"nearest {nearest[1]}" if nearest else "",
+        f"nearest {other}" if (other := nearest(verdict)) else "",
         "" if math.isnan(verdict.worst) else f"worst {number(verdict.worst)}",
         f"R = {verdict.replicates}" + (f" at {100 * verdict.confidence:.4g} %" if verdict.look else ""),
     ]

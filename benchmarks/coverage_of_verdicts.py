@@ -154,12 +154,12 @@ def _word(piece: Evidence, confidence: float) -> str:
 
 
 def _mixed(rng: np.random.Generator, shape: tuple[int, int], share: float, shift: float) -> np.ndarray:
-    """Normal values of which a share is larger by ``shift``, of mean 0."""
+    """Normal values; a share of them is larger by ``shift``. Their mean is 0."""
     return np.asarray(rng.standard_normal(shape) + shift * ((rng.uniform(size=shape) < share) - share))
 
 
 def _shared(rng: np.random.Generator, shape: tuple[int, int], size: int) -> np.ndarray:
-    """Normal values of which ``size`` neighbours share half of their variance."""
+    """Normal values; ``size`` neighbours share half of their variance."""
     experiments, r = shape
     teachers = np.repeat(rng.standard_normal((experiments, -(-r // size))), size, axis=1)[:, :r]
     return np.asarray(math.sqrt(SHARED) * teachers + math.sqrt(1 - SHARED) * rng.standard_normal(shape))

@@ -216,7 +216,7 @@ def test_the_looks_at_a_claim_itself_are_not_where_it_was_first_asked(tmp_path):
 
 def test_the_number_of_wrong_verdicts_is_bounded_without_sanity_checks(stores):
     text = claims_page.page(KNOWN, stores)
-    assert "of 2 without sanity checks, of which 2 are decided" in text
+    assert "Without sanity checks there are 2 verdicts, of which 2 are decided." in text
     assert "- **At most 0.05** if intervals of 95 % hold" in text  # 2 x .025
     assert "at most 0.00063 of 1 claims are expected to be wrong on every seed" in text  # .025^2 = .000625
     assert "At most **0.22**" in text  # 2 x .108, the rate of fewer than 5 replicates
