@@ -337,8 +337,8 @@ def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
         f"--family`, {within} remain."
     )
     head = (
-        f"Without sanity checks there are {len(found)} verdicts, of which {_decided(verdicts)} are decided. How many are "
-        "expected to be wrong:"
+        f"Without sanity checks there are {len(found)} verdicts, of which {_decided(verdicts)} are decided. How many "
+        "are expected to be wrong:"
     )
     return "\n".join([head, "", nominal, _if_skewed(found), together])
 
