@@ -6,10 +6,12 @@ program reads a store's tables.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,26 @@ TRACEBACK_CHARACTERS = 200_000
 _LARGEST = 2**53
 
 
+LOGS = ("-wal", "-journal", "-shm")
+"""What SQLite adds to the name of a file for its logs and their index."""
+
+
 def require_regular_file(path: Path) -> None:
-    """Raise ``StoreError`` if a store's file is a pipe, a device or a folder, which could be read without end."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise StoreError(f"{path} is not a regular file. Move it away, or use another --store.")
+    """Raise ``StoreError`` if a store's file, or a log beside it, is a pipe, a device or a folder.
+
+    SQLite would wait for a pipe and read a device without end.
+    """
+    logs = (path.with_name(path.name + log) for log in LOGS)
+    for file in (path, *(log for log in logs if os.path.lexists(log))):
+        if not stat.S_ISREG(_mode(file) if file != path else path.stat().st_mode):
+            raise StoreError(f"{file} is not a regular file. Move it away, or use another --store.")
+
+
+def _mode(log: Path) -> int:
+    """Type and permissions of a log, or of what it links to; 0 for a link to nothing."""
+    with suppress(OSError):
+        return log.stat().st_mode
+    return 0
 
 
 def harden(db: sqlite3.Connection) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store.file_system import NO_LOCKS, FileSystem, file_system
+from bfc_bench.store.gate import require_regular_file
 from bfc_bench.utils.plain_json import canonical_json
 from bfc_bench.utils.process_liveness import is_alive, process_start
 
@@ -61,7 +62,9 @@ def lock_folder(directory: Path) -> Iterator[FileSystem]:
 @contextmanager
 def lock_store(directory: Path, disk: FileSystem) -> Iterator[None]:
     """Lock a store's folder for writing. Raises ``StoreError`` at once if another process has locked it."""
-    with os.fdopen(os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+    (directory / "lock").touch(0o600)
+    require_regular_file(directory / "lock")
+    with (directory / "lock").open("r+") as file:
         locked = True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -156,6 +156,31 @@ def test_a_pipe_in_the_place_of_the_file_does_not_hang(tmp_path):
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("log", ["results.sqlite-wal", "results.sqlite-journal", "results.sqlite-shm"])
+@pytest.mark.parametrize("write", [False, True])
+def test_a_pipe_in_the_place_of_a_log_does_not_hang(tmp_path, log, write):
+    folder = store_of(tmp_path / "s", ROW)
+    os.mkfifo(folder / log)
+    with pytest.raises(StoreError, match=f"{log} is not a regular file"):
+        Store(folder, write=write)
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "nothing", "results.sqlite-journal"])
+def test_a_log_that_links_to_no_regular_file_is_refused(tmp_path, target):
+    folder = store_of(tmp_path / "s", ROW)
+    (folder / "results.sqlite-journal").symlink_to(target)
+    with pytest.raises(StoreError, match=r"results\.sqlite-journal is not a regular file"):
+        Store(folder)
+
+
+def test_a_pipe_in_the_place_of_the_lock_does_not_hang(tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    (folder / "lock").unlink(missing_ok=True)
+    os.mkfifo(folder / "lock")
+    with pytest.raises(StoreError, match="lock is not a regular file"):
+        Store(folder, write=True)
+
+
 def listed(folder: Path, cell: str = ROW.cell) -> set[str]:
     with Store(folder) as store:
         return set(store.artifacts(cell))
