@@ -73,7 +73,7 @@ def table(folder, **reached):
         store.put([(row, "x", "y", "") for row in rows])
     with open_store(folder) as store:
         stored = store["opponents"]
-        return list(strongest.tables(stored)), {verdict.id: verdict for verdict in stored.claims()}
+        return list(strongest.tables([stored])), {verdict.id: verdict for verdict in stored.claims()}
 
 
 @pytest.mark.parametrize(
@@ -85,24 +85,23 @@ def table(folder, **reached):
     ],
 )
 def test_a_claim_is_shown_with_its_own_verdict_and_the_opponent_that_comes_nearest(tmp_path, a, b, other):
-    (head, claims, costs), verdicts = table(tmp_path, ours=(100, 100, 100, 100), a=a, b=b)
-    assert head == "**opponents, seed 0**"
-    lines = claims.splitlines()
-    assert len(lines) == 4  # the claim about errors compares no N*
-    line = lines[2]
-    cells = line.strip("| ").split(" | ")
-    assert cells[:4] == ["t", "4", "0.1", "ours"]
-    assert cells[5] == other
+    (claims, costs), verdicts = table(tmp_path, ours=(100, 100, 100, 100), a=a, b=b)
+    assert claims.startswith("| claim | task | d | NMSE | seed 0 |")
+    lines = [line.strip("| ").split(" | ") for line in claims.splitlines()[2:]]
+    assert [line[0] for line in lines] == ["fewer", "fewer-than-a"]  # the claim about errors compares no N*
+    *about, found = lines[0]
+    assert about == ["fewer", "t", "4", "0.1"]
     verdict = verdicts["fewer"]
-    assert cells[-1] == verdict.sign
-    assert cells[-2].startswith(f"{verdict.estimate:.2f}")
+    assert found.startswith(f"{verdict.sign} {number(verdict.estimate)} [")
+    assert ": ours " in found
+    assert f"; {other} " in found
     assert "| t | a | 20 | 16 | 32 |" in costs
     assert "| t | ours | 1 | 16 | 32 |" in costs
 
 
 def test_the_interval_allows_for_the_choice_of_the_nearest_opponent(tmp_path):
     sizes = {"ours": (100, 100, 100, 200), "a": (200, 400, 200, 200), "b": (400, 200, 400, 400)}
-    (_, claims, _), verdicts = table(tmp_path, **sizes)
+    (claims, _), verdicts = table(tmp_path, **sizes)
     several, one = (verdicts[name] for name in ("fewer", "fewer-than-a"))
     assert several.estimate == one.estimate
     assert several.lo < one.lo
