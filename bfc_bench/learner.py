@@ -63,6 +63,10 @@ class Capabilities:
     libraries: frozenset[str] = frozenset()
     """Distributions that every fit imports (``jax``, ``xgboost``), besides that of its arrays; ``Learner.libraries``
     adds those that only some options need."""
+    one_pass: bool = False
+    """Whether a fit goes once through the points in their order and draws its random numbers in that order, so that on
+    the way to n points it passes through what it has learned from any m < n. Its stages named ``n<m>`` are then the
+    fits to the first m points."""
 
     @property
     def required(self) -> frozenset[str]:
