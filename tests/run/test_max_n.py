@@ -1,12 +1,19 @@
 """A learner entry's own largest n and d: cells beyond are not planned, and nothing else changes."""
 
 import pytest
-from conftest import TASK
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import read_suite
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "uniform"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4, 6],
+    "n": [10, 20],
+}
 
 
 def cells(path):
@@ -31,7 +38,7 @@ def test_a_largest_d_leaves_the_cells_up_to_it(suite_file):
     learner = {"name": "kernel-ridge", "options": {"ridge": 1e-3}, "tune": {}}
 
     def by_d(**bounds):
-        path = suite_file(task=[{**TASK, "d": [4, 6]}], learner=[{**learner, **bounds}])
+        path = suite_file(task=[TASK], learner=[{**learner, **bounds}])
         return {(cell.d, cell.n, cell.id) for cell in resolve(read_suite(path), load_plugins(), str(path)).cells()}
 
     every = by_d()
