@@ -128,8 +128,9 @@ def test_samples_are_nested_and_labels_are_class_numbers(plugins: Plugins) -> No
     assert np.array_equal(large.y[:100], small.y)
     assert small.sample == large.sample
     assert set(large.y) == {0.0, 1.0, 2.0}
-    other = made.problem(0, 16, 1, 2000)
-    assert not np.array_equal(other.train(100).x, small.x)
+    problem = made.problem(0, 16, 0, 2000)
+    others = (large.x[1024:1124], made.problem(0, 16, 1, 2000).train(100).x, problem.test_x[:100])
+    assert not any(np.array_equal(other, small.x) for other in others)
 
 
 def test_two_classes_are_signs(plugins: Plugins) -> None:
