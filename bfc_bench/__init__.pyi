@@ -45,9 +45,11 @@ from .tasks.base import (
     DataSetContents as DataSetContents,
     InputLaw as InputLaw,
     Inputs as Inputs,
+    JointLaw as JointLaw,
     LabelledPoints as LabelledPoints,
     Labelling as Labelling,
     Labels as Labels,
+    PointSource as PointSource,
     Target as Target,
     Teacher as Teacher,
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bfc_bench.executors.base import Executor
     from bfc_bench.store.row import Row
     from bfc_bench.store.store import Store
-    from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+    from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
     from bfc_bench.tasks.metrics import Metric
 
 
@@ -54,6 +54,11 @@ def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
 @hookspec
 def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
     """Call ``register(MyTarget)`` for each target; suites say ``target = { kind = "<its kind>", ... }``."""
+
+
+@hookspec
+def bfc_register_laws(register: Callable[[type[JointLaw]], None]) -> None:
+    """Call ``register(MyLaw)`` for each joint law of (x, y); suites say ``law = { kind = "<its kind>", ... }``."""
 
 
 @hookspec

@@ -63,6 +63,10 @@ class Capabilities:
     libraries: frozenset[str] = frozenset()
     """Distributions that every fit imports (``jax``, ``xgboost``), besides that of its arrays; ``Learner.libraries``
     adds those that only some options need."""
+    one_pass: bool = False
+    """Whether a fit goes once through the points in their order and draws its random numbers in that order, so that on
+    the way to n points it passes through what it has learned from any m < n. Its stages named ``n<m>`` are then the
+    fits to the first m points."""
 
     @property
     def required(self) -> frozenset[str]:
@@ -82,7 +86,8 @@ class DataSpec:
     classes: int = 0
     """C for labels of kind ``class``; 0 for other labels."""
     shape: tuple[int, ...] = ()
-    """(channels, height, width), in this order, if a row of x is an image; else (d,)."""
+    """Structure of a row of x: (channels, height, width), in this order, for an image; (length, alphabet) for a
+    sequence, whose positions follow each other in the row, each with a number per letter; else (d,)."""
 
     def __post_init__(self) -> None:
         if not self.shape:
@@ -344,10 +349,16 @@ class TaskFacts:
     classes: int = 0
     """C for labels of kind ``class``; 0 for other labels."""
     shape: tuple[int, ...] = ()
-    """(channels, height, width) if a row of x is an image; else (d,)."""
+    """(channels, height, width) if a row of x is an image, (length, alphabet) if it is a sequence; else (d,)."""
     data: str = ""
     """Kind of the data set; empty for generated points. A data set has no known input law and no target function:
     ``inputs`` and ``target`` are then empty."""
+    law: str = ""
+    """Kind of the joint law of (x, y); ``inputs`` and ``target`` are then empty. Empty for other tasks."""
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """All options of the target or of the joint law, defaults included, as plain data; empty for data. Read-only."""
+    input_options: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """The same for the input law; empty where there is none."""
 
     def __post_init__(self) -> None:
         if not self.shape:

@@ -22,7 +22,7 @@ from bfc_bench.executors.base import Executor
 from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
 from bfc_bench.registry import Registry, Unavailable
-from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.utils.hook_markers import PROJECT
@@ -55,6 +55,7 @@ class Plugins:
         self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing)
         self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing)
         self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing)
+        self.laws: Registry[type[JointLaw]] = Registry("joint law", _not_a(JointLaw, "kind"), missing)
         self.labels: Registry[type[Labels]] = Registry("labelling", _not_a(Labels, "kind"), missing)
         self.data: Registry[type[DataSet]] = Registry("data set", _not_a(DataSet, "kind"), missing)
         self.metrics: Registry[Metric] = Registry("metric", _not_a_metric, missing)
@@ -74,7 +75,7 @@ class Plugins:
     @property
     def kinds(self) -> Kinds:
         """The registries of the parts of tasks."""
-        return Kinds(self.inputs, self.targets, self.labels, self.data)
+        return Kinds(self.inputs, self.targets, self.labels, self.data, self.laws)
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""

@@ -122,6 +122,7 @@ def _learner_facts(cls: type[Learner]) -> dict[str, str]:
         "devices": ", ".join(sorted(can.devices)),
         "trains in": can.precision or "the type of its arrays: float64, in JAX float32",
         "largest n": "" if can.max_n is None else str(can.max_n),
+        "passes": "one, in the order of the points" if can.one_pass else "",
         "may ask for": ", ".join(sorted(can.oracle)),
         "tuned": "; ".join(f"{name} among {_as_toml(list(values))}" for name, values in cls.search.items()),
     }

@@ -128,7 +128,9 @@ def said(text: str | None) -> str:
 def cells(held: dict) -> int:
     """How many cells a suite plans."""
     return sum(
-        len(task.get("d", [0])) * sum(n <= learner.get("max_n", n) for n in task["n"]) * held.get("replicates", 3)
+        sum(d <= learner.get("max_d", d) for d in task.get("d", [0]))
+        * sum(n <= learner.get("max_n", n) for n in task["n"])
+        * held.get("replicates", 3)
         for task in held["task"]
         for learner in held["learner"]
         if task["name"] in learner.get("tasks", [task["name"]])

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -61,7 +62,11 @@ class Plain(Learner):
 
 
 class Layered(Linear):
-    """Shows its features, a stage that is half as large, and the probability of class +1."""
+    """Shows its features, stages, and the probability of class +1."""
+
+    def __init__(self, projection, weights, stages):
+        super().__init__(projection, weights)
+        self.kept = stages
 
     def probabilities(self, x):
         return 1 / (1 + np.exp(-to_numpy(self.predict(x))))
@@ -71,7 +76,7 @@ class Layered(Linear):
 
     @property
     def stages(self):
-        return {"half": Linear(self.projection, self.weights / 2)}
+        return self.kept
 
     def artifacts(self):
         return {"weights.json": json.dumps(self.weights.tolist()).encode()}
@@ -82,7 +87,10 @@ class Complete(Plain):
 
     name: ClassVar[str] = "scheme:complete.Learner"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}), arrays=("numpy", "torch", "jax"), oracle=frozenset({"alphas"})
+        labels=frozenset({"real", "binary"}),
+        arrays=("numpy", "torch", "jax"),
+        oracle=frozenset({"alphas"}),
+        one_pass=True,  # a sum over points may be computed in one pass
     )
     search: ClassVar[dict[str, list[float]]] = {"ridge": [0.1, 1.0]}
 
@@ -92,7 +100,11 @@ class Complete(Plain):
     def fit(self, train, ctx):
         assert list(ctx.oracle) == ["alphas"]
         linear = super().fit(train, ctx)
-        return Layered(linear.projection, linear.weights)
+        return Layered(linear.projection, linear.weights, self.stages(train, ctx, linear))
+
+    def stages(self, train, ctx, linear):
+        first = replace(train, n=16, x=train.x[:16], y=train.y[:16])
+        return {"half": Linear(linear.projection, linear.weights / 2), "n16": Plain.fit(self, first, ctx)}
 
     def batch_key(self, train):
         return train.d
@@ -795,6 +807,34 @@ class NumberAsStage(Plain):
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
         return Staged(predictor.projection, predictor.weights)
+
+
+PASS = "one pass goes through smaller fits"
+
+
+@fault(PASS, "needs a stage called n<m>, the fit to the first m of n = 48 points")
+class HidesItsPass(Complete):
+    """Declares one pass and has no stage that shows it."""
+
+    def stages(self, train, ctx, linear):
+        return {}
+
+
+@fault(PASS, "stage 'n16' of a fit to 48 points, against a fit to its first 16 points: relative difference")
+class DrawsByItsSize(Complete):
+    """Draws other features for another number of points."""
+
+    def fit(self, train, ctx):
+        return super().fit(train, replace(ctx, seed=ctx.seed + train.n))
+
+
+@fault(PASS, "relative difference")
+class TakesTheLastPointsFirst(Complete):
+    """Goes through the points from the last to the first."""
+
+    def stages(self, train, ctx, linear):
+        last = replace(train, n=16, x=train.x[-16:], y=train.y[-16:])
+        return {"n16": Plain.fit(self, last, ctx)}
 
 
 ARTIFACTS = "artifacts are small and repeatable"

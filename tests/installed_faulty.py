@@ -1,4 +1,4 @@
-"""Installs a distribution of faulty learners into a folder."""
+"""Installs distributions of plugins into a folder on the path of this process and its workers."""
 
 import os
 import shutil
@@ -11,11 +11,25 @@ TESTS = Path(__file__).parent
 
 def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install ``breaking_learners`` as plugin ``faulty`` into a new folder on the path of this process and workers."""
-    info = site / "breaking_learners-1.0.dist-info"
-    info.mkdir(parents=True)
+    site.mkdir(parents=True)
     shutil.copy(TESTS / "breaking_learners.py", site)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: breaking-learners\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bfc_bench]\nfaulty = breaking_learners\n")
+    announce(site, "breaking-learners", "faulty", "breaking_learners", monkeypatch)
+    return site
+
+
+def announce(site: Path, distribution: str, plugin: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declare a module in a folder as an installed plugin, and put the folder on the path.
+
+    Args:
+        site: The folder, which holds the module.
+        distribution: Name of the distribution.
+        plugin: Name of the entry point.
+        module: Name of the module.
+        monkeypatch: Restores the path.
+    """
+    info = site / f"{distribution.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[bfc_bench]\n{plugin} = {module}\n")
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
-    return site

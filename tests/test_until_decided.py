@@ -202,6 +202,13 @@ def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tm
     assert points(store) == []
 
 
+def test_looks_read_no_dimension_beyond_the_learners_largest(suite, tmp_path):
+    path, store = suite(STEEP, learner=[*LEARNERS, {**POLY, "max_d": 4}], task=[SMALL]), tmp_path / "s"
+    decide(path, store)
+    assert {(label, d) for look in looks(store) for _, label, d in look.reads} == {("p", 3), ("p", 4)}
+    assert {row.d for row in read_results(path, store=store) if row.label == "p"} == {3, 4}
+
+
 def test_more_replicates_are_not_run_for_a_claim_that_failures_leave_open(suite, tmp_path):
     learners = [*LEARNERS, {"name": "faulty", "options": {"how": "raise", "at": 20}}]
     claim = {"id": "fails", "kind": "reaches", "label": "faulty", "task": "t", "at_most": 1.0}

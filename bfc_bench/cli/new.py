@@ -56,6 +56,7 @@ KINDS = {
     "learner": Scaffold("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
     "target": Scaffold("target", "wave", "bfc_register_targets", "Target"),
     "inputs": Scaffold("input law", "laplace", "bfc_register_inputs", "Inputs"),
+    "law": Scaffold("joint law", "hidden-coin", "bfc_register_laws", "JointLaw"),
     "labels": Scaffold("labelling", "rounded", "bfc_register_labels", "Labels"),
     "data": Scaffold(
         *("data set", "logbook", "bfc_register_data", "DataSet"),

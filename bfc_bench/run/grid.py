@@ -45,6 +45,7 @@ class GridLearner:
     """Values per tuned option; the candidates are all combinations of each."""
     tasks: tuple[str, ...]
     max_n: float = inf
+    max_d: float = inf
 
     def identity(self) -> dict[str, Any]:
         """What the results depend on, as plain data: name, version, options other than the defaults, and tuning."""
@@ -98,7 +99,7 @@ class Grid:
         for label, entry in self.entries.items():
             for name in entry.tasks:
                 base = digest([self.task_digests[name], self.learner_digests[label], label])
-                for d in sizes[name].d:
+                for d in (d for d in sizes[name].d if d <= entry.max_d):
                     for n in (n for n in sizes[name].n if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
                             yield Cell(_cell_id(base, d, n, replicate), name, label, d, n, replicate)
@@ -140,7 +141,7 @@ def resolve(
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
     count = suite.replicates * sum(
-        len(task.d) * sum(n <= entry.max_n for n in task.n)
+        sum(d <= entry.max_d for d in task.d) * sum(n <= entry.max_n for n in task.n)
         for entry in chosen.values()
         for task in suite.task
         if task.name in entry.tasks
@@ -184,6 +185,7 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
         inputs=entry.inputs,
         target=entry.target,
         data=entry.data,
+        law=entry.law,
         labels=entry.labels,
         unlabeled=entry.unlabeled,
         teacher=entry.teacher or "",
@@ -195,6 +197,8 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
         dims = _with_d(entry, task).d
     except UsageError as error:  # errors of data sets name the task themselves
         raise UsageError(f"{where.removesuffix(f': task {entry.name!r}')}: {error}") from None
+    if not dims:
+        raise UsageError(f"{where}: d must be given, since the options of law {entry.law!r} do not determine it.")
     for d in dims:
         if problem := task.check(d):
             raise UsageError(f"{where}: d = {d}: {problem}")
@@ -205,7 +209,7 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
 
 
 def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:
-    """The entry with the dimension of its data set filled in."""
+    """The entry with the dimension that its data set or law determines filled in."""
     return entry if entry.d or task.dimension is None else entry.model_copy(update={"d": [task.dimension]})
 
 
@@ -218,4 +222,4 @@ def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: 
     options = [{**entry.options, **choice} for choice in candidates(spaces)]
     chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if any(spaces) else ()
     tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)
-    return GridLearner(entry.label, learner, chosen, spaces, tasks, entry.max_n or inf)
+    return GridLearner(entry.label, learner, chosen, spaces, tasks, entry.max_n or inf, entry.max_d or inf)

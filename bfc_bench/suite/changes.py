@@ -68,5 +68,5 @@ def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: 
 def _may_create(seen: Sequence[str], part: str) -> bool:
     """Whether a change may create this table, because suite files may leave it out."""
     return (not seen and part in {"budget", "executor"}) or (
-        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "labels"}
+        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels"}
     )

@@ -48,6 +48,8 @@ class TaskEntry(Settings):
     target: dict[str, Any] | None = None
     data: dict[str, Any] | None = None
     """A data set, which replaces inputs and target."""
+    law: dict[str, Any] | None = None
+    """A joint law of (x, y), which replaces inputs and target."""
     labels: dict[str, Any] = {"kind": "clean"}
     test_size: Size | None = None
     """Number of test points of a task on data, which replaces the suite's."""
@@ -57,7 +59,7 @@ class TaskEntry(Settings):
     """The task whose teacher, inputs, test points and random draws of labels this one uses, so that samples differ only
     where the definitions do; None: its own."""
     d: list[Size] = []
-    """Input dimensions; leave it out for data, whose dimension is known."""
+    """Input dimensions; leave it out for data, and for a law whose options determine it."""
     n: Sizes
 
     @classmethod
@@ -116,11 +118,14 @@ class TaskEntry(Settings):
 
     @model_validator(mode="after")
     def _check_parts(self) -> TaskEntry:
-        if self.data is not None and (given := [key for key in ("inputs", "target") if getattr(self, key) is not None]):
-            raise ValueError(f"data replaces inputs and target; leave out {' and '.join(given)}")
+        for key, others in (("data", ("inputs", "target", "law")), ("law", ("inputs", "target"))):
+            given = [other for other in others if getattr(self, other) is not None]
+            if getattr(self, key) is not None and given:
+                raise ValueError(f"{key} replaces inputs and target; leave out {' and '.join(given)}")
         if self.data is None:
-            if missing := [key for key in ("inputs", "target", "d") if not getattr(self, key)]:
-                raise ValueError(f"{' and '.join(missing)} must be given, or data instead of inputs and target")
+            needed = ("inputs", "target", "d") if self.law is None else ()
+            if missing := [key for key in needed if not getattr(self, key)]:
+                raise ValueError(f"{' and '.join(missing)} must be given, or data or law instead of inputs and target")
             if self.test_size is not None:
                 raise ValueError("test_size is for tasks on data only; leave it out, the suite's own applies")
         return self
@@ -148,6 +153,8 @@ class LearnerEntry(Settings):
     """Names of the tasks on which it runs; None: all."""
     max_n: Size | None = None
     """The largest n at which it runs; None: all. Cells beyond are not planned."""
+    max_d: Size | None = None
+    """The largest d at which it runs; None: all. Cells beyond are not planned."""
 
     @model_validator(mode="before")
     @classmethod
@@ -239,12 +246,13 @@ class Suite(Settings):
                 if name not in known:
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
             for task in self.task:
-                here = entry.tasks is None or task.name in entry.tasks
-                if here and entry.max_n is not None and entry.max_n < task.n[0]:
-                    raise ValueError(
-                        f"learner {entry.label!r}: max_n must be at least {task.n[0]}, the smallest n of task "
-                        f"{task.name!r}. Got {entry.max_n}"
-                    )
+                if entry.tasks is None or task.name in entry.tasks:
+                    for key, sizes, most in (("n", task.n, entry.max_n), ("d", task.d, entry.max_d)):
+                        if sizes and most is not None and most < sizes[0]:
+                            raise ValueError(
+                                f"learner {entry.label!r}: max_{key} must be at least {sizes[0]}, the smallest {key} "
+                                f"of task {task.name!r}. Got {most}"
+                            )
         return self
 
     def _check_teacher(self, task: TaskEntry, known: Sequence[str]) -> None:
@@ -266,6 +274,9 @@ class Suite(Settings):
         values = self.model_dump(mode="json", exclude={"executor"})
         if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
             del values["budget"]["gpu_memory_gb"]
+        for entry, key in [(task, "law") for task in values["task"]] + [(each, "max_d") for each in values["learner"]]:
+            if entry[key] is None:
+                del entry[key]
         return values
 
 

@@ -1,6 +1,7 @@
-"""Base classes of the parts of a task: input laws, targets, labellings and data sets.
+"""Base classes of the parts of a task: input laws, targets, joint laws, labellings and data sets.
 
-A task is an input law, a target and a labelling, or a data set and a labelling. Each kind has a file of its own.
+A task is an input law, a target and a labelling, or a joint law and a labelling, or a data set and a labelling. Each
+kind has a file of its own.
 
 Shapes: m points, d input dimension, k_l width of the target's layer l. All arrays are NumPy float64.
 """
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -27,10 +28,20 @@ class Inputs(Settings, ABC):
     """A distribution of inputs in d dimensions. Its annotated fields are its options in a suite."""
 
     kind: ClassVar[str]
+    example_d: ClassVar[tuple[int, ...]] = (6, 8, 12, 2, 1)
+    """Dimensions that ``bfc-bench check`` tries."""
 
     def check(self, d: int) -> str | None:
         """Why this law does not exist in d dimensions, or None."""
         return None
+
+    def row_shape(self, d: int) -> tuple[int, ...]:
+        """Structure of a point in d dimensions, which learners are told as ``shape``; empty if it has none.
+
+        (channels, height, width) for an image, (length, alphabet) for a sequence. The numbers of the first channel, or
+        of the first position, come first in a point; the product of the shape is d.
+        """
+        return ()
 
     def law(self, rng: np.random.Generator, d: int) -> InputLaw:
         """One law in d dimensions; ``rng`` draws its random parts, for example a covariance."""
@@ -72,12 +83,66 @@ class InputLaw:
         return self.inputs.square_mean(self)
 
 
-class Target(Settings, ABC):
-    """A family of target functions. Its annotated fields are its options in a suite."""
+class Family(Settings, ABC):
+    """What targets and joint laws have in common: a task draws one member of the family for each replicate."""
 
     kind: ClassVar[str]
     swept: ClassVar[frozenset[str]] = frozenset()
     """Options that do not change what is drawn, such as ``alphas``; tasks that share a teacher may differ in them."""
+    example_d: ClassVar[tuple[int, ...]] = (6, 8, 12, 16, 32, 4, 2, 1)
+    """Dimensions that ``bfc-bench check`` tries."""
+    if TYPE_CHECKING:  # no attribute, since pydantic warns of an option ``classes`` that would shadow it
+
+        @property
+        def classes(self) -> int | Sequence[str]:
+            """The number C >= 2 of classes, or their names, if values are the numbers 0 ... C - 1 of classes.
+
+            A class variable, a property or an option; leave it out for real values.
+            """
+
+    @property
+    def class_count(self) -> int:
+        """C, from ``classes``; 0 for real values."""
+        classes = getattr(self, "classes", 0)
+        return classes if isinstance(classes, int) else len(classes)
+
+    def check(self, d: int) -> str | None:
+        """Why no member of the family exists in d dimensions, or None: for example, a width is above d."""
+        return None
+
+    def row_shape(self, d: int) -> tuple[int, ...]:
+        """Structure of a point, see ``Inputs.row_shape``; empty if the family does not decide it."""
+        return ()
+
+    def check_teacher(self, other: Self) -> str | None:
+        """Why equal streams draw different members for this family and ``other``, of the same kind, or None."""
+        mine, its = self.plain(), other.plain()
+        if different := [name for name in mine if mine[name] != its[name] and name not in self.swept]:
+            may = f"; only {' and '.join(sorted(self.swept))} may differ" if self.swept else ""
+            return f"both need the same {' and '.join(different)} of {self.kind!r}{may}"
+        return None
+
+    def coded(self, values: Float) -> Float:
+        """Values (m,) as labellings take them: those of two classes, 0 and 1, as -1 and +1; others unchanged.
+
+        Raises ``UsageError`` for values that are not numbers of the classes.
+        """
+        if not self.class_count:
+            return values
+        wrong = values[(values != np.floor(values)) | (values < 0) | (values >= self.class_count)]
+        if len(wrong):
+            raise UsageError(
+                f"{self.kind!r}: values must be the numbers 0 ... {self.class_count - 1} of its classes. "
+                f"Got {wrong[0]:g}."
+            )
+        return 2 * values - 1 if self.class_count == 2 else values
+
+
+class Target(Family):
+    """A family of target functions. Its annotated fields are its options in a suite."""
+
+    example_inputs: ClassVar[tuple[Inputs, ...]] = ()
+    """Input laws that ``bfc-bench check`` tries; empty: the built-in ones."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -92,20 +157,8 @@ class Target(Settings, ABC):
         """Share of each of ``degrees`` in the variance on the sphere, sum 1, if it is the same for every teacher."""
         return ()
 
-    def check(self, d: int) -> str | None:
-        """Why this target does not exist in d dimensions, or None: for example, a width is above d."""
-        return None
-
     def check_inputs(self, inputs: Inputs) -> str | None:
         """Why this target does not go with an input law, or None: for example, it needs the sphere."""
-        return None
-
-    def check_teacher(self, other: Self) -> str | None:
-        """Why equal streams draw different weights for this target and ``other``, of the same kind, or None."""
-        mine, its = self.plain(), other.plain()
-        if different := [name for name in mine if mine[name] != its[name] and name not in self.swept]:
-            may = f"; only {' and '.join(sorted(self.swept))} may differ" if self.swept else ""
-            return f"both need the same {' and '.join(different)} of {self.kind!r}{may}"
         return None
 
     @abstractmethod
@@ -113,15 +166,27 @@ class Target(Settings, ABC):
         """Draw one member of the family from ``rng``, for inputs of ``law``."""
 
 
-class Teacher(ABC):
-    """One target function G*: R^d -> R."""
+class JointLaw(Family):
+    """A family of distributions of (x, y), for tasks whose y is no function of x, or whose x is made from y.
+
+    It replaces an input law and a target. Its annotated fields are its options in a suite.
+    """
+
+    @property
+    def dimension(self) -> int | None:
+        """The dimension d of x if the options determine it, so that a suite may leave d out; else None."""
+        return None
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, d: int) -> PointSource:
+        """Draw one member of the family from ``rng``, in d dimensions."""
+
+
+class Drawn:
+    """What a teacher and a point source have in common."""
 
     facts: Mapping[str, object] = MappingProxyType({})
     """Plain facts that a learner may ask for, such as ``alphas``."""
-
-    @abstractmethod
-    def __call__(self, x: Float) -> Float:
-        """G*(x), (m,), for x (m, d)."""
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """Hidden features {"S2": (m, k_2), ...} at x (m, d), sqrt(alpha_l) S*_l in the paper's notation; may be empty.
@@ -134,8 +199,42 @@ class Teacher(ABC):
         """Errors of predictions (m,) at x (m, d) in named parts of G*, each over its part's variance.
 
         The estimates are unbiased and averaged as they are, so they may be negative. Empty for a target without parts.
+        It is called for real values only.
         """
         return {}
+
+
+class Teacher(Drawn, ABC):
+    """One target function G*: R^d -> R, or R^d -> {0, ..., C - 1} for a target with classes."""
+
+    @abstractmethod
+    def __call__(self, x: Float) -> Float:
+        """G*(x), (m,), for x (m, d); numbers of classes are floating-point numbers too."""
+
+
+class PointSource(Drawn, ABC):
+    """One distribution of (x, y)."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, m: int) -> tuple[Float, Float]:
+        """m independent points: x (m, d) and y (m,), real numbers or numbers of classes.
+
+        Args:
+            rng: The random stream of these points.
+            m: Number of points.
+        """
+
+    def expected(self, x: Float) -> Float | None:
+        """G*(x) = E[y | x], (m,), for x (m, d), or the number of the likeliest class; None if it is not known.
+
+        Errors are measured against it. Without it they are measured against the y of the test points.
+        """
+        return None
+
+    @property
+    def square_mean(self) -> Float | None:
+        """E[x_i^2], (d,), or None if it is not known."""
+        return None
 
 
 class ScaledTeacher(Teacher):
@@ -168,7 +267,7 @@ class Labels(Settings, ABC):
 
     kind: ClassVar[str]
     takes: ClassVar[frozenset[LabelKind]] = frozenset({"real"})
-    """Kinds of values that it can label: a target's are ``real``, a data set's may be classes."""
+    """Kinds of values that it can label: real numbers, or classes of a target, a joint law or a data set."""
     label_kind: ClassVar[LabelKind] = "real"
     """Kind of the labels that it makes from real values."""
     unit_variance: ClassVar[bool] = False
@@ -206,7 +305,7 @@ class Labels(Settings, ABC):
         return None
 
     def check_data(self) -> str | None:
-        """Why this labelling does not go with a data set, which has no input law and no target, or None."""
+        """Why this labelling does not go with a data set or a joint law, which have no input law, or None."""
         return f"labels of kind {self.kind!r} need a law of inputs" if self.columns else None
 
     def draw(self, rng: np.random.Generator, law: InputLaw, target: Target) -> Mapping[str, Any]:
@@ -251,7 +350,7 @@ class Labelling:
 
     labels: Labels
     law: InputLaw | None
-    """None for a data set."""
+    """None for a data set and for a joint law."""
     mean: float
     """E[G*]; for a data set the mean of the values in the training pool."""
     deviation: float

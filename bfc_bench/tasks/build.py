@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
 from bfc_bench.registry import Registry
-from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.data_task import DataTask
+from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.task import Task
 from bfc_bench.tasks.teacher_task import TeacherTask
 
@@ -25,6 +26,7 @@ class Kinds:
     targets: Registry[type[Target]]
     labels: Registry[type[Labels]]
     data: Registry[type[DataSet]]
+    laws: Registry[type[JointLaw]]
 
 
 def build_task(
@@ -33,6 +35,7 @@ def build_task(
     inputs: Mapping[str, Any] | None = None,
     target: Mapping[str, Any] | None = None,
     data: Mapping[str, Any] | None = None,
+    law: Mapping[str, Any] | None = None,
     labels: Mapping[str, Any],
     unlabeled: int = 0,
     teacher: str = "",
@@ -41,13 +44,14 @@ def build_task(
     kinds: Kinds,
     where: str,
 ) -> Task:
-    """A task on ``inputs`` with a ``target``, or on ``data``.
+    """A task on ``inputs`` with a ``target``, on ``data``, or of a joint ``law``.
 
     Args:
         name: The task's name.
         inputs: Table of the input law with its options, such as ``{"kind": "uniform"}``.
         target: Table of the target.
         data: Table of the data set, in place of ``inputs`` and ``target``.
+        law: Table of the joint law, in place of ``inputs`` and ``target``.
         labels: Table of the labelling.
         unlabeled: Number of inputs without labels that learners are offered.
         teacher: The task whose random streams this one uses; empty for its own.
@@ -63,10 +67,13 @@ def build_task(
     if data is not None:
         read = build_data(data, kinds.data, f"{where}: data")
         return DataTask(name, read, labelling, unlabeled, teacher, test_size, digest)
-    law = _build(inputs or {}, kinds.inputs, f"{where}: inputs")
-    return TeacherTask(
-        name, law, _build(target or {}, kinds.targets, f"{where}: target"), labelling, unlabeled, teacher
+    if law is not None:
+        return JointTask(name, _build(law, kinds.laws, f"{where}: law"), labelling, unlabeled, teacher)
+    x, f = (
+        _build(inputs or {}, kinds.inputs, f"{where}: inputs"),
+        _build(target or {}, kinds.targets, f"{where}: target"),
     )
+    return TeacherTask(name, x, f, labelling, unlabeled, teacher)
 
 
 def build_data(table: Mapping[str, Any], known: Registry[type[DataSet]], where: str) -> DataSet:

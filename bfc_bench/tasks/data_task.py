@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import DataSpec, LabelKind, TaskFacts
+from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
@@ -34,6 +34,7 @@ class DataTask(Task):
     drawn from all before the others are ordered.
     """
 
+    source: ClassVar[str] = "data"
     name: str
     data: DataSet
     labels: Labels
@@ -69,20 +70,13 @@ class DataTask(Task):
         return self.digest or digest_of(self.contents)
 
     @property
-    def values_kind(self) -> LabelKind:
-        """Kind of the data set's own labels."""
-        classes = len(self.contents.classes)
-        return "class" if classes > 2 else "binary" if classes else "real"
+    def value_classes(self) -> int:
+        """The number of classes of the data set; 0 for real values."""
+        return len(self.contents.classes)
 
-    @property
-    def kind(self) -> LabelKind:
-        """Kind of the task's labels."""
-        return self.labels.kind_of(self.values_kind)
-
-    @property
-    def classes(self) -> int:
-        """C for labels of kind ``class``; 0 for other labels."""
-        return len(self.contents.classes) if self.kind == "class" else 0
+    def shape(self, d: int) -> tuple[int, ...]:
+        """The shape of images; empty for other rows."""
+        return self.contents.shape
 
     @property
     def dimension(self) -> int:
@@ -111,7 +105,7 @@ class DataTask(Task):
     def check_teacher(self, other: Task) -> str | None:
         """Tasks that share an order of points need the same data."""
         if not isinstance(other, DataTask):
-            return "both need data; the other has a target"
+            return f"both need data; the other has {other.source}"
         if self.data != other.data or self.test_size != other.test_size:
             return "both need the same data and test_size"
         return None
@@ -203,10 +197,9 @@ class DataProblem(Problem):
 
     def spec(self, n: int) -> DataSpec:
         """What is known of the first n training points before they are drawn."""
-        task, data = self.task, self.task.data
-        own_scale = data.standardize is True or data.whiten != "none"
-        sample = f"{self.sample}/{n}" if own_scale else self.sample  # smaller samples are no prefixes
-        return DataSpec(sample, n, self.d, task.kind, task.classes, task.contents.shape)
+        data, spec = self.task.data, super().spec(n)
+        own_scale = data.standardize is True or data.whiten != "none"  # smaller samples are no prefixes
+        return replace(spec, sample=f"{self.sample}/{n}") if own_scale else spec
 
     def training_points(self, n: int) -> tuple[Float, Float]:
         """The first n training points, (n, d) and (n,). Raises ``UsageError`` where there are fewer."""

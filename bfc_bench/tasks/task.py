@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Data, DataSpec, LabelKind, TaskFacts
 from bfc_bench.seeds import BLOCK, stream
-from bfc_bench.tasks.base import Float, Labels
+from bfc_bench.tasks.base import Family, Float, Inputs, Labels
 from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.utils.plain_json import digest
 
@@ -21,6 +22,8 @@ from bfc_bench.utils.plain_json import digest
 class Task(ABC):
     """What is to be learned, under one name."""
 
+    source: ClassVar[str]
+    """What its points come from, in words."""
     name: str
     labels: Labels
     unlabeled: int
@@ -35,13 +38,28 @@ class Task(ABC):
 
     @property
     @abstractmethod
+    def value_classes(self) -> int:
+        """The number of classes of the values that are labelled; 0 for real values."""
+
+    @property
+    def values_kind(self) -> LabelKind:
+        """Kind of the values that are labelled: -1 and +1 for two classes, class numbers for more."""
+        classes = self.value_classes
+        return "class" if classes > 2 else "binary" if classes else "real"
+
+    @property
     def kind(self) -> LabelKind:
         """Kind of its labels."""
+        return self.labels.kind_of(self.values_kind)
 
     @property
     def classes(self) -> int:
         """C for labels of kind ``class``; 0 for other labels."""
-        return 0
+        return self.value_classes if self.kind == "class" else 0
+
+    def shape(self, d: int) -> tuple[int, ...]:
+        """Structure of a row of x as learners see it: image or sequence, see ``DataSpec``; empty for a vector."""
+        return ()
 
     @property
     def dimension(self) -> int | None:
@@ -55,6 +73,14 @@ class Task(ABC):
     def check_size(self, n: int, test_size: int) -> str | None:
         """Why it lacks n training points if the suite asks for ``test_size`` test points, or None."""
         return None
+
+    def _check_values(self, d: int) -> str | None:
+        """Why the labelling does not go with the values, or the shape of a row with d dimensions, or None."""
+        if self.value_classes == 1:
+            return "there must be 2 classes or more, or real values. Got 1 class"
+        if (shape := self.shape(d)) and prod(shape) != d:
+            return f"a row of shape {shape} has {prod(shape)} numbers, not d = {d}"
+        return self.labels.check_values(self.values_kind)
 
     @abstractmethod
     def check_teacher(self, other: Task) -> str | None:
@@ -122,7 +148,7 @@ class Problem(ABC):
     def spec(self, n: int) -> DataSpec:
         """What is known of the first n training points before they are drawn."""
         task = self.task
-        return DataSpec(self.sample, n, self.d + task.labels.columns, task.kind, task.classes)
+        return DataSpec(self.sample, n, self.d + task.labels.columns, task.kind, task.classes, task.shape(self.d))
 
     def train(self, n: int) -> Data:
         """The first n training points: x (n, d'), y (n,)."""
@@ -225,3 +251,13 @@ class BlockwiseArrays:
                 array.setflags(write=False)
             self._blocks = needed
         return tuple(array[:n] for array in self._arrays)
+
+
+def plain_part(part: Inputs | Family | Labels) -> dict[str, Any]:
+    """A part of a task as plain data, with all options."""
+    return {"kind": part.kind, **part.plain()}
+
+
+def changed_part(part: Inputs | Family | Labels) -> dict[str, Any]:
+    """A part of a task as plain data, without options that have their defaults."""
+    return {"kind": part.kind, **part.changed()}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import LabelKind, TaskFacts
+from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, ScaledTeacher, Target, Teacher
+from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
 from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
-
-SCALE_POINTS = 16 * BLOCK
-"""Number of leading test points on which the target's mean and deviation are estimated, whatever the test size."""
+from bfc_bench.tasks.task import Task, changed_part, plain_part
 
 
 @dataclass(frozen=True)
@@ -28,6 +24,7 @@ class TeacherTask(Task):
     and the random parts of the labelling are then those of that task.
     """
 
+    source: ClassVar[str] = "a target"
     name: str
     inputs: Inputs
     target: Target
@@ -36,9 +33,13 @@ class TeacherTask(Task):
     teacher: str = ""
 
     @property
-    def kind(self) -> LabelKind:
-        """Kind of its labels."""
-        return self.labels.label_kind
+    def value_classes(self) -> int:
+        """The target's number of classes; 0 for real values."""
+        return self.target.class_count
+
+    def shape(self, d: int) -> tuple[int, ...]:
+        """The structure that the target or the input law gives to a row, if the labelling adds no columns."""
+        return () if self.labels.columns else self.target.row_shape(d) or self.inputs.row_shape(d)
 
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
@@ -46,14 +47,14 @@ class TeacherTask(Task):
             self.inputs.check(d)
             or self.target.check(d)
             or self.target.check_inputs(self.inputs)
-            or self.labels.check_values("real")
+            or self._check_values(d)
             or self.labels.check_inputs(self.inputs)
         )
 
     def check_teacher(self, other: Task) -> str | None:
         """Why this task cannot have the teacher and the inputs of another, or None."""
         if not isinstance(other, TeacherTask):
-            return "both need a target; the other has data"
+            return f"both need a target; the other has {other.source}"
         if self.inputs != other.inputs:
             return "both need the same inputs"
         if type(self.target) is not type(other.target):
@@ -64,20 +65,23 @@ class TeacherTask(Task):
         """The task as plain data. Two tasks with equal definitions give equal samples."""
         return {
             "name": self.name,
-            "inputs": _plain(self.inputs),
-            "target": _plain(self.target),
-            "labels": _plain(self.labels),
+            "inputs": plain_part(self.inputs),
+            "target": plain_part(self.target),
+            "labels": plain_part(self.labels),
             "unlabeled": self.unlabeled,
             **({"teacher": self.teacher} if self.teacher else {}),
         }
 
     def identity(self) -> dict[str, Any]:
         """What identifies this task: its definition without options that have their defaults."""
-        parts: dict[str, Inputs | Target | Labels]
-        parts = {"inputs": self.inputs, "target": self.target, "labels": self.labels}
-        named = {part: {"kind": value.kind, **value.changed()} for part, value in parts.items()}
         others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
-        return {"name": self.name, **named, **{key: value for key, value in others.items() if value}}
+        return {
+            "name": self.name,
+            "inputs": changed_part(self.inputs),
+            "target": changed_part(self.target),
+            "labels": changed_part(self.labels),
+            **{key: value for key, value in others.items() if value},
+        }
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
@@ -92,7 +96,11 @@ class TeacherTask(Task):
             unlabeled=self.unlabeled,
             degrees=self.target.degrees if spherical else (),
             shares=self.target.shares if spherical else (),
-            noise_variance=self.labels.noise_variance,
+            noise_variance=self.labels.noise_variance if self.kind == "real" else None,
+            classes=self.classes,
+            shape=self.shape(d),
+            options=MappingProxyType(self.target.plain()),
+            input_options=MappingProxyType(self.inputs.plain()),
         )
 
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> TeacherProblem:
@@ -102,21 +110,14 @@ class TeacherTask(Task):
         return TeacherProblem(self, seed, d, replicate, test_size)
 
 
-class TeacherProblem(Problem):
-    """One teacher with its points, drawn on first use from streams that depend on their purpose alone.
-
-    Points come in blocks of ``seeds.BLOCK`` rows, each from its own stream, so that a smaller sample is a bitwise
-    prefix of a larger one. For read-only arrays and shapes see ``Problem``.
-    """
+class TeacherProblem(DrawnProblem):
+    """One teacher with its points."""
 
     task: TeacherTask
 
     def __init__(self, task: TeacherTask, seed: int, d: int, replicate: int, test_size: int) -> None:
         super().__init__(seed, d, replicate, test_size)
         self.task = task
-        self._train = BlockwiseArrays(self._train_block)
-        self._test = BlockwiseArrays(self._test_block)
-        self._unlabeled = BlockwiseArrays(lambda b: (self._shown("unlabeled", b, self._inputs("unlabeled", b)),))
 
     @cached_property
     def law(self) -> InputLaw:
@@ -134,104 +135,29 @@ class TeacherProblem(Problem):
             raise UsageError(f"task {self.task.name!r}: the target is constant, so its labels are too.")
         return ScaledTeacher(teacher, 1 / deviation)
 
+    @property
+    def drawn(self) -> Teacher:
+        """``teacher``."""
+        return self.teacher
+
     @cached_property
     def labelling(self) -> Labelling:
         """How points are labelled."""
         labels = self.task.labels
         drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
-        return Labelling(labels, self.law, *self._moments(self.teacher), drawn)
-
-    @property
-    def scale(self) -> float:
-        """The teacher's standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
-        return self.labelling.deviation
-
-    @property
-    def square_mean(self) -> Float | None:
-        """E[x_i^2] of the columns that learners see, (d',)."""
-        return self.labelling.square_mean
-
-    def training_points(self, n: int) -> tuple[Float, Float]:
-        """The first n training points, (n, d') and (n,)."""
-        x, y = self._train.first(n)
-        return x, y
-
-    @property
-    def test_x(self) -> Float:
-        """The test inputs, (test_size, d')."""
-        return self._test.first(self.test_size)[0]
-
-    @property
-    def test_y(self) -> Float:
-        """Clean target values at the test inputs, or labels if these are binary, (test_size,)."""
-        return self.test_labels if self.task.kind == "binary" else self._test.first(self.test_size)[1]
-
-    @property
-    def test_labels(self) -> Float:
-        """Labels at the test inputs, made as in training, (test_size,)."""
-        return self._test.first(self.test_size)[2]
-
-    @cached_property
-    def test_hidden(self) -> Mapping[str, Float]:
-        """The teacher's hidden features at the test inputs, {"S2": (test_size, k_2), ...}."""
-        blocks = range(-(-self.test_size // BLOCK))
-        parts = [self.teacher.hidden(self._inputs("test-inputs", block)) for block in blocks]
-        return {layer: np.concatenate([part[layer] for part in parts])[: self.test_size] for layer in parts[0]}
-
-    def part_errors(self, prediction: Float) -> Mapping[str, float]:
-        """Errors of predictions (test_size,) at the test inputs in named parts of the target, if it has parts.
-
-        These are unbiased estimates, each over its part's variance; one near 0 may be negative. Empty if labels are
-        binary, or if the learner sees other inputs than the target.
-        """
-        labels = self.task.labels
-        if labels.label_kind == "binary" or labels.columns:
-            return {}
-        return self.teacher.part_errors(self.test_x, prediction)
-
-    def test_inputs(self, n: int) -> Float:
-        """``test_x``, which does not depend on n."""
-        return self.test_x
-
-    def unlabeled_inputs(self, n: int) -> Float | None:
-        """``unlabeled``, which does not depend on n."""
-        return self.unlabeled
-
-    @property
-    def unlabeled(self) -> Float | None:
-        """Inputs without labels, (n_0, d'), or None if the task offers none."""
-        return self._unlabeled.first(self.task.unlabeled)[0] if self.task.unlabeled else None
-
-    @property
-    def target_facts(self) -> Mapping[str, object]:
-        """The teacher's facts."""
-        return self.teacher.facts
+        return Labelling(labels, self.law, *self._moments(self.teacher), drawn, self.task.classes)
 
     @property
     def _what(self) -> str:
         return f"target {self.task.target.kind!r}"
 
-    def _inputs(self, purpose: str, block: int) -> Float:
+    def _inputs(self, part: Part, block: int) -> Float:
+        purpose = "unlabeled" if part == "unlabeled" else f"{part}-inputs"
         return self.law.sample(self._stream(purpose, block), BLOCK)
 
-    def _shown(self, purpose: str, block: int, x: Float) -> Float:
-        return self.labelling.add_columns(self._stream(f"{purpose}-columns", block), x)
+    def _points(self, part: Part, block: int) -> tuple[Float, Float]:
+        x = self._inputs(part, block)
+        return x, self.task.target.coded(self.teacher(x))
 
     def _moments(self, teacher: Teacher) -> tuple[float, float]:
-        """Mean and standard deviation on the first ``SCALE_POINTS`` points of the test stream."""
-        values = np.concatenate([teacher(self._inputs("test-inputs", b)) for b in range(SCALE_POINTS // BLOCK)])
-        return float(np.mean(values)), float(np.std(values))
-
-    def _train_block(self, block: int) -> tuple[Float, Float]:
-        x = self._inputs("train-inputs", block)
-        seen = self._shown("train", block, x)
-        return seen, self.labelling.label(self._stream("train-labels", block), seen, self.teacher(x))
-
-    def _test_block(self, block: int) -> tuple[Float, Float, Float]:
-        x = self._inputs("test-inputs", block)
-        seen, values = self._shown("test", block, x), self.teacher(x)
-        return seen, values, self.labelling.label(self._stream("test-labels", block), seen, values)
-
-
-def _plain(part: Inputs | Target | Labels) -> dict[str, Any]:
-    return {"kind": part.kind, **part.plain()}
+        return moments(lambda block: self.task.target.coded(teacher(self._inputs("test", block))))

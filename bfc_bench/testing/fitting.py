@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -279,6 +280,24 @@ def stages_predict(trial: LearnerTrial) -> None:
         valid = isinstance(name, str) and isinstance(stage, Predictor)
         require(valid, f"stage {name!r} must be a Predictor. Got {stage!r}")
         _require_values(trial, stage, f"stage {name!r}")
+
+
+@requirement(same_seed_gives_the_same_predictions)
+def one_pass_goes_through_smaller_fits(trial: LearnerTrial) -> None:
+    """For ``capabilities.one_pass``, the stage ``n<m>`` of a fit to n points is the fit to the first m of them."""
+    if not trial.cls.capabilities.one_pass:
+        skip("capabilities.one_pass is not set")
+    n = trial.data().n
+    sizes = {name: int(name[1:]) for name in trial.fitted.stages if re.fullmatch(r"n[1-9]\d*", name)}
+    smaller = {name: m for name, m in sizes.items() if m < n}
+    require(
+        bool(smaller), f"one_pass needs a stage called n<m>, the fit to the first m of n = {n} points, to be tested"
+    )
+    for name, m in smaller.items():
+        alone = trial.values(trial.fit(trial.job(n=m)))
+        passed = trial.values(trial.fitted.stages[name])
+        what = f"stage {name!r} of a fit to {n} points, against a fit to its first {m} points"
+        trial.require_equal(passed, alone, what, REPEATABLE)
 
 
 @requirement(same_seed_gives_the_same_predictions)

@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from bfc_bench.tasks.base import InputLaw, Inputs
-from bfc_bench.testing.assertions import require_keyed, require_numbers, rng
+from bfc_bench.testing.assertions import require_keyed, require_numbers, require_row_shape, rng
 from bfc_bench.testing.requirement import require, requirement
 
-DIMS = (6, 8, 12, 2, 1)
 M, MANY = 40, 20_000
 DEVIATIONS = 6.0
 """Number of standard errors by which a mean over ``MANY`` points may differ."""
@@ -25,10 +24,12 @@ class InputsTrial:
 
     @cached_property
     def d(self) -> int:
-        """The first of ``DIMS`` in which it exists."""
-        reasons = {d: self.inputs.check(d) for d in DIMS}
+        """The first of ``example_d`` in which it exists."""
+        tried = self.inputs.example_d
+        reasons = {d: self.inputs.check(d) for d in tried}
         allowed = [d for d, reason in reasons.items() if reason is None]
-        require(bool(allowed), f"check(d) refuses d = {', '.join(map(str, DIMS))}: {reasons[DIMS[0]]}")
+        others = "State others in example_d of the class"
+        require(bool(allowed), f"check(d) refuses d = {', '.join(map(str, tried))}: {reasons[tried[0]]}. {others}")
         return allowed[0]
 
     def law(self, d: int) -> InputLaw:
@@ -38,14 +39,20 @@ class InputsTrial:
 
 @requirement()
 def exists_in_some_dimension(trial: InputsTrial) -> None:
-    """``check(d)`` accepts some d."""
+    """``check(d)`` accepts one of ``example_d``."""
     require(trial.d > 0, "check(d) must give None or a reason")
 
 
 @requirement(exists_in_some_dimension)
+def a_row_has_its_shape(trial: InputsTrial) -> None:
+    """``row_shape(d)`` is empty, or its product is d."""
+    require_row_shape(trial.inputs.row_shape(trial.d), trial.d)
+
+
+@requirement(exists_in_some_dimension)
 def points_have_their_shape(trial: InputsTrial) -> None:
-    """``sample`` gives (m, d), finite float64, in every dimension that ``check`` accepts."""
-    for d in (d for d in DIMS if trial.inputs.check(d) is None):
+    """``sample`` gives (m, d), finite float64, in each of ``example_d`` that ``check`` accepts."""
+    for d in (d for d in trial.inputs.example_d if trial.inputs.check(d) is None):
         for m in (1, M):
             require_numbers(trial.law(d).sample(rng("points"), m), (m, d), f"sample of {m} points at d = {d}")
 

@@ -23,6 +23,8 @@ from bfc_bench.toolkit.precision import resolve_device
 N, D, UNLABELED, TEST = 48, 6, 96, 17
 IMAGE = (1, 4, 4)
 """Channels, height and width of the points for learners of images."""
+SEQUENCE = (4, 3)
+"""Length and alphabet of the points for learners of sequences."""
 INPUTS = ("uniform", "sphere")
 LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "sign", "class": "clean"})
 """The labelling of each kind of labels."""
@@ -71,9 +73,10 @@ class LearnerTrial:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape of a point: (D,), or ``IMAGE`` for a learner that skips vectors and takes images."""
-        vector, image = (self.learner.skip(self._facts("uniform", self.labels, UNLABELED, s), N) for s in ((D,), IMAGE))
-        return IMAGE if vector is not None and image is None else (D,)
+        """The first of (D,), ``IMAGE`` and ``SEQUENCE`` that the learner does not skip; (D,) if it skips all."""
+        shapes = ((D,), IMAGE, SEQUENCE)
+        skipped = (self.learner.skip(self._facts("uniform", self.labels, UNLABELED, shape), N) for shape in shapes)
+        return next((shape for shape, reason in zip(shapes, skipped, strict=True) if reason is None), (D,))
 
     @property
     def d(self) -> int:
@@ -122,7 +125,11 @@ class LearnerTrial:
         return Data(sample=sample, n=n, d=self.d, kind=kind, classes=classes, shape=self.shape, x=x, y=y)
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
-        """Inputs (m, d), uniform on [-sqrt 3, sqrt 3]^d, or scaled to norm 1."""
+        """Inputs (m, d): uniform on [-sqrt 3, sqrt 3]^d, or scaled to norm 1, or one-hot letters of a sequence."""
+        if self.shape == SEQUENCE:
+            letters = stream("check_learner", "letters", *purpose).integers(SEQUENCE[1], size=(m, SEQUENCE[0]))
+            one_hot: np.ndarray = np.eye(SEQUENCE[1])[letters].reshape(m, self.d)
+            return one_hot
         x = stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, self.d))
         return x / np.linalg.norm(x, axis=1, keepdims=True) if self.inputs == "sphere" else x
 

@@ -13,13 +13,14 @@ from bfc_bench.analysis.claims import Claim
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
-from bfc_bench.testing import claim_kinds, data_sets, inputs, labelling, suites, targets
+from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
+from bfc_bench.testing import claim_kinds, data_sets, inputs, joint_laws, labelling, suites, targets
 from bfc_bench.testing.requirement import Subject, requirements_of
 
 KINDS: dict[type, tuple[Callable[[Any], Any], ModuleType]] = {
     Inputs: (inputs.InputsTrial, inputs),
     Target: (targets.TargetTrial, targets),
+    JointLaw: (joint_laws.JointTrial, joint_laws),
     Labels: (labelling.LabelsTrial, labelling),
     DataSet: (data_sets.DataTrial, data_sets),
     Claim: (claim_kinds.ClaimTrial, claim_kinds),
@@ -37,8 +38,8 @@ def part_subject(part: type[Settings] | Settings | Path) -> Subject:
             name = part.stem if isinstance(part, Path) else str(getattr(part, "kind", type(part).__name__))
             return Subject(name, trial(part), requirements_of(module))
     raise UsageError(
-        "check_part expects an Inputs, Target, Labels, DataSet or Claim, class or instance, or the path of a suite. "
-        f"Got {part!r}."
+        "check_part expects an Inputs, Target, JointLaw, Labels, DataSet or Claim, class or instance, or the path of a "
+        f"suite. Got {part!r}."
     )
 
 
@@ -54,7 +55,8 @@ def find_parts(name: str, options: dict[str, Any]) -> list[Settings | Path]:
     module, _, attribute = name.partition(":")
     if name in plugins.learners or module in plugins.learners:
         return []
-    registries = (plugins.inputs, plugins.targets, plugins.labels, plugins.data, plugins.claims, plugins.suites)
+    of_tasks = (plugins.inputs, plugins.targets, plugins.laws, plugins.labels, plugins.data)
+    registries = (*of_tasks, plugins.claims, plugins.suites)
     classes: list[Any] = [registry.get(name) for registry in registries if name in registry]
     if not classes and attribute:
         classes = [plugins.data.get(module).variant(attribute)] if module in plugins.data else _class(module, attribute)

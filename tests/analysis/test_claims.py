@@ -17,8 +17,10 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import Theory
 from bfc_bench.plugins import load_plugins
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import BESIDES, Row
 from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.tasks.feature_errors import MEASURES
+from bfc_bench.tasks.metrics import METRICS as BUILT_IN
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 D, N = 20, 400
@@ -546,6 +548,41 @@ def test_a_verdict_and_its_reverse_are_opposite():
     assert (forth.verdict, back.verdict) == ("supported", "contradicted")
     assert forth.estimate == pytest.approx(1 / back.estimate)
     assert forth.p == pytest.approx(back.p)
+
+
+ERRORS = {name: (name,) for name in (*(metric.name for metric in BUILT_IN), "train_nmse")} | {
+    "metrics.mine": ("metrics", "mine"),
+    "part_errors.degree2": ("part_errors", "degree2"),
+    "chosen.validation_error": ("chosen", "validation_error"),
+    "chosen.measured.label_nmse": ("chosen", "measured", "label_nmse"),
+    **{f"{name}.S2": ("chosen", "measured", name, "S2") for name in BESIDES},
+    **{f"{name}.S2": (name, "S2") for name in MEASURES if name not in BESIDES},
+}
+"""Every error that a row can have, by the name that a claim uses, with its path in the row."""
+OF_STAGES = [name for name in ERRORS if not name.startswith(("chosen.", "train_"))]
+
+
+def nested(path, value):
+    """``value`` below the names of a path."""
+    return {path[0]: nested(path[1:], value)} if path else value
+
+
+@pytest.mark.parametrize(("metric", "path"), ERRORS.items())
+def test_a_claim_may_be_about_every_error_of_a_row(metric, path):
+    rows = [cell("a", r, 5.0, **nested(path, error)) for r, error in enumerate((0.02, 0.03, 0.04, 0.03))]
+    for bound, word in ((0.2, "supported"), (0.002, "contradicted")):
+        found = verdict({"kind": "reaches", "label": "a", "task": "t", "at_most": bound, "metric": metric}, rows)
+        assert (found.verdict, found.replicates) == (word, 4)
+        assert found.estimate == pytest.approx(0.03, rel=0.1)
+
+
+@pytest.mark.parametrize("metric", OF_STAGES)
+def test_a_claim_may_be_about_every_error_of_a_stage(metric):
+    path = tuple(metric.split("."))
+    rows = [cell("a", r, 5.0, stages={"early": nested(path, error)}) for r, error in enumerate((0.02, 0.03, 0.04))]
+    found = verdict({"kind": "reaches", "label": "a/early", "task": "t", "at_most": 0.2, "metric": metric}, rows)
+    assert (found.verdict, found.replicates) == ("supported", 3)
+    assert found.estimate == pytest.approx(0.03, rel=0.1)
 
 
 # --- errors in parts of the target: unbiased estimates that may be negative ---

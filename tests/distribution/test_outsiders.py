@@ -252,6 +252,7 @@ def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, everything
         "learner": "outside-plane",
         "input distribution": "outside-cube",
         "target": "outside-bump",
+        "joint law": "outside-coin",
         "labelling": "outside-shifted",
         "data set": "outside-points",
         "metric": "outside_largest",
@@ -283,9 +284,9 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
 
     bench("run", "--no-mlflow", "--jobs", "2", "--executor", "outside-futures")
     rows = json.loads(bench("results", "--format", "json"))
-    assert [row["status"] for row in rows] == ["ok"] * 12
+    assert [row["status"] for row in rows] == ["ok"] * 18
     assert all(row["metrics"]["outside_largest"] ** 2 > row["nmse"] > 0 for row in rows)
-    assert (tmp_path / "store" / "heard.txt").read_text() == "everything: {'ok': 12}"
+    assert (tmp_path / "store" / "heard.txt").read_text() == "everything: {'ok': 18}"
     [verdict] = json.loads(bench("claims", "--format", "json"))
     assert (verdict["kind"], verdict["verdict"]) == ("outside-within", "supported")
     assert verdict["statement"] == "outside-plane stays within 100 (bumps, d = 3, n = 40)."

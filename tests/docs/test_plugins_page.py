@@ -130,6 +130,7 @@ def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> N
         "learners": ["ridge-on-squares"],
         "inputs": ["laplace"],
         "targets": ["wave"],
+        "laws": ["two-coins"],
         "labels": ["rounded"],
         "data": ["logbook"],
         "metrics": ["largest_error"],

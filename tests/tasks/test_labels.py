@@ -5,11 +5,12 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Labelling
+from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Flip, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 X = np.random.default_rng(0).standard_normal((100_000, 2))
 VALUES = X[:, 0] ** 2

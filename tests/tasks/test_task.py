@@ -12,6 +12,7 @@ from bfc_bench.registry import Registry
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Labels
 from bfc_bench.tasks.build import Kinds, build_task
+from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
@@ -21,7 +22,7 @@ from bfc_bench.tasks.metrics import nmse
 from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 D = 5
 TARGET = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
@@ -44,7 +45,13 @@ def problem(task=TASK, seed=0, d=D, replicate=0, test_size=500):
 
 def registries():
     made = []
-    for kind, entries in (("input law", INPUTS), ("target", TARGETS), ("labelling", LABELS), ("data set", ())):
+    for kind, entries in (
+        ("input law", INPUTS),
+        ("target", TARGETS),
+        ("labelling", LABELS),
+        ("data set", ()),
+        ("joint law", ()),
+    ):
         registry = Registry(kind)
         for entry in entries:
             registry.register(entry.kind, entry, "test")

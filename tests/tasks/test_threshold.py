@@ -7,6 +7,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import BLOCK
+from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
@@ -14,7 +15,7 @@ from bfc_bench.tasks.labels import BeyondThreshold, Clean
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
-from bfc_bench.tasks.teacher_task import SCALE_POINTS, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 D, M = 5, 2 * SCALE_POINTS
 COORDINATE = TeacherTask(

@@ -8,7 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bfc_bench import DataSet, DataSetContents, Inputs, LabelledPoints, Labels, PointClaim, Target, Teacher, Verdict
+from bfc_bench import (
+    DataSet,
+    DataSetContents,
+    Inputs,
+    JointLaw,
+    LabelledPoints,
+    Labels,
+    PointClaim,
+    PointSource,
+    Target,
+    Teacher,
+    Verdict,
+)
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
@@ -130,6 +142,115 @@ def target(teacher: Teacher) -> Target:
     return Made()
 
 
+def classes_of(number: int, values: list[float]) -> Target:
+    class Numbers(Teacher):
+        """Class numbers by the first coordinate."""
+
+        def __call__(self, x):
+            return np.array(values)[np.digitize(x[:, 0], [-0.5, 0.5])]
+
+    class Classified(Target):
+        """A target with classes."""
+
+        kind: ClassVar[str] = "classified"
+        classes: ClassVar[int] = number
+
+        def draw(self, rng, law):
+            return Numbers()
+
+    return Classified()
+
+
+class OddShape(Inputs):
+    """Declares sequences that have another number of letters than a point."""
+
+    kind: ClassVar[str] = "odd-shape"
+
+    def sample(self, rng, m, law):
+        return rng.standard_normal((m, law.d))
+
+    def row_shape(self, d):
+        return (d, 2)
+
+
+class Elsewhere(Target):
+    """Exists in one dimension that the kit does not try, and on one input law that is not built in."""
+
+    kind: ClassVar[str] = "elsewhere"
+
+    def check(self, d):
+        return None if d == 27 else "d must be 27"
+
+    def check_inputs(self, inputs):
+        return None if isinstance(inputs, Kept) else "needs inputs 'kept'"
+
+    def draw(self, rng, law):
+        return Sum()
+
+
+class Sum(Teacher):
+    """The sum of the coordinates."""
+
+    def __call__(self, x):
+        return np.array([row.sum() for row in x])
+
+
+class Kept(Inputs):
+    """Gaussian points in a multiple of 27 dimensions."""
+
+    kind: ClassVar[str] = "kept"
+    example_d: ClassVar[tuple[int, ...]] = (54,)
+
+    def check(self, d):
+        return None if d % 27 == 0 else "d must be a multiple of 27"
+
+    def sample(self, rng, m, law):
+        return rng.standard_normal((m, law.d))
+
+
+class Found(Elsewhere):
+    """States where it exists."""
+
+    example_d: ClassVar[tuple[int, ...]] = (27,)
+    example_inputs: ClassVar[tuple[Inputs, ...]] = (Kept(),)
+
+
+def joint(number: int = 0, **methods: Any) -> JointLaw:
+    """A joint law, y = x_1 + e or the sign of this as a class, with some methods of its source replaced."""
+
+    class Source(PointSource):
+        """x and y."""
+
+        def __init__(self, d):
+            self.d = d
+
+        def sample(self, rng, m):
+            x = rng.standard_normal((m, self.d))
+            y = x[:, 0] + rng.standard_normal(m)
+            return x, (y > 0).astype(float) if number else y
+
+        def expected(self, x):
+            return (x[:, 0] > 0).astype(float) if number else x[:, 0].copy()
+
+    for name, method in methods.items():
+        setattr(Source, name, method)
+
+    class Joint(JointLaw):
+        """A joint law."""
+
+        kind: ClassVar[str] = "joint"
+        classes: ClassVar[int] = number
+
+        def draw(self, rng, d):
+            return Source(d)
+
+    return Joint()
+
+
+def normal(rng: np.random.Generator, m: int, d: int = 6) -> np.ndarray:
+    return rng.standard_normal((m, d))
+
+
 class Coins(Labels):
     """Binary labels that are 0 and 1."""
 
@@ -173,6 +294,7 @@ class Optimist(PointClaim):
         return Verdict(self.id, self.kind, "", "it is so", "supported", 1.0, 1.0, 1.0, "", 1, 0.5)
 
 
+EXPECTED = "what is expected agrees with the labels"
 BROKEN = [
     (Global, "points come from their stream", "global generator numpy.random"),
     (Own, "points come from their stream", "two equal streams give different numbers"),
@@ -182,6 +304,20 @@ BROKEN = [
     (target(Ranked()), "a value depends on its point alone", "another value than among others"),
     (target(Writes()), "points are not changed", "writes into the points"),
     (target(Constant()), "there is something to learn", "all 200 values are equal"),
+    (Elsewhere, "exists in some dimension", r"refuses d = 6, .*: d must be 27\. State others in example_d"),
+    (type("Lost", (Found,), {"example_inputs": ()}), "exists in some dimension", "every built-in input law. State"),
+    (OddShape, "a row has its shape", r"row_shape\(6\) must be .*, of product 6\. Got \(6, 2\)"),
+    (classes_of(3, [0.0, 1.0, 3.0]), "values have their shape", r"numbers 0 \.\.\. 2 of its classes\. Got \[3\.0\]"),
+    (classes_of(1, [0.0, 0.0, 0.0]), "values have their shape", "classes must be 2 or more"),
+    (joint(sample=lambda self, rng, m: (normal(rng, m), normal(rng, m))), "points have their shape", "y of 1 points"),
+    (joint(sample=lambda self, rng, m: (normal(rng, m), np.ones(m))), "there is something to learn", "y are equal"),
+    (joint(expected=lambda self, x: 1.2 * x[:, 0]), EXPECTED, "times G. must be 0"),
+    (joint(expected=lambda self, x: 0.2 + x[:, 0]), EXPECTED, r"mean of y - expected\(x\) must be 0"),
+    (joint(expected=lambda self, x: x[:, 0] - x[:, 0].mean()), EXPECTED, "among others"),
+    (joint(2, expected=lambda self, x: (x[:, 0] < 0).astype(float)), EXPECTED, "one class alone is it for"),
+    (joint(2, expected=lambda self, x: x[:, 0]), EXPECTED, r"numbers 0 \.\.\. 1 of its classes"),
+    (joint(square_mean=np.full(6, 2.0)), "square mean is that of the points", "square_mean says 2 "),
+    (joint(part_errors=lambda self, x, y: {"all": 0.1}), "parts have errors", "error of G. itself in 'all'"),
     (Coins, "labels have their shape and kind", r"must be \[-1.0, 1.0\]"),
     (Unkeyed, "labels come from their stream", "global generator numpy.random"),
     (Shuffled, "contents are the same at every call", "other contents when it is called again"),
@@ -194,6 +330,11 @@ BROKEN = [
 def test_a_violated_requirement_is_named(part: Any, requirement: str, reason: str) -> None:
     with pytest.raises(AssertionError, match=rf"failed +{requirement}: .*{reason}"):
         check_part(part)
+
+
+@pytest.mark.parametrize("part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), Found, Kept])
+def test_parts_that_keep_the_contract_pass(part: Any) -> None:
+    check_part(part)
 
 
 def test_a_suite_that_names_an_unknown_learner_fails(tmp_path: Path) -> None:

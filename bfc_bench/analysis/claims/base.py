@@ -30,13 +30,16 @@ METRICS: dict[str, str] = {
     "error_rate": "error rate",
     "train_nmse": "training NMSE",
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
+    "chosen.validation_error": "validation error of the chosen candidate",
 }
 """Metrics that claims can be about, with their names in a sentence; ``metrics.NAME``, ``chosen.info.NAME`` and the
-paths that ``PARTS`` begins are allowed too."""
+paths that ``PARTS`` begins are allowed too: every error that a row has."""
 
 PARTS: dict[str, str] = {
     "feature_errors": "feature error of {}",
     "uncut_errors": "uncut feature error of {}",
+    "span_errors": "span error of {}",
+    "cka": "CKA of {}",
     "part_errors": "error in {}",
 }
 """Metrics with a number per layer or part of the target, with their names in a sentence."""
@@ -46,9 +49,9 @@ def _metric(value: str) -> str:
     if value in METRICS or re.fullmatch(rf"(metrics|{'|'.join(PARTS)})\.[^.]+|chosen\.info(\.[^.]+)+", value):
         return value
     raise ValueError(
-        f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, feature_errors.NAME or uncut_errors.NAME, such as "
-        "feature_errors.S2, part_errors.NAME, such as part_errors.degree2, or chosen.info.NAME, a positive number "
-        "among the facts of the fit, such as chosen.info.weight_alignment.layer2.W2"
+        f"must be {', '.join(METRICS)}, metrics.NAME for a plugin's, {', '.join(f'{part}.NAME' for part in PARTS)} for "
+        "a layer or a part of the target, such as feature_errors.S2 or part_errors.degree2, or chosen.info.NAME, a "
+        "positive number among the facts of the fit, such as chosen.info.weight_alignment.layer2.W2"
     )
 
 

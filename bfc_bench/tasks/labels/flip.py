@@ -12,9 +12,10 @@ from bfc_bench.tasks.base import Float, Labelling, Labels
 
 
 class Flip(Labels):
-    """The class in the data set, or with probability ``rate`` one of the others, each equally likely.
+    """The class of a point, or with probability ``rate`` one of the others, each equally likely.
 
-    Only training labels are flipped: predictions are compared with the class in the data set.
+    Only training labels are flipped: predictions are compared with the class in the data set, or that of the target or
+    joint law.
     """
 
     kind: ClassVar[str] = "flip"

@@ -19,12 +19,14 @@ from bfc_bench import (
     Executor,
     InputLaw,
     Inputs,
+    JointLaw,
     LabelledPoints,
     Labelling,
     Labels,
     Learner,
     Metric,
     PointClaim,
+    PointSource,
     Predictor,
     Resources,
     Row,
@@ -88,6 +90,24 @@ class OneBump(Teacher):
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return np.exp(-((x - self.centre) ** 2).sum(1)) + x[:, 0]
+
+
+class Coin(JointLaw):
+    """y = x_1 + b with a fair coin b."""
+
+    kind: ClassVar[str] = "outside-coin"
+
+    def draw(self, rng: np.random.Generator, d: int) -> PointSource:
+        return OneCoin(d)
+
+
+class OneCoin(PointSource):
+    def __init__(self, d: int) -> None:
+        self.d = d
+
+    def sample(self, rng: np.random.Generator, m: int) -> tuple[np.ndarray, np.ndarray]:
+        x = rng.random((m, self.d))
+        return x, x[:, 0] + rng.choice([-1.0, 1.0], size=m)
 
 
 class Shifted(Labels):
@@ -200,6 +220,11 @@ def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
 @hookimpl
 def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
     register(Bump)
+
+
+@hookimpl
+def bfc_register_laws(register: Callable[[type[JointLaw]], None]) -> None:
+    register(Coin)
 
 
 @hookimpl

@@ -1,0 +1,141 @@
+"""A task with a joint law of (x, y)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import TaskFacts
+from bfc_bench.seeds import BLOCK
+from bfc_bench.tasks.base import Float, JointLaw, Labelling, Labels, PointSource
+from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
+from bfc_bench.tasks.task import Task, changed_part, plain_part
+
+
+@dataclass(frozen=True)
+class JointTask(Task):
+    """A joint law and a labelling under one name, with ``unlabeled`` extra inputs for the learner.
+
+    ``teacher`` names another task whose random streams this one uses.
+    """
+
+    source: ClassVar[str] = "a joint law"
+    name: str
+    law: JointLaw
+    labels: Labels
+    unlabeled: int = 0
+    teacher: str = ""
+
+    @property
+    def value_classes(self) -> int:
+        """The law's number of classes; 0 for real values."""
+        return self.law.class_count
+
+    @property
+    def dimension(self) -> int | None:
+        """The input dimension d, if the law's options determine it."""
+        return self.law.dimension
+
+    def shape(self, d: int) -> tuple[int, ...]:
+        """The structure that the law gives to a row."""
+        return self.law.row_shape(d)
+
+    def check(self, d: int) -> str | None:
+        """Why this task does not exist in d dimensions, or None."""
+        if self.dimension not in (None, d):
+            return f"d must be {self.dimension}, as the options of {self.law.kind!r} say, or left out"
+        return self.law.check(d) or self._check_values(d) or self.labels.check_data()
+
+    def check_teacher(self, other: Task) -> str | None:
+        """Why this task cannot have the law of another, or None."""
+        if not isinstance(other, JointTask):
+            return f"both need a joint law; the other has {other.source}"
+        if type(self.law) is not type(other.law):
+            return f"both need one kind of joint law, not {self.law.kind!r} and {other.law.kind!r}"
+        return self.law.check_teacher(other.law)
+
+    def definition(self) -> dict[str, Any]:
+        """The task as plain data. Two tasks with equal definitions give equal samples."""
+        return {
+            "name": self.name,
+            "law": plain_part(self.law),
+            "labels": plain_part(self.labels),
+            "unlabeled": self.unlabeled,
+            **({"teacher": self.teacher} if self.teacher else {}),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """What identifies this task: its definition without options that have their defaults."""
+        others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
+        return {
+            "name": self.name,
+            "law": changed_part(self.law),
+            "labels": changed_part(self.labels),
+            **{key: value for key, value in others.items() if value},
+        }
+
+    def facts(self, d: int) -> TaskFacts:
+        """What a learner may know when it decides whether it applies."""
+        return TaskFacts(
+            name=self.name,
+            inputs="",
+            target="",
+            labels=self.labels.kind,
+            kind=self.kind,
+            d=d,
+            unlabeled=self.unlabeled,
+            classes=self.classes,
+            shape=self.shape(d),
+            law=self.law.kind,
+            options=MappingProxyType(self.law.plain()),
+        )
+
+    def problem(self, seed: int, d: int, replicate: int, test_size: int) -> JointProblem:
+        """The problem of one replicate; nothing is drawn yet. Raises ``UsageError`` when ``check`` has a reason."""
+        if reason := self.check(d):
+            raise UsageError(f"task {self.name!r}: {reason}.")
+        return JointProblem(self, seed, d, replicate, test_size)
+
+
+class JointProblem(DrawnProblem):
+    """One member of a family of joint laws with its points."""
+
+    task: JointTask
+
+    def __init__(self, task: JointTask, seed: int, d: int, replicate: int, test_size: int) -> None:
+        super().__init__(seed, d, replicate, test_size)
+        self.task = task
+
+    @cached_property
+    def drawn(self) -> PointSource:
+        """The law of the points."""
+        return self.task.law.draw(self._stream("law"), self.d)
+
+    @cached_property
+    def labelling(self) -> Labelling:
+        """How points are labelled."""
+        mean, deviation = moments(lambda block: self._points("test", block)[1])
+        return Labelling(self.task.labels, None, mean, deviation, {}, self.task.classes)
+
+    @property
+    def square_mean(self) -> Float | None:
+        """E[x_i^2], (d,), or None if the law does not say it."""
+        return self.drawn.square_mean
+
+    @property
+    def _what(self) -> str:
+        return f"law {self.task.law.kind!r}"
+
+    def _inputs(self, part: Part, block: int) -> Float:
+        return self._points(part, block)[0]
+
+    def _points(self, part: Part, block: int) -> tuple[Float, Float]:
+        x, y = self.drawn.sample(self._stream(f"{part}-points", block), BLOCK)
+        return x, self.task.law.coded(y)
+
+    def _clean(self, x: Float, values: Float) -> Float:
+        expected = self.drawn.expected(x)
+        return values if expected is None else self.task.law.coded(expected)
