@@ -73,6 +73,12 @@ class Results:
         """The suite in its present file, which may have new claims; without a file, the suite of the last run."""
         return self.model or Suite.parse(self.definition, self.name)
 
+    def axes(self, *, every: bool = False) -> list[dict[str, Any]]:
+        """Values on the axes of grids, of each task and learner of the last run; of all runs with ``every``."""
+        definitions = [run["definition"] for run in self.sessions] if every else [self.definition]
+        entries = [entry for suite in definitions for kind in ("task", "learner") for entry in suite.get(kind, ())]
+        return [entry["axes"] for entry in entries if entry.get("axes")]
+
     @property
     def levels(self) -> list[float]:
         """Error levels eps of N*(eps) in the last run."""
