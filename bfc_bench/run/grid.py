@@ -12,6 +12,7 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
+from bfc_bench.registry import Registry
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
@@ -219,9 +220,11 @@ def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins:
 def _check_options(entry: TaskEntry, plugins: Plugins, where: str) -> None:
     """Raise ``UsageError`` for an axis of a grid that is no option of the target or the data, but of another part."""
     own = "target" if entry.data is None else "data"
-    kinds = {"inputs": plugins.kinds.inputs, "target": plugins.kinds.targets, "labels": plugins.kinds.labels}
+    kinds = plugins.kinds
+    parts: dict[str, Registry[Any]]
+    parts = {"inputs": kinds.inputs, "target": kinds.targets, "labels": kinds.labels, "data": kinds.data}
     options: dict[str, list[str]] = {}
-    for part, known in {**kinds, "data": plugins.kinds.data}.items():
+    for part, known in parts.items():
         kind = (getattr(entry, part) or {}).get("kind")
         options[part] = list(known.find(kind, where).model_fields) if isinstance(kind, str) and kind in known else []
     for axis in entry.axes:

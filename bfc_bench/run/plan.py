@@ -175,11 +175,9 @@ class Plan:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
         learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
         common = self._commons[self.device(cells[0])]
-        task_axes, learner_axes = (
-            {name: axes[name] for name in names if name in axes}
-            for names, axes in zip((tasks, learners), self._axes, strict=True)
-        )
-        return Planned(Batch(common, tasks, learners, tuple(cells), task_axes, learner_axes), seconds)
+        task_axes, learner_axes = self._axes
+        axes = (_among(task_axes, tasks), _among(learner_axes, learners))
+        return Planned(Batch(common, tasks, learners, tuple(cells), *axes), seconds)
 
     @cached_property
     def _axes(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -199,6 +197,11 @@ class Plan:
     @cached_property
     def _specs(self) -> dict[str, LearnerSpec]:
         return {label: spec(entry) for label, entry in self.grid.entries.items()}
+
+
+def _among(axes: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The axes of these tasks or labels; those of a suite without grids have none."""
+    return {name: axes[name] for name in names if name in axes}
 
 
 def _order(planned: Planned) -> tuple[int, str, str, int, int]:

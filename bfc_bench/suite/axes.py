@@ -98,9 +98,7 @@ def combinations(
         if axis in OWN_KEYS:
             raise ValueError(f"{who}: grid.{key}: {axis} is no axis of a grid; {OWN_KEYS[axis]}")
         if axis in names.values():
-            raise ValueError(
-                f"{who}: grid.{key}: two keys of the grid name the axis {axis!r}; one suite needs one each"
-            )
+            raise ValueError(f"{who}: grid.{key}: two keys of the grid name one axis, {axis!r}; leave out one")
         names[key] = axis
         if not isinstance(values, list) or not values:
             raise ValueError(f"{who}: grid.{key} must be a list of at least 1 value. Got {values!r}")
