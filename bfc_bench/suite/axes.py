@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from numbers import Real
 from typing import Any
 
 from bfc_bench.config import plain_option
@@ -69,7 +70,7 @@ def family(name: str, axis: str, value: Any) -> str:
 
 def is_numeric(value: Any) -> bool:
     """Whether a value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def combinations(
