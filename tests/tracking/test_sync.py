@@ -242,7 +242,7 @@ def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up
 
 
 def test_saved_views_select_current_runs_only(rows):
-    clauses = [view_state(rows, clause)["searchFilter"] for _, clause in _filters(rows)]
+    clauses = [view_state(rows, clause)["searchFilter"] for _, clause in _filters(rows, "")]
     assert clauses
     assert all("tags.`bfc.kind` = 'curve'" in clause for clause in clauses)
 
