@@ -121,7 +121,7 @@ def test_exports_have_a_column_per_axis(run, bench):
 
 
 def test_the_report_has_figures_of_each_axis(stored, tmp_path):
-    page = stored.report(tmp_path / "out").read_text()
+    page = stored.report(tmp_path / "out", figures=["png"]).read_text()
     assert '<section id="axes">' in page
     for axis in ("sd", "features"):
         assert f"N* against {axis}" in page
