@@ -224,7 +224,9 @@ class _UntilDecided:
             for label in claim_looks.claim.labels:
                 max_n, max_d = self.grid.entries[label].max_n, self.grid.entries[label].max_d
                 for d in [d for d in (task.d if point.d is None else (point.d,)) if d <= max_d]:
-                    sizes = {*task.n, *look.reads.get((task.name, label, d), ())} if point.n is None else {point.n}
+                    sizes = (
+                        {*task.sizes(d), *look.reads.get((task.name, label, d), ())} if point.n is None else {point.n}
+                    )
                     reads[task.name, label, d] = tuple(sorted(n for n in sizes if n <= max_n))
         return {curve: sizes for curve, sizes in reads.items() if sizes}
 

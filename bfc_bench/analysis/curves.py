@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from bfc_bench.analysis.intervals import Interval, is_skewed, share_interval, t_
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.row import BESIDES, COLUMNS, Row
 from bfc_bench.store.rows import Rows
+from bfc_bench.suite.axes import family
 
 FLOOR = 1e-16
 """Relative errors are clipped here, because smaller differences are float64 rounding."""
@@ -66,6 +67,20 @@ class Curve:
     """Number of test points of each value, for a task on data; inf if fresh points are drawn."""
     test_pool: float = math.inf
     """Number of points from which all replicates draw their test points."""
+    axes: Mapping[str, Any] = field(default_factory=dict)
+    """Values of task and learner on the axes of their grids."""
+
+    def value_on(self, axis: str) -> Any:
+        """The curve's value on an axis: d, or an axis of a grid; None if it does not have this axis."""
+        return self.d if axis == "d" else self.axes.get(axis)
+
+    def family(self, axis: str) -> tuple[str, int | None, str]:
+        """Task, d and name of the curves that differ from this one on an axis only: ``rhm:L3`` for ``rhm:m2:L3``."""
+        if axis == "d":
+            return self.task, None, self.name
+        value = self.axes[axis]
+        label = family(self.label, axis, value)
+        return family(self.task, axis, value), self.d, label if self.stage is None else f"{label}/{self.stage}"
 
     @property
     def name(self) -> str:
@@ -335,6 +350,7 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         tried=tried,
         test_points=least(rows.number("chosen", "data", "test_points")),
         test_pool=least(rows.number("chosen", "data", "test_pool")),
+        axes=rows.distinct("axes")[0] or {},
     )
 
 

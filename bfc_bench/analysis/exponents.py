@@ -1,10 +1,11 @@
-"""Exponents of N* in d and of the error in n, with intervals that are valid for censored N*."""
+"""Exponents of N* in d or along another axis, and of the error in n, with intervals that are valid for censored N*."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import SAME, Interval, t_drop, t_interval, t_quantile, two_sided_p
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.analysis.tobit import Tobit, profile_interval, tobit
+from bfc_bench.suite.axes import is_numeric, value_key
 
 LACK_OF_FIT = 0.4
 """If the lack-of-fit p is smaller, the interval comes from the scatter between dimensions, not between replicates."""
@@ -25,13 +27,16 @@ NO_SLOPE = 10
 
 @dataclass(frozen=True, slots=True)
 class Exponent:
-    """The slope s of log N* = a + s log d over the tested dimensions, which is not the asymptotic exponent."""
+    """The slope s of log N* = a + s log d over the tested dimensions, which is not the asymptotic exponent.
+
+    Along another ``axis`` than d, its values stand for the dimensions everywhere.
+    """
 
     value: float
     lo: float
     hi: float
-    dims: tuple[int, ...]
-    """Dimensions with at least one value that is not censored."""
+    dims: tuple[Any, ...]
+    """Dimensions (integers) with at least one value that is not censored."""
     replicates: int
     """Largest number of values at a dimension."""
     uncensored: int
@@ -53,9 +58,11 @@ class Exponent:
     note: str = ""
     refused: str = ""
     """Why there is no exponent; empty if there is one."""
+    axis: str = "d"
+    """What N* grows with: d, or an axis of a grid."""
 
     @property
-    def range(self) -> tuple[int, int] | None:
+    def range(self) -> tuple[Any, Any] | None:
         """First and last of ``dims``."""
         return (self.dims[0], self.dims[-1]) if self.dims else None
 
@@ -71,13 +78,16 @@ class Exponent:
     def __str__(self) -> str:
         if self.refused:
             return f"no exponent: {self.refused}"
-        parts = [f"d = {self.dims[0]}..{self.dims[-1]}", f"{self.uncensored} values and {self.censored} bounds"]
+        parts = [
+            f"{self.axis} = {self.dims[0]}..{self.dims[-1]}",
+            f"{self.uncensored} values and {self.censored} bounds",
+        ]
         parts += [part for part in (self.curvature, self.note) if part]
         return f"{self.value:.3g} [{self.lo:.3g}, {self.hi:.3g}] ({'; '.join(parts)})"
 
 
-def fit_exponent(points: Mapping[int, Sequence[Crossing]]) -> Exponent:
-    """The exponent of N* in d, from independent crossings at each d.
+def fit_exponent(points: Mapping[Any, Sequence[Crossing]], axis: str = "d") -> Exponent:
+    """The exponent of N* in d, or along another axis with positive values, from independent crossings at each d.
 
     1. Tobit regression of log N* on log d over all values. With n uncensored values, the standard error is multiplied
        by sqrt(n / (n - 2)) and the interval uses t(n - 2). If some values are ranges, whose likelihood may be flat, the
@@ -92,19 +102,26 @@ def fit_exponent(points: Mapping[int, Sequence[Crossing]]) -> Exponent:
     ``benchmarks.coverage``). There is no exponent, and ``refused`` has the reason, if fewer than 2 dimensions are
     reached, there are fewer than K + 2 values, or the replicates do not differ.
     """
-    return _fit({d: [crossing.log_bounds for crossing in crossings] for d, crossings in points.items()})
+    return _fit({d: [crossing.log_bounds for crossing in crossings] for d, crossings in points.items()}, axis)
 
 
-def fit_exponent_relative_to(points: Mapping[int, Sequence[Crossing]], expected: Mapping[int, float]) -> Exponent:
+def fit_exponent_relative_to(
+    points: Mapping[Any, Sequence[Crossing]], expected: Mapping[Any, float], axis: str = "d"
+) -> Exponent:
     """The exponent of N* in d, if N* is expected to grow as ``expected``, {d: N > 0}, which is not a power of d.
 
     ``fit_exponent`` is applied to N* / expected, and the slope of log expected over the dimensions reached is added.
     With equally many replicates at each d the exponent is the same, but the bend of ``expected`` does not count as lack
     of fit. Dimensions without a finite expected N are left out.
+
+    Args:
+        points: Crossings by d, or by the value on another axis.
+        expected: Expected N* by the same.
+        axis: What N* grows with.
     """
     logs = {d: math.log(n) for d, n in expected.items() if d in points and 0 < n < math.inf}
     bounds = {d: [crossing.log_bounds for crossing in points[d]] for d in logs}
-    fit = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in bounds})
+    fit = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in bounds}, axis)
     if fit.refused:
         return fit
     slope, intercept = np.polyfit(np.log(fit.dims), [logs[d] for d in fit.dims], 1).tolist()
@@ -118,14 +135,19 @@ def fit_exponent_relative_to(points: Mapping[int, Sequence[Crossing]], expected:
 
 
 def compare_exponents(
-    points_a: Mapping[int, Sequence[Crossing]], points_b: Mapping[int, Sequence[Crossing]]
+    points_a: Mapping[Any, Sequence[Crossing]], points_b: Mapping[Any, Sequence[Crossing]], axis: str = "d"
 ) -> Exponent:
     """The exponent of N_B / N_A in d, s_B - s_A, from the same replicates of two learners.
 
     Effects of a replicate on both learners cancel, so this is far more powerful than comparing two intervals. If one of
     the pair is censored, so is the ratio. If both are censored on the same side, the pair is left out.
+
+    Args:
+        points_a: Crossings of A by d, or by the value on another axis.
+        points_b: Crossings of B by the same.
+        axis: What N* grows with.
     """
-    pairs: dict[int, list[tuple[float, float]]] = {}
+    pairs: dict[Any, list[tuple[float, float]]] = {}
     for d in points_a.keys() & points_b.keys():
         b = {crossing.replicate: crossing.log_bounds for crossing in points_b[d]}
         pairs[d] = [
@@ -133,7 +155,7 @@ def compare_exponents(
             for crossing in points_a[d]
             if crossing.replicate in b
         ]
-    return _fit(pairs)
+    return _fit(pairs, axis)
 
 
 def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
@@ -192,8 +214,12 @@ def decays(curves: Iterable[Curve]) -> list[Decay]:
     ]
 
 
-def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
-    d = np.array([d for d in sorted(bounds) for _ in bounds[d]], dtype=int)
+def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Exponent:
+    if wrong := [value for value in bounds if not (is_numeric(value) and value > 0)]:
+        reason = f"{axis} must have positive numbers as values, and has {value_key(wrong[0])}"
+        return Exponent(math.nan, math.nan, math.nan, (), 0, 0, 0, refused=reason, axis=axis)
+    values = [d for d in sorted(bounds) for _ in bounds[d]]
+    d = np.array(values, dtype=int if all(isinstance(value, Integral) for value in values) else float)
     lower, upper = np.array([pair for d in sorted(bounds) for pair in bounds[d]], dtype=float).reshape(-1, 2).T
     known = np.isfinite(lower) & np.isfinite(upper)
     dims, group = np.unique(d[known], return_inverse=True)
@@ -207,8 +233,9 @@ def _fit(bounds: Mapping[int, Sequence[tuple[float, float]]]) -> Exponent:
         uncensored=n,
         censored=int((~known).sum()),
         note="assumes an exact power law" if k <= 3 else "",
+        axis=axis,
     )
-    if reason := _refusal(k, n, lower[known], upper[known], group):
+    if reason := _refusal(k, n, lower[known], upper[known], group, axis):
         return replace(result, refused=reason)
     try:
         return _regress(result, d, lower, upper)
@@ -258,7 +285,7 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
             hi=float(fit.slope) + half,
             intercept=float(fit.intercept),
             degrees=degrees,
-            method="least squares on the means per d",
+            method=f"least squares on the means per {result.axis}",
         )
 
     bent = tobit(np.column_stack([straight, centred**2]), lower, upper, least_sigma)
@@ -286,15 +313,17 @@ def _error_of_bend(bent: Tobit, n: int) -> float:
         return math.nan
 
 
-def _refusal(k: int, n: int, lower: np.ndarray, upper: np.ndarray, group: np.ndarray) -> str:
+def _refusal(k: int, n: int, lower: np.ndarray, upper: np.ndarray, group: np.ndarray, axis: str) -> str:
     """Why n values of log N* in [lower, upper] at k dimensions give no exponent; empty if they do. Arrays are (n,)."""
+    dimension, dimensions = ("dimension", "dimensions") if axis == "d" else (f"value of {axis}", f"values of {axis}")
     if k < 2:
-        return f"N* must be reached at 2 dimensions or more, and is at {k}; add sizes, dimensions or a higher level"
+        return f"N* must be reached at 2 {dimensions} or more, and is at {k}; add sizes, {dimensions} or a higher level"
     if n < k + 2:
         return (
-            f"2 replicates or more are needed beyond one per dimension, and there are {n - k}; add replicates or sizes"
+            f"2 replicates or more are needed beyond one per {dimension}, and there are {n - k}; "
+            "add replicates or sizes"
         )
     means = np.bincount(group, lower) / np.bincount(group)
     if (lower == upper).all() and np.allclose(lower, means[group], rtol=0, atol=1e-9):
-        return "zero variance: the replicates of each dimension have equal N*; are their random streams different?"
+        return f"zero variance: the replicates of each {dimension} have equal N*; are their random streams different?"
     return ""

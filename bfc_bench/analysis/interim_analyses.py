@@ -16,6 +16,7 @@ from bfc_bench.analysis.alpha_spending import LAST, LookSchedule, schedule_from
 from bfc_bench.analysis.claims import Claim, Point, Verdict
 from bfc_bench.analysis.claims.verdict import LookLevel, Word
 from bfc_bench.store.rows import Rows
+from bfc_bench.suite.sizes import sizes_at
 from bfc_bench.utils.plain_json import digest
 
 Curve: TypeAlias = tuple[str, str, int]
@@ -186,10 +187,18 @@ def without_added_rows(rows: Rows, looks: Iterable[Look], suite: Mapping[str, An
     looks = list(looks)
     if not looks or not len(rows):
         return rows
-    sizes = {task["name"]: task["n"] for task in suite["task"]}
+    tasks = {task["name"]: task for task in suite["task"]}
     beyond, n, added = rows.replicate >= suite["replicates"], rows.n, np.zeros(len(rows), dtype=bool)
-    for (task, _, _), at in rows.positions_by_curve.items():
-        beyond[at] |= ~np.isin(n[at], sizes.get(task, ()))
+    for (task, _, d), at in rows.positions_by_curve.items():
+        beyond[at] |= ~np.isin(n[at], _sizes(tasks[task], d) if task in tasks else ())
     for look in looks:
         added |= look.row_mask(rows)
     return rows.at(~(beyond & added))
+
+
+def _sizes(task: Mapping[str, Any], d: int) -> Sequence[int]:
+    """The sizes of a task at one d; none at a d of an earlier run, for which the task has no sizes any more."""
+    try:
+        return sizes_at(task["n"], d, task.get("axes") or {})
+    except ValueError:
+        return ()

@@ -1,4 +1,4 @@
-"""How N* grows with the dimension: thresholds by d, and the exponent that is fitted to them."""
+"""How N* grows with d or along another axis: thresholds by value, and the exponent that is fitted to them."""
 
 from __future__ import annotations
 
@@ -6,67 +6,81 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, thresholds
+from bfc_bench.suite.axes import is_numeric, value_key
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """N*(level) of one learner on one task at each d."""
+    """N*(level) of one learner on one task at each d, or along another axis at one d.
+
+    Along the axis of a grid, ``task`` and ``label`` are names of members without their value on this axis, such as
+    ``rhm:L3``, and its values stand for the dimensions everywhere.
+    """
 
     task: str
     label: str
     """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
     metric: str
     level: float
-    thresholds: Mapping[int, Threshold]
+    thresholds: Mapping[Any, Threshold]
     """Thresholds by d, ascending; without crossings if no replicate has a value."""
+    axis: str = "d"
+    """What N* grows with: d, or an axis of a grid."""
+    d: int | None = None
+    """Input dimension, if that is not the axis."""
 
     @property
     def reached(self) -> list[Reached]:
-        """The thresholds as records."""
+        """The thresholds at each d as records; none along another axis."""
+        if self.axis != "d":
+            return []
         return [Reached(self.task, d, self.label, self.metric, self.level, t) for d, t in self.thresholds.items()]
 
     @property
-    def crossings(self) -> dict[int, tuple[Crossing, ...]]:
+    def crossings(self) -> dict[Any, tuple[Crossing, ...]]:
         """Crossings of the replicates, by d."""
         return {d: threshold.crossings for d, threshold in self.thresholds.items()}
 
     @property
-    def measured_dims(self) -> tuple[int, ...]:
+    def measured_dims(self) -> tuple[Any, ...]:
         """Dimensions at which some replicate has a value; ``exponent.dims`` are those at which some N* is known."""
         return tuple(d for d, threshold in self.thresholds.items() if threshold.crossings)
 
     @cached_property
     def exponent(self) -> Exponent:
         """The exponent of N* in d; refused, with a reason, if there is none."""
-        return fit_exponent(self.crossings)
+        return fit_exponent(self.crossings, self.axis)
 
-    def exponent_relative_to(self, expected: Mapping[int, float]) -> Exponent:
+    def exponent_relative_to(self, expected: Mapping[Any, float]) -> Exponent:
         """The exponent of N* in d, fitted relative to the ``expected`` sizes by d (``fit_exponent_relative_to``)."""
-        return fit_exponent_relative_to(self.crossings, expected)
+        return fit_exponent_relative_to(self.crossings, expected, self.axis)
 
     def exponent_minus(self, other: Scaling) -> Exponent:
         """This exponent minus that of ``other``, fitted to the ratio of N* replicate by replicate."""
-        return compare_exponents(other.crossings, self.crossings)
+        return compare_exponents(other.crossings, self.crossings, self.axis)
 
     def as_dict(self) -> dict[str, Any]:
-        """The exponent as a flat record; missing numbers are nan."""
+        """The exponent as a flat record; missing numbers are nan. Along another axis than d, it has ``axis`` and d."""
         fit = self.exponent
         first, last = fit.range or (None, None)
         return {
             "task": self.task,
+            **({} if self.axis == "d" else {"axis": self.axis, "d": self.d}),
             "label": self.label,
             "metric": self.metric,
             "level": self.level,
             "exponent": fit.value,
             "lo": fit.lo,
             "hi": fit.hi,
-            "d_first": first,
-            "d_last": last,
+            f"{self.axis}_first": first,
+            f"{self.axis}_last": last,
             "values": fit.uncensored,
             "bounds": fit.censored,
             "curvature_p": fit.curvature_p,
@@ -77,9 +91,33 @@ class Scaling:
         }
 
 
-def scalings(curves: Iterable[Curve], levels: Sequence[float]) -> list[Scaling]:
-    """One scaling per (task, label, metric, level), in the order of the curves and then of the levels."""
-    groups: dict[tuple[str, str, str, float], dict[int, Threshold]] = defaultdict(dict)
-    for reached in thresholds(curves, levels):
-        groups[reached.task, reached.label, reached.metric, reached.level][reached.d] = reached.threshold
-    return [Scaling(*key, dict(sorted(by_d.items()))) for key, by_d in groups.items()]
+def scalings(curves: Iterable[Curve], levels: Sequence[float], axis: str = "d") -> list[Scaling]:
+    """One scaling per (task, label, metric, level), in the order of the curves and then of the levels.
+
+    Args:
+        curves: The curves; those without the axis are left out.
+        levels: Error levels.
+        axis: d, or an axis of a grid; then there is one scaling per d, and per value of every other axis.
+    """
+    groups: dict[tuple[str, str, str, float, int | None], dict[Any, Threshold]] = defaultdict(dict)
+    for curve in curves:
+        if (value := curve.value_on(axis)) is None:
+            continue
+        task, d, label = curve.family(axis)
+        for reached in thresholds([curve], levels):
+            groups[task, label, curve.metric, reached.level, d][on_axis(value)] = reached.threshold
+    return [
+        Scaling(task, label, metric, level, ascending(by_value), axis, d)
+        for (task, label, metric, level, d), by_value in groups.items()
+    ]
+
+
+def on_axis(value: Any) -> Any:
+    """A value as a position on an axis: a number as it is, anything else as text."""
+    return value if is_numeric(value) else value_key(value)
+
+
+def ascending(by_value: Mapping[Any, T]) -> dict[Any, T]:
+    """A mapping by ascending numbers; positions that are text keep their order, after them."""
+    numbers = sorted(value for value in by_value if not isinstance(value, str))
+    return {value: by_value[value] for value in (*numbers, *(v for v in by_value if isinstance(v, str)))}

@@ -21,7 +21,7 @@ LARGEST = 1e9
 """Largest N* that is searched for."""
 
 
-def slope(sizes: Mapping[int, float], dims: Sequence[int]) -> float:
+def slope(sizes: Mapping[Any, float], dims: Sequence[Any]) -> float:
     """Least-squares slope of log N on log d over ``dims``, for N by d; nan for fewer than two or if an N is missing."""
     known = [sizes.get(d, math.nan) for d in dims]
     if len(dims) < 2 or not all(0 < n < math.inf for n in known):

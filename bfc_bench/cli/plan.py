@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,10 +30,12 @@ from bfc_bench.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.executors.base import Executor
+    from bfc_bench.suite.model import Suite
     from bfc_bench.toolkit.precision import Device
 
 
@@ -120,6 +122,7 @@ def plan(
         **({"peak_gpu_bytes": made.peak_gpu_bytes, "gpu_bytes": made.common.gpu_bytes} if gpu else {}),
         "device": made.common.device,
         "jobs": count,
+        **({"sizes": sizes} if (sizes := _sizes_by_rule(grid.suite)) else {}),
     }
     if format == "json":
         print(
@@ -144,6 +147,7 @@ def plan(
         numbers = [str(counts[what]) for what in ("to do", "done", "failed", "skipped")]
         table.add_row(name, label, *numbers, f"{seconds[name, label]:.0f}")
     out.print(table)
+    _print_sizes(sizes, out)
     if claims:
         out.print(_claims_table(claims))
     elif grid.suite.claim:
@@ -162,6 +166,19 @@ def plan(
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _sizes_by_rule(suite: Suite) -> dict[str, dict[str, list[int]]]:
+    """Sizes by task and d, of the tasks whose sizes are not a plain list."""
+    tasks = (task for task in suite.task if not isinstance(task.n, list))
+    return {task.name: {str(d): task.sizes(d) for d in task.d} for task in tasks}
+
+
+def _print_sizes(sizes: Mapping[str, Mapping[str, Sequence[int]]], out: Console) -> None:
+    for name, by_d in sizes.items():
+        for d, listed in by_d.items():
+            text = f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}"
+            out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _device(executor: Executor, request: str) -> Device:

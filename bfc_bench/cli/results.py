@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -31,7 +32,7 @@ NUMBERS = {
     "fit_cpu_seconds": "CPU s",
 }
 """Columns of numbers that are printed, with their titles; error rates only if there are any."""
-READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data")
+READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data", "axes")
 """Columns to read, besides those that identify a cell: the printed ones, those of N* and the origin of a row."""
 WIDEST = 60
 """Maximum width in characters of the columns of a longer table."""
@@ -75,18 +76,19 @@ def results(
     In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
     from bfc_bench.errors import UsageError, suggest
-    from bfc_bench.store.export import as_text, csv_parts, json_parts, parquet_bytes
-    from bfc_bench.store.row import COLUMNS
+    from bfc_bench.store.export import as_text, axis_columns, csv_parts, json_parts, parquet_bytes
+    from bfc_bench.store.row import AXES, COLUMNS
     from bfc_bench.stored_suite import open_store
     from bfc_bench.utils.files import write_file
 
-    named = [name.strip() for name in columns.split(",")] if columns else list(COLUMNS)
-    if unknown := [name for name in named if name not in COLUMNS]:
+    named = [name.strip() for name in columns.split(",")] if columns else []
+    if unknown := [name for name in named if name not in COLUMNS and not name.startswith(AXES)]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
+    axes: dict[str, list[Any]] = {}
     writers: dict[str, Callable[[Iterable[Row]], Iterable[bytes | memoryview]]] = {
         "csv": lambda rows: csv_parts(rows, named, raw=raw),
         "json": lambda rows: json_parts(rows, named),
-        "parquet": lambda rows: [parquet_bytes(rows, named)],
+        "parquet": lambda rows: [parquet_bytes(rows, named, axes)],
     }
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
@@ -107,6 +109,10 @@ def results(
             if not every and not status:  # cells of one status alone give no curves
                 _print_ill_behaved(stored, rows)
             return
+        axes |= axis_columns(stored.axes(every=every))
+        if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
+            raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
+        named = named or [*COLUMNS, *axes]
         kept = _checked_filters(wanted, stored.columns(every=every, only=("status",))) if any(wanted.values()) else {}
         with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
             chosen = (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
@@ -153,9 +159,11 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
     """The header, and a function that yields the columns; it is called twice, so that no table is kept in memory."""
     from bfc_bench.store.row import Origin
     from bfc_bench.store.row_origin import ORIGIN
+    from bfc_bench.suite.axes import value_key
 
     def texts() -> Iterator[Iterable[str]]:
         yield from (rows.column(name) for name in ("task", "label"))
+        yield from (rows.mapped_column("axes", partial(at_axis, axis)) for axis in axes)
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
         yield from (numbers(rows.number(name).tolist()) for name in shown)
@@ -166,16 +174,20 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
     def numbers(values: Sequence[float]) -> Iterator[str]:
         return ("" if math.isnan(value) else f"{value:.3g}" for value in values)
 
+    def at_axis(axis: str, values: Mapping[str, Any] | None) -> str:
+        return value_key(values[axis]) if values and axis in values else ""
+
     def origin(*made: Any) -> str:
         return str(Origin(*made))
 
+    axes = rows.axes
     several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
     shown = {
         k: title
         for k, title in NUMBERS.items()
         if k != "error_rate" or any(not math.isnan(v) for v in rows.number(k).tolist())
     }
-    header = ["task", "label", "d", "n", "rep", "status", *shown.values(), "reason"]
+    header = ["task", "label", *axes, "d", "n", "rep", "status", *shown.values(), "reason"]
     return [*header, *["made by"] * several], texts
 
 

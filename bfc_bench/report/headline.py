@@ -57,7 +57,7 @@ def headline(
     for verdict in verdicts:
         entry = entries.get(verdict.id, {})
         task = entry.get("task") or next(iter(entry.get("tasks") or ()), None)
-        if task in by_task:
+        if isinstance(task, str) and task in by_task:
             statement = f"{verdict.sign} {verdict.words}: {verdict.statement}"
             return _headline(statement, by_task[task], entry, gallery, styles, theories)
     if not by_task:

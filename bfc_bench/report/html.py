@@ -16,7 +16,7 @@ from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.report import section, tables
+from bfc_bench.report import axis_plots, section, tables
 from bfc_bench.report.artifacts import CellFiles, show
 from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
@@ -150,6 +150,7 @@ def write_report(
         status_grid=_status(rows, list(definitions), list(styles)),
         learners=_learners(rows, list(styles)),
         sections=sections,
+        axes=axis_plots.axis_sections([curve for part in sections for curve in part.curves], levels, gallery, styles),
         extra=[gallery.add(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
         claims=_claims(verdicts),
         signs=SIGNS,

@@ -16,9 +16,10 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.scaling import Scaling
+from bfc_bench.analysis.scaling import Scaling, ascending
 from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import Reached, Threshold
+from bfc_bench.report.axis_positions import Positions
 from bfc_bench.report.level_plots import mark_levels
 from bfc_bench.report.style import (
     INK,
@@ -29,7 +30,6 @@ from bfc_bench.report.style import (
     assign,
     grid,
     log_axis,
-    spaced_ticks,
 )
 from bfc_bench.report.tables import sample_size
 
@@ -183,7 +183,14 @@ class Markers:
 def thresholds_against_d(
     scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
 ) -> Drawing:
-    """Draw N*(eps) against d, one panel per level.
+    """Draw N*(eps) against d, one panel per level. For the arguments see ``thresholds_against``."""
+    return thresholds_against(scalings, title, styles, width=width)
+
+
+def thresholds_against(
+    scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
+) -> Drawing:
+    """Draw N*(eps) against d or another axis, one panel per level; along another axis also per task and d.
 
     The marker is the median over replicates, the dots are replicates. An arrow up is at the largest n of a replicate
     that did not reach the level, an arrow down at the smallest n of one that reached it there already. There is no
@@ -197,23 +204,24 @@ def thresholds_against_d(
     """
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
-    panels = list(dict.fromkeys((scaling.metric, scaling.level) for scaling in scalings))
+    axis = scalings[0].axis if scalings else "d"
+    panels = list(dict.fromkeys((scaling.metric, scaling.level, _where(scaling)) for scaling in scalings))
     figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
-    dims = sorted({float(d) for scaling in scalings for d in scaling.measured_dims})
-    log_axis(axes[0].xaxis, dims, most=6, at=spaced_ticks(dims), pad=0.12)
+    measured = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
+    positions = Positions.on(axes[0].xaxis, list(measured), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     log_axis(axes[0].yaxis, sizes, pad=0.14)
-    step = 0.015 * np.log(max(dims) / min(dims)) if dims else 0.0
-    for panel, (metric, level) in zip(axes, panels, strict=False):
-        by_label = {s.label: s for s in scalings if (s.metric, s.level) == (metric, level)}
+    for panel, (metric, level, where) in zip(axes, panels, strict=False):
+        by_label = {s.label: s for s in scalings if (s.metric, s.level, _where(s)) == (metric, level, where)}
         for index, label in enumerate(label for label in labels if label in by_label):
             # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
-            shift = float(np.exp((index - (len(labels) - 1) / 2) * step))
-            scaling = by_label[label]
-            _thresholds(panel, {d * shift: scaling.thresholds[d] for d in scaling.measured_dims}, styles[label])
+            side, scaling = index - (len(labels) - 1) / 2, by_label[label]
+            at = {positions(d, side): scaling.thresholds[d] for d in scaling.measured_dims}
+            _thresholds(panel, at, styles[label])
         figure.descriptions[panel] = n_star_in_words(metric, level, by_label)
-        panel.set_title(f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}", loc="left", y=1.0, fontsize=10.5, color=INK)
-    name_axes(axes, "input dimension d", "N*, training points")
+        head = f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}"
+        panel.set_title(f"{where}: {head}" if where else head, loc="left", y=1.0, fontsize=10.5, color=INK)
+    name_axes(axes, "input dimension d" if axis == "d" else axis, "N*, training points")
     many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
     notes = [
         f"Marker: median of the replicates. Dots: replicates{many_bars(many)}.",
@@ -224,8 +232,13 @@ def thresholds_against_d(
     return figure
 
 
+def _where(scaling: Scaling) -> str:
+    """What a panel against another axis than d has in common: task and d."""
+    return "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}"
+
+
 def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) -> str:
-    """A description of a panel of N* against d.
+    """A description of a panel of N* against d or another axis.
 
     Args:
         metric: Column of the errors.
@@ -234,7 +247,7 @@ def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) 
     """
     parts = []
     for label, scaling in by_label.items():
-        if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at d = {d}" for d in scaling.measured_dims]:
+        if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at {scaling.axis} = {d}" for d in scaling.measured_dims]:
             parts.append(f"{label} {', '.join(sizes)}")
     name = METRIC_NAMES.get(metric, metric)
     return f"Training points N* needed for {name} at most {level:g}: {'; '.join(parts) or 'no values'}."

@@ -14,7 +14,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import FLOOR, by_task, curves, metric_of
 from bfc_bench.analysis.thresholds import Threshold, threshold
-from bfc_bench.store.row import Row, Status
+from bfc_bench.store.row import AXES, Row, Status
 from bfc_bench.store.rows import Rows
 
 Record: TypeAlias = dict[str, Any]
@@ -101,7 +101,7 @@ def _severity(status: Status) -> tuple[bool, bool, int]:
 
 
 def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric: str = "nmse") -> list[Record]:
-    """One record of texts per (task, d, label).
+    """One record of texts per (task, d, label), with a column for each axis of a grid.
 
     ``best_n`` is the size with the lowest mean, ``error`` the mean at ``n``, the largest measured size, and ``worst``
     the worst replicate there.
@@ -124,7 +124,9 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
             best_n = min(measured, key=lambda item: item[1].mean)[0] if measured else None
             status = cells[curve.d, curve.label]
             records.append(
-                {"task": task, "d": curve.d, "label": curve.label, "metric": used, "best_n": best_n, "n": last_n}
+                {"task": task, "d": curve.d, "label": curve.label}
+                | {f"{AXES}{axis}": value for axis, value in curve.axes.items()}
+                | {"metric": used, "best_n": best_n, "n": last_n}
                 | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
                 | {"worst": number(worst) if last else ""}
                 | {f"N*({level:g})": _reached(threshold(curve, level)) for level in levels}

@@ -246,6 +246,7 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         release=common.release,
         provenance=common.provenance,
         finished_at=time.time(),
+        axes=batch.axes(cell),
         **measured,
     )
 

@@ -12,6 +12,7 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
+from bfc_bench.registry import Registry
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
@@ -100,7 +101,7 @@ class Grid:
             for name in entry.tasks:
                 base = digest([self.task_digests[name], self.learner_digests[label], label])
                 for d in (d for d in sizes[name].d if d <= entry.max_d):
-                    for n in (n for n in sizes[name].n if n <= entry.max_n):
+                    for n in (n for n in sizes[name].sizes(d) if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
                             yield Cell(_cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
@@ -119,32 +120,37 @@ def resolve(
         suite: The suite.
         plugins: The plugins, which provide tasks, learners and claims.
         where: The suite's name in error messages.
-        learners: Labels or names of the learners to take; empty means all. An installed learner that is not in the
-            suite is added with its default options.
-        tasks: Names of the tasks to take; empty means all.
+        learners: Labels, names or grids of the learners to take; empty means all. An installed learner that is not in
+            the suite is added with its default options.
+        tasks: Names of the tasks or grids to take; empty means all.
 
     Raises:
         UsageError: Something is unknown or does not fit together; names ``where``, the entry and the key.
     """
     added = [LearnerEntry(name=name) for name in learners if _is_added(name, suite, plugins)]
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
-    wanted = _select("task", tasks, [(task.name,) for task in suite.task])
-    labels = _select("learner", learners, [(entry.label, entry.name) for entry in suite.learner])
+    wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])
+    labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner])
+    streams = {entry.name: str(entry.grid or entry.name) for entry in suite.task}
     built = {
-        entry.name: _task(entry, suite.test_size, plugins, f"{where}: task {entry.name!r}") for entry in suite.task
+        entry.name: _task(entry, suite.test_size, streams, plugins, f"{where}: task {entry.name!r}")
+        for entry in suite.task
     }
     suite = suite.model_copy(update={"task": [_with_d(entry, built[entry.name]) for entry in suite.task]})
-    for task in built.values():
-        if task.teacher and (problem := task.check_teacher(built[task.teacher])):
-            raise UsageError(f"{where}: task {task.name!r}: teacher = {task.teacher!r}: {problem}.")
+    for entry in suite.task:
+        # Those that share the streams of a grid need not agree in anything.
+        if entry.teacher in built and (problem := built[entry.name].check_teacher(built[entry.teacher])):
+            raise UsageError(f"{where}: task {entry.name!r}: teacher = {entry.teacher!r}: {problem}.")
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
     count = suite.replicates * sum(
-        sum(d <= entry.max_d for d in task.d) * sum(n <= entry.max_n for n in task.n)
+        d <= entry.max_d and n <= entry.max_n
         for entry in chosen.values()
         for task in suite.task
         if task.name in entry.tasks
+        for d in task.d
+        for n in task.sizes(d)
     )
     if not count and (learners or tasks):
         raise UsageError(f"{where}: the learners and tasks that were chosen have no cell in common.")
@@ -164,22 +170,24 @@ def resolve(
 
 
 def _is_added(name: str, suite: Suite, plugins: Plugins) -> bool:
-    in_suite = any(name in (entry.label, entry.name) for entry in suite.learner)
+    in_suite = any(name in (entry.label, entry.name, entry.grid) for entry in suite.learner)
     return not in_suite and name.partition(":")[0] in plugins.learners
 
 
-def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[str]:
-    """The first name of each entry that ``wanted`` names."""
+def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The first name of each entry that ``wanted`` names; None is no name."""
     if not wanted:
         return [first for first, *_ in names]
-    known = {name for entry in names for name in entry}
+    known = {name for entry in names for name in entry if name is not None}
     for name in wanted:
         if name not in known:
             raise UsageError(f"--{what} {name}: the suite has no such {what}.{suggest(name, known)}")
     return [entry[0] for entry in names if set(entry) & set(wanted)]
 
 
-def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Task:
+def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins: Plugins, where: str) -> Task:
+    """The task of an entry. ``streams`` has the name that keys the random streams of each task of the suite."""
+    _check_options(entry, plugins, where)
     task = build_task(
         entry.name,
         inputs=entry.inputs,
@@ -188,7 +196,8 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
         law=entry.law,
         labels=entry.labels,
         unlabeled=entry.unlabeled,
-        teacher=entry.teacher or "",
+        # The members of a grid share the streams that its name keys.
+        teacher=streams.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
         test_size=entry.test_size,
         kinds=plugins.kinds,
         where=where,
@@ -202,10 +211,33 @@ def _task(entry: TaskEntry, test_size: int, plugins: Plugins, where: str) -> Tas
     for d in dims:
         if problem := task.check(d):
             raise UsageError(f"{where}: d = {d}: {problem}")
-    for n in entry.n:
+    try:
+        sizes = sorted({n for d in dims for n in entry.sizes(d)})
+    except ValueError as error:  # of data, whose dimension is known only now
+        raise UsageError(f"{where}: {error}.") from None
+    for n in sizes:
         if problem := task.check_size(n, test_size):
             raise UsageError(f"{where}: n = {n}: {problem}.")
     return task
+
+
+def _check_options(entry: TaskEntry, plugins: Plugins, where: str) -> None:
+    """Raise ``UsageError`` for an axis of a grid that is no option of the target, law or data, but of another part."""
+    own = next((key for key in ("data", "law") if getattr(entry, key) is not None), "target")
+    kinds = plugins.kinds
+    parts: dict[str, Registry[Any]]
+    parts = {"inputs": kinds.inputs, "target": kinds.targets, "data": kinds.data, "law": kinds.laws, "labels": kinds.labels}
+    options: dict[str, list[str]] = {}
+    for part, known in parts.items():
+        kind = (getattr(entry, part) or {}).get("kind")
+        options[part] = list(known.find(kind, where).model_fields) if isinstance(kind, str) and kind in known else []
+    for axis in entry.axes:
+        if axis in options[own] or axis not in (getattr(entry, own) or {}) or not options[own]:
+            continue
+        elsewhere = [f"{part}.{axis}" for part, names in options.items() if axis in names]
+        hint = f" Did you mean '{elsewhere[0]}'?" if elsewhere else suggest(axis, options[own])
+        kind = (getattr(entry, own) or {})["kind"]
+        raise UsageError(f"{where}: grid.{axis}: the {own} {kind!r} has no option {axis!r}.{hint}")
 
 
 def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:

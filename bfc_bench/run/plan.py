@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
-from typing import get_args
+from typing import Any, get_args
 
 from bfc_bench.errors import PluginError
 from bfc_bench.learner import TaskFacts
@@ -175,7 +175,16 @@ class Plan:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
         learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
         common = self._commons[self.device(cells[0])]
-        return Planned(Batch(common, tasks, learners, tuple(cells)), seconds)
+        task_axes, learner_axes = self._axes
+        axes = (_among(task_axes, tasks), _among(learner_axes, learners))
+        return Planned(Batch(common, tasks, learners, tuple(cells), *axes), seconds)
+
+    @cached_property
+    def _axes(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Values on the axes of grids by task and by label."""
+        suite = self.grid.suite
+        tasks = {task.name: task.axes for task in suite.task if task.axes}
+        return tasks, {entry.label: entry.axes for entry in suite.learner if entry.axes}
 
     @cached_property
     def _commons(self) -> dict[Device, RunSettings]:
@@ -188,6 +197,11 @@ class Plan:
     @cached_property
     def _specs(self) -> dict[str, LearnerSpec]:
         return {label: spec(entry) for label, entry in self.grid.entries.items()}
+
+
+def _among(axes: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The axes of these tasks or labels; those of a suite without grids have none."""
+    return {name: axes[name] for name in names if name in axes}
 
 
 def _order(planned: Planned) -> tuple[int, str, str, int, int]:
@@ -322,9 +336,13 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
 
 def _unplanned(suite: Suite) -> Iterator[str]:
     """Claims about a d or n that their task does not have, a line each."""
-    sizes = {task.name: {"d": task.d, "n": task.n} for task in suite.task}
+    tasks = {task.name: task for task in suite.task}
     for claim in suite.claim:
         asked = claim.model_extra or {}
-        for key, known in sizes.get(str(asked.get("task")), {}).items():
+        if (task := tasks.get(str(asked.get("task")))) is None:
+            continue
+        dims = [d] if (d := asked.get("d")) in task.d else task.d
+        sizes = {"d": task.d, "n": sorted({n for d in dims for n in task.sizes(d)})}
+        for key, known in sizes.items():
             if isinstance(value := asked.get(key), int) and value not in known:
                 yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."

@@ -6,10 +6,11 @@ import json
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -141,6 +142,14 @@ class Batch:
     learners: Mapping[str, LearnerSpec]
     """By label."""
     cells: tuple[Cell, ...]
+    task_axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Values on the axes of their grids by task, for tasks of a grid."""
+    learner_axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The same by label, for learners of a grid."""
+
+    def axes(self, cell: Cell) -> dict[str, Any]:
+        """The values of a cell on the axes of its task and learner."""
+        return {**self.task_axes.get(cell.task, {}), **self.learner_axes.get(cell.label, {})}
 
     def seed(self, cell: Cell) -> int:
         """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired.

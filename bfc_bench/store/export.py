@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bfc_bench.store.row import COLUMNS, Row
+from bfc_bench.store.row import AXES, COLUMNS, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
     """Parts of a JSON list with one object per row."""
     separator = "[\n"
     for row in rows:
-        yield (separator + json.dumps([{name: getattr(row, name) for name in columns}], indent=1)[2:-2]).encode()
+        yield (separator + json.dumps([{name: row.value(name) for name in columns}], indent=1)[2:-2]).encode()
         separator = ",\n"
     yield b"[]\n" if separator == "[\n" else b"\n]\n"
 
@@ -100,7 +100,7 @@ def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: boo
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([cell(getattr(row, name)) for name in columns])
+        writer.writerow([cell(row.value(name)) for name in columns])
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
@@ -118,9 +118,11 @@ def without_formula(value: Any) -> Any:
     return f"'{value}"
 
 
-def parquet_bytes(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> memoryview:
+def parquet_bytes(
+    rows: Iterable[Row], columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None
+) -> memoryview:
     """A parquet file of rows, see ``ParquetTable``."""
-    table = ParquetTable(columns)
+    table = ParquetTable(columns, axes)
     for row in rows:
         table.add(row.as_dict())
     return table.bytes()
@@ -130,16 +132,22 @@ class ParquetTable:
     """Builds a parquet file with one line per row; nested columns hold JSON texts, and missing numbers are null.
 
     Rows are encoded ``ROWS_PER_GROUP`` at a time, so that a million of them need not be in memory at once.
+
+    Args:
+        columns: Names of the columns, ``axes.NAME`` for an axis.
+        axes: All values of each axis by its column. If some are not numbers, the column holds texts.
     """
 
-    def __init__(self, columns: Sequence[str] = COLUMNS) -> None:
+    def __init__(self, columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
         arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
         types = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
+        types |= {name: _common_type(values) for name, values in (axes or {}).items()}
         self._columns = columns
         self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
+        self._texts = {name for name in axes or {} if types[name] not in arrow_types}
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []
@@ -152,7 +160,10 @@ class ParquetTable:
         if key not in self._option_texts:
             self._option_texts[key] = as_text(values["options"])
         line = {**_DEFAULTS, **values, "options": self._option_texts[key]}
-        self._group.append([as_text(line[name]) for name in self._columns])
+        for axis, value in (values.get("axes") or {}).items():
+            name = f"{AXES}{axis}"
+            line[name] = json.dumps(value) if name in self._texts else value
+        self._group.append([as_text(line.get(name)) for name in self._columns])
         if len(self._group) == ROWS_PER_GROUP:
             self._write()
 
@@ -169,6 +180,21 @@ class ParquetTable:
             columns = map(pa.array, zip(*self._group, strict=True), self._schema.types)
             self._writer.write_table(pa.table(list(columns), schema=self._schema))
             self._group = []
+
+
+def axis_columns(axes: Iterable[Mapping[str, Any] | None]) -> dict[str, list[Any]]:
+    """All values of each axis, by the name of its column, from the ``axes`` of rows or of entries of a suite."""
+    columns: dict[str, list[Any]] = {}
+    for values in axes:
+        for axis, value in (values or {}).items():
+            columns.setdefault(f"{AXES}{axis}", []).append(value)
+    return columns
+
+
+def _common_type(values: Sequence[Any]) -> str:
+    """``int``, ``float`` or ``str`` if all values are of this type; otherwise ``Any``."""
+    kinds = {type(value).__name__ for value in values}
+    return "float" if kinds == {"int", "float"} else kinds.pop() if len(kinds) == 1 else "Any"
 
 
 def as_text(value: Any) -> Any:

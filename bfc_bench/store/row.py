@@ -103,6 +103,8 @@ class Row:
     """Id of the session that made the row; the store holds its versions, command line and machine."""
     finished_at: float | None = None
     """Unix time in seconds."""
+    axes: dict[str, Any] = field(default_factory=dict)
+    """Values on the axes of the grids of task and learner, by name, e.g. {"m": 2}; empty without grids."""
 
     @property
     def origin(self) -> Origin:
@@ -123,8 +125,16 @@ class Row:
         return cls(**checked(values))
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as plain data, in the order of ``COLUMNS``. Nested values are not copied."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        """The row as plain data, in the order of ``COLUMNS``, then ``axes`` if there are any.
+
+        Nested values are not copied.
+        """
+        values = {name: getattr(self, name) for name in COLUMNS}
+        return values | {"axes": self.axes} if self.axes else values
+
+    def value(self, column: str) -> Any:
+        """The value of a column, or at one axis for ``axes.m``; None for an axis that the row does not have."""
+        return self.axes.get(column.removeprefix(AXES)) if column.startswith(AXES) else getattr(self, column)
 
 
 def measured(values: Mapping[str, Any]) -> dict[str, str]:
@@ -132,7 +142,7 @@ def measured(values: Mapping[str, Any]) -> dict[str, str]:
 
     Columns about the run are left out (``RUN_COLUMNS``), and empty mappings of stages are dropped.
     """
-    columns = {name: values[name] for name in COLUMNS if name in values and name not in RUN_COLUMNS}
+    columns = {name: values[name] for name in _FIELDS if name in values and name not in RUN_COLUMNS}
     stages = columns.get("stages", {})
     columns["stages"] = {name: {k: v for k, v in stage.items() if v != {}} for name, stage in stages.items()}
     return {name: json.dumps(value, sort_keys=True) for name, value in columns.items()}
@@ -143,11 +153,10 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ``ValueError`` for missing or unknown columns, wrong types, and numbers that are not finite.
     """
-    if values.keys() != _KNOWN:
-        wrong = sorted(values.keys() ^ _KNOWN)
+    if wrong := sorted((values.keys() ^ _KNOWN) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
     try:
-        return _schema(_KNOWN).validate_python(values)
+        return _schema(frozenset(COLUMNS)).validate_python(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -184,7 +193,7 @@ def parse(text: str) -> dict[str, Any] | None:
 def _schema(required: frozenset[str]) -> TypeAdapter[dict[str, Any]]:
     """The types and ranges of the columns; checking a dictionary takes a third of the time of checking a ``Row``."""
     types = get_type_hints(Row) | _RANGES
-    columns = {name: types[name] if name in required else NotRequired[types[name]] for name in COLUMNS}
+    columns = {name: types[name] if name in required else NotRequired[types[name]] for name in _FIELDS}
     strictly = with_config(ConfigDict(strict=True, allow_inf_nan=False))
     return TypeAdapter(strictly(TypedDict("columns", columns)))  # type: ignore[operator]
 
@@ -204,7 +213,11 @@ _RANGES: dict[str, Any] = {
     **{"release": _Short | None, "provenance": _Short, "finished_at": Annotated[float, Field(ge=0, le=1e11)] | None},
 }
 """Types of columns that are narrower than those of ``Row``."""
-COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
+_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Row))
+COLUMNS: tuple[str, ...] = tuple(name for name in _FIELDS if name != "axes")
+"""The columns of every row. Rows of grids have ``axes`` too, which exports show as a column per axis, ``axes.NAME``."""
+AXES = "axes."
+"""Start of the name of an axis as a column."""
 RUN_COLUMNS = frozenset(
     (
         *("provenance", "release", "learner_version", "finished_at"),
@@ -212,12 +225,12 @@ RUN_COLUMNS = frozenset(
     )
 )
 """Columns that may differ between two runs of one cell: session, release, time, costs and batch."""
-_KNOWN = frozenset(COLUMNS)
+_KNOWN = frozenset(_FIELDS)
 REQUIRED = ("status", "reason", "d", "n", "replicate", "cell", "task", "label", "learner")
 """Columns that are always read."""
 _REQUIRED = frozenset(REQUIRED) - {"reason"}
 _WITHOUT_DEFAULT = frozenset(f.name for f in fields(Row) if f.default is MISSING and f.default_factory is MISSING)
 _FREE_TEXTS = frozenset(
     ("reason", "learner", "options", "metrics", "feature_errors", "part_errors", "stages", "chosen", "artifacts")
-) | {"device", "dtype", "release", "provenance"}
+) | {"device", "dtype", "release", "provenance", "axes"}
 """Columns that may hold control characters."""

@@ -21,7 +21,7 @@ NumberPath: TypeAlias = tuple[str, ...]
 """Path of a number in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
 
 POINT = ("d", "n", "replicate")
-_TEXTS = ("task", "label", "learner", "status", "reason", "device", "release", "learner_version", "options")
+_TEXTS = ("task", "label", "learner", "status", "reason", "device", "release", "learner_version", "options", "axes")
 _CHOSEN = ("tuned", "oracle")
 _DEFAULTS: Mapping[str, Any] = {"reason": ""}
 """Values of columns that rows of other releases may lack; None for the others."""
@@ -112,7 +112,7 @@ def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[fl
             names.append(name)
             numbers.append(math.nan)
         elif kind is dict:
-            if value and name != "options":
+            if value and name not in ("options", "axes"):
                 names += name, _DOWN
                 _collect(value, names, numbers)
                 names.append(_UP)
@@ -235,8 +235,13 @@ class Rows(Sequence[Row]):
 
     def column(self, name: str) -> list[Any]:
         """The N values of ``task``, ``label``, ``learner``, ``status``, ``reason``, ``device``, ``release``,
-        ``learner_version``, ``options``, or of ``tuned`` or ``oracle`` in ``chosen``."""
+        ``learner_version``, ``options``, ``axes`` (None for none), or of ``tuned`` or ``oracle`` in ``chosen``."""
         return self.mapped_column(name, lambda value: value)
+
+    @property
+    def axes(self) -> list[str]:
+        """Names of all axes of the rows, in order of appearance."""
+        return list(dict.fromkeys(axis for axes in self.distinct("axes") for axis in axes or ()))
 
     def mapped_column(self, name: str, function: Callable[[Any], Any]) -> list[Any]:
         """``column`` with a function applied to each value; it is called once per distinct value."""

@@ -73,6 +73,12 @@ class Results:
         """The suite in its present file, which may have new claims; without a file, the suite of the last run."""
         return self.model or Suite.parse(self.definition, self.name)
 
+    def axes(self, *, every: bool = False) -> list[dict[str, Any]]:
+        """Values on the axes of grids, of each task and learner of the last run; of all runs with ``every``."""
+        definitions = [run["definition"] for run in self.sessions] if every else [self.definition]
+        entries = [entry for suite in definitions for kind in ("task", "learner") for entry in suite.get(kind, ())]
+        return [entry["axes"] for entry in entries if entry.get("axes")]
+
     @property
     def levels(self) -> list[float]:
         """Error levels eps of N*(eps) in the last run."""
@@ -118,11 +124,16 @@ class Results:
 
         return Records(thresholds(self.curves(rows=rows), levels or self.levels))
 
-    def exponents(self, levels: Sequence[float] | None = None) -> Records[Scaling]:
-        """Growth of N*(level) with d for each (task, label) with several d; ``levels`` are by default the suite's."""
+    def exponents(self, levels: Sequence[float] | None = None, axis: str = "d") -> Records[Scaling]:
+        """Growth of N*(level) with d, or along another axis, for each (task, label) with several values.
+
+        Args:
+            levels: Error levels; by default the suite's.
+            axis: d, or an axis of a grid. Along an axis, there is one exponent per d and values of other axes.
+        """
         from bfc_bench.analysis.scaling import scalings
 
-        all_scalings = scalings(self.curves(), levels or self.levels)
+        all_scalings = scalings(self.curves(), levels or self.levels, axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
     def fits(self, metric: str = "nmse") -> Records[CurveFit]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.store.export import ParquetTable
-from bfc_bench.store.row import Row
+from bfc_bench.store.export import ParquetTable, axis_columns
+from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.stored_suite.results import Results
 from bfc_bench.utils.files import inside, make_folder, write_file
 from bfc_bench.utils.plain_json import digest
@@ -65,7 +65,8 @@ class StoredSuite(Results):
         private = not directory
         directory = Path(directory or self.directory)
         key = self._key  # before the rows are read, so that rows that are added meanwhile make the page outdated
-        table = ParquetTable()
+        axes = axis_columns(self.axes())
+        table = ParquetTable([*COLUMNS, *axes], axes)
         artifacts: list[CellFiles] = []
 
         def add(values: Mapping[str, Any]) -> None:

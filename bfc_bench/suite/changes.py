@@ -29,6 +29,10 @@ def apply(values: dict[str, Any], change: str) -> None:
             taken = part.count(".") + 1
             here = next(item for item in here if _entry_name(item) == part)
             del parents[:taken]
+        elif seen and seen[-1] == "grid" and parents[0] not in here:
+            last = ".".join([*parents, last])  # one key of the grid, such as inputs.condition
+            parents = []
+            break
         else:
             part = parents.pop(0)
             if part not in here:
@@ -68,5 +72,5 @@ def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: 
 def _may_create(seen: Sequence[str], part: str) -> bool:
     """Whether a change may create this table, because suite files may leave it out."""
     return (not seen and part in {"budget", "executor"}) or (
-        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels"}
+        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels", "grid"}
     )

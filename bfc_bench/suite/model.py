@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
-from bfc_bench.config import Settings, plain_option, read_toml
+from bfc_bench.config import Settings, explain, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.suite.axes import checked_name, combinations, member_name
 from bfc_bench.suite.changes import apply
+from bfc_bench.suite.sizes import sizes_at
 from bfc_bench.tasks.base import DataSet
 from bfc_bench.utils.names import NAME_RULE, is_name
 from bfc_bench.utils.plain_json import canonical_json
@@ -23,9 +35,21 @@ def _check_name(value: str) -> str:
     return value
 
 
+Entry = TypeVar("Entry", bound=Settings)
 Name = Annotated[str, AfterValidator(_check_name)]
 Size = Annotated[int, Field(strict=True, ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1)]
+
+
+def _list_or_table(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """A list as ``check`` gives it; tables are checked where d and the axes are known (``suite.sizes``)."""
+    return dict(value) if isinstance(value, Mapping) else check(value)
+
+
+SizeRule = Annotated[Sizes, WrapValidator(_list_or_table), PlainSerializer(lambda sizes: sizes)]
+"""Sizes, or a table that gives them for each d and value of an axis."""
+TABLES = ("inputs", "target", "data", "law", "labels")
+"""Tables of a task whose options may be axes."""
 
 
 class Budget(Settings):
@@ -60,7 +84,13 @@ class TaskEntry(Settings):
     where the definitions do; None: its own."""
     d: list[Size] = []
     """Input dimensions; leave it out for data, and for a law whose options determine it."""
-    n: Sizes
+    n: SizeRule
+    """Training sizes: a list, or a table for sizes that depend on d or on an axis (``suite.sizes.sizes_at``)."""
+    grid: dict[str, Any] | str | None = None
+    """Lists of values by option, whose combinations are tasks of their own, the members of the grid. They are expanded
+    when the suite is read, and a member has the grid's name here. Members share random streams."""
+    axes: dict[str, Any] = {}
+    """Values of a member on the axes of its grid, which the program fills in."""
 
     @classmethod
     def from_arrays(
@@ -124,7 +154,8 @@ class TaskEntry(Settings):
                 raise ValueError(f"{key} replaces inputs and target; leave out {' and '.join(given)}")
         if self.data is None:
             needed = ("inputs", "target", "d") if self.law is None else ()
-            if missing := [key for key in needed if not getattr(self, key)]:
+            swept = {key.partition(".")[0] for key in self.grid} if isinstance(self.grid, dict) else set()
+            if missing := [key for key in needed if not getattr(self, key) and key not in swept]:
                 raise ValueError(f"{' and '.join(missing)} must be given, or data or law instead of inputs and target")
             if self.test_size is not None:
                 raise ValueError("test_size is for tasks on data only; leave it out, the suite's own applies")
@@ -134,9 +165,42 @@ class TaskEntry(Settings):
     def _check_increasing(self) -> TaskEntry:
         for key in ("d", "n"):
             values = getattr(self, key)
-            if any(a >= b for a, b in pairwise(values)):
+            if isinstance(values, list) and any(a >= b for a, b in pairwise(values)):
                 raise ValueError(f"{key} must be strictly increasing integers >= 1, without repetition. Got {values}")
         return self
+
+    @model_validator(mode="after")
+    def _check_grid(self) -> TaskEntry:
+        _check_membership(self.name, self.grid, self.axes)
+        if isinstance(self.grid, dict):
+            self.members()
+        elif not isinstance(self.n, list):
+            for d in self.d:
+                self.sizes(d)
+        return self
+
+    def sizes(self, d: int) -> list[int]:
+        """Training sizes at one d, ascending. Raises ``ValueError`` if the table ``n`` is wrong."""
+        return sizes_at(self.n, d, self.axes)
+
+    def members(self) -> list[TaskEntry]:
+        """The tasks of the grid; the task itself if it has none. Raises ``ValueError`` for a wrong grid."""
+        if not isinstance(self.grid, dict):
+            return [self]
+        who = repr(self.name)
+        default = next((key for key in ("data", "law") if getattr(self, key) is not None), "target")
+        return [
+            self._member(
+                checked_name(who, self.name, axes), axes, {_path(who, key, default): v for key, v in by.items()}
+            )
+            for axes, by in combinations(who, self.grid, ["target"])
+        ]
+
+    def _member(self, name: str, axes: Mapping[str, Any], by_path: Mapping[tuple[str, ...], Any]) -> TaskEntry:
+        values = {key: getattr(self, key) for key in self.model_fields_set}
+        for path, value in by_path.items():
+            values = _with_value(repr(self.name), values, path, value)
+        return _build(type(self), {**values, "name": name, "grid": self.name, "axes": axes}, repr(name))
 
 
 class LearnerEntry(Settings):
@@ -155,6 +219,11 @@ class LearnerEntry(Settings):
     """The largest n at which it runs; None: all. Cells beyond are not planned."""
     max_d: Size | None = None
     """The largest d at which it runs; None: all. Cells beyond are not planned."""
+    grid: dict[str, Any] | str | None = None
+    """Lists of values by option, whose combinations are learners of their own, the members of the grid. They are
+    expanded when the suite is read, and a member has the grid's label here."""
+    axes: dict[str, Any] = {}
+    """Values of a member on the axes of its grid, which the program fills in."""
 
     @model_validator(mode="before")
     @classmethod
@@ -179,6 +248,27 @@ class LearnerEntry(Settings):
             if len({canonical_json(plain_option(value)) for value in among}) < len(among):
                 raise ValueError(f"tune.{option} must hold different values. Got {among}")
         return self
+
+    @model_validator(mode="after")
+    def _check_grid(self) -> LearnerEntry:
+        _check_membership(self.label, self.grid, self.axes)
+        self.members()
+        return self
+
+    def members(self) -> list[LearnerEntry]:
+        """The learners of the grid; the learner itself if it has none. Raises ``ValueError`` for a wrong grid."""
+        if not isinstance(self.grid, dict):
+            return [self]
+        members, who = [], repr(self.label)
+        for axes, by_key in combinations(who, self.grid, ["options"]):
+            values = {key: getattr(self, key) for key in self.model_fields_set}
+            for key, value in by_key.items():
+                values = _with_value(who, values, ("options", *key.removeprefix("options.").split(".")), value)
+            label = checked_name(who, self.label, axes)
+            members.append(
+                _build(type(self), {**values, "label": label, "grid": self.label, "axes": axes}, repr(label))
+            )
+        return members
 
     @property
     def spaces(self) -> list[dict[str, list[Any]]] | None:
@@ -207,6 +297,24 @@ class ClaimEntry(Settings):
     kind: str
 
 
+def _expanded_tasks(tasks: list[TaskEntry]) -> list[TaskEntry]:
+    """The tasks with the members of each grid in its place."""
+    return [member for task in tasks for member in task.members()]
+
+
+def _expanded_learners(learners: list[LearnerEntry], info: ValidationInfo) -> list[LearnerEntry]:
+    """The learners with the members of each grid in its place, and in ``tasks`` the members of each grid of tasks."""
+    grids = members_by_grid([(task.grid, task.name) for task in info.data.get("task", ())])
+
+    def named(entry: LearnerEntry) -> LearnerEntry:
+        if not grids.keys() & set(entry.tasks or ()):
+            return entry
+        tasks = dict.fromkeys(member for name in entry.tasks or () for member in grids.get(name, [name]))
+        return entry.model_copy(update={"tasks": list(tasks)})
+
+    return [named(member) for entry in learners for member in entry.members()]
+
+
 class Suite(Settings):
     """A whole suite file."""
 
@@ -222,8 +330,10 @@ class Suite(Settings):
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
     """Where cells run; None: in processes on this machine."""
-    task: Annotated[list[TaskEntry], Field(min_length=1)]
-    learner: Annotated[list[LearnerEntry], Field(min_length=1)]
+    task: Annotated[list[TaskEntry], Field(min_length=1), AfterValidator(_expanded_tasks)]
+    """Tasks, with the members of each grid in its place."""
+    learner: Annotated[list[LearnerEntry], Field(min_length=1), AfterValidator(_expanded_learners)]
+    """Learners, with the members of each grid in its place."""
     claim: list[ClaimEntry] = []
 
     @model_validator(mode="after")
@@ -238,7 +348,8 @@ class Suite(Settings):
         _require_unique("task name", [task.name for task in self.task])
         _require_unique("learner label", [entry.label for entry in self.learner])
         _require_unique("claim id", [claim.id for claim in self.claim])
-        known = [task.name for task in self.task]
+        self._check_axes()
+        known = [*(task.name for task in self.task), *self.task_grids]
         for task in self.task:
             self._check_teacher(task, known)
         for entry in self.learner:
@@ -247,13 +358,35 @@ class Suite(Settings):
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
             for task in self.task:
                 if entry.tasks is None or task.name in entry.tasks:
-                    for key, sizes, most in (("n", task.n, entry.max_n), ("d", task.d, entry.max_d)):
-                        if sizes and most is not None and most < sizes[0]:
-                            raise ValueError(
-                                f"learner {entry.label!r}: max_{key} must be at least {sizes[0]}, the smallest {key} "
-                                f"of task {task.name!r}. Got {most}"
-                            )
+                    _check_limits(entry, task)
         return self
+
+    @property
+    def task_grids(self) -> dict[str, list[str]]:
+        """Names of the tasks of each grid, by its name."""
+        return members_by_grid([(task.grid, task.name) for task in self.task])
+
+    @property
+    def learner_grids(self) -> dict[str, list[str]]:
+        """Labels of the learners of each grid, by its label."""
+        return members_by_grid([(entry.grid, entry.label) for entry in self.learner])
+
+    def _check_axes(self) -> None:
+        """Check that names of grids and axes are unambiguous."""
+        for what, grids, names in (
+            ("task", self.task_grids, [task.name for task in self.task]),
+            ("learner", self.learner_grids, [entry.label for entry in self.learner]),
+        ):
+            if both := sorted(grids.keys() & set(names)):
+                raise ValueError(f"{what} {both[0]!r} has the name of a grid; rename one of the two")
+        own = {axis: task.grid for task in self.task for axis in task.axes}
+        for entry in self.learner:
+            if both := sorted(own.keys() & entry.axes.keys()):
+                axis = both[0]
+                raise ValueError(
+                    f"the axis {axis!r} is one of task {own[axis]!r} and one of learner {entry.grid!r}; write "
+                    f"'options.{axis}' in the grid of the learner, which names its axis so"
+                )
 
     def _check_teacher(self, task: TaskEntry, known: Sequence[str]) -> None:
         """Check that a named teacher is a task with a teacher of its own, at all of this task's d."""
@@ -262,7 +395,7 @@ class Suite(Settings):
         who = f"task {task.name!r}: teacher"
         if task.teacher not in known:
             raise ValueError(f"{who} names an unknown task {task.teacher!r}.{suggest(task.teacher, known)}")
-        named = self.task[known.index(task.teacher)]
+        named = next(other for other in self.task if task.teacher in (other.name, other.grid))
         if named.teacher is not None:
             hint = f"name {named.teacher!r} here" if named.teacher != task.name else "leave out one of the two"
             raise ValueError(f"{who} names {task.teacher!r}, which has the teacher {named.teacher!r} itself; {hint}")
@@ -274,10 +407,78 @@ class Suite(Settings):
         values = self.model_dump(mode="json", exclude={"executor"})
         if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
             del values["budget"]["gpu_memory_gb"]
-        for entry, key in [(task, "law") for task in values["task"]] + [(each, "max_d") for each in values["learner"]]:
-            if entry[key] is None:
-                del entry[key]
+        for entry in (*values["task"], *values["learner"]):  # likewise those without later options
+            if entry["grid"] is None:
+                del entry["grid"], entry["axes"]
+            for key in ("law", "max_d"):
+                if key in entry and entry[key] is None:
+                    del entry[key]
         return values
+
+
+def members_by_grid(entries: Iterable[tuple[Any, str]]) -> dict[str, list[str]]:
+    """Names of the members of each grid, from pairs of grid (None: none) and name."""
+    grids: dict[str, list[str]] = {}
+    for grid, name in entries:
+        if grid is not None:
+            grids.setdefault(str(grid), []).append(name)
+    return grids
+
+
+def _check_membership(name: str, grid: Mapping[str, Any] | str | None, axes: Mapping[str, Any]) -> None:
+    """Check that an entry with axes is the member of a grid, under the name that the grid gives it."""
+    if (grid is None or isinstance(grid, Mapping)) and axes:
+        raise ValueError(f"{name!r}: axes are filled in by the program; write grid = {{ OPTION = [VALUES] }} instead")
+    if isinstance(grid, str) and (not axes or name != member_name(grid, axes)):
+        raise ValueError(f"{name!r}: grid must be a table of lists, for example {{ width = [8, 16] }}. Got {grid!r}")
+
+
+def _path(who: str, key: str, default: str) -> tuple[str, ...]:
+    """Where an axis of a task is written; a key without a table is an option of ``default``."""
+    first, *inner = key.split(".")
+    if first in TABLES:
+        if not inner:
+            raise ValueError(f"{who}: grid.{key} must name an option of {key}, for example '{key}.kind'")
+        return (first, *inner)
+    if key in ("unlabeled", "test_size"):
+        return (key,)
+    if first in TaskEntry.model_fields:
+        raise ValueError(f"{who}: grid.{key}: {first} cannot be an axis; options of {', '.join(TABLES)} can")
+    return (default, first, *inner)
+
+
+def _with_value(who: str, values: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Nested settings with one value set that they did not have; ``who`` names the entry in the error otherwise."""
+    first, *inner = path
+    here = values.get(first)
+    if inner:
+        return {**values, first: _with_value(who, here if isinstance(here, Mapping) else {}, inner, value)}
+    if here is not None:
+        raise ValueError(f"{who}: {first} is fixed, at {here!r}, and in the grid; leave out one of the two")
+    return {**values, first: value}
+
+
+def _build(entry: type[Entry], values: Mapping[str, Any], who: str) -> Entry:
+    """The member of a grid. Raises ``ValueError`` for wrong values."""
+    try:
+        return entry(**values)
+    except ValidationError as error:
+        raise ValueError(explain(error, entry, who).rstrip(".")) from None
+
+
+def _check_limits(entry: LearnerEntry, task: TaskEntry) -> None:
+    """Check that a learner has a cell on a task. The sizes of data may depend on a d that is not known yet."""
+    smallest: dict[str, tuple[int, int | None]] = {}
+    if task.d:
+        smallest["d"] = task.d[0], entry.max_d
+    if task.d or isinstance(task.n, list):
+        smallest["n"] = min(task.sizes(d)[0] for d in task.d or [1]), entry.max_n
+    for key, (least, most) in smallest.items():
+        if most is not None and most < least:
+            raise ValueError(
+                f"learner {entry.label!r}: max_{key} must be at least {least}, the smallest {key} of task "
+                f"{task.name!r}. Got {most}"
+            )
 
 
 def _require_unique(what: str, names: Sequence[str]) -> None:

@@ -63,10 +63,14 @@ class ReplicateCurve:
 
     @property
     def params(self) -> dict[str, str]:
-        """Parameters of the run: what the rows share, with options flattened to ``opt.<name>``; long values are cut."""
+        """Parameters of the run: what the rows share, with axes as ``axis.<name>`` and options as ``opt.<name>``.
+
+        Options are flattened, and long values are cut.
+        """
         row = self.first
         shared = {"learner": row.learner, "label": row.label, "task": row.task, "d": row.d, "replicate": row.replicate}
-        return {_name(key): _cut(value) for key, value in [*shared.items(), *_flatten("opt", row.options)]}
+        others = [*_flatten("axis", row.axes), *_flatten("opt", row.options)]
+        return {_name(key): _cut(value) for key, value in [*shared.items(), *others]}
 
     @cached_property
     def points(self) -> dict[int, dict[str, float]]:

@@ -11,7 +11,7 @@ import logging
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -115,13 +115,16 @@ def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {key: json.loads(text)["name"] for key, text in texts.items()}
 
 
-def page_state(clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str]) -> dict[str, Any]:
+def page_state(
+    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str] = ("label",)
+) -> dict[str, Any]:
     """State of the charts page: the runs averaged by label, with one chart per metric.
 
     Args:
         clause: Filter of the runs.
         sections: Title, whether it is open, number of columns, and metrics. Sections without metrics are left out.
         metrics: All metrics of the runs.
+        by: Parameters; the runs in which they are equal are averaged.
     """
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
     cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
@@ -136,7 +139,10 @@ def page_state(clause: str, sections: Iterable[tuple[str, bool, int, list[str]]]
         "lifecycleFilter": "Active",
         "datasetsFilter": [],
         "modelVersionFilter": "All Runs",
-        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "param", "groupByData": "label"}]},
+        "groupBy": {
+            "aggregateFunction": "average",
+            "groupByKeys": [{"mode": "param", "groupByData": name} for name in by],
+        },
         "useGroupedValuesInCharts": True,
         "runsHiddenMode": "SHOW_ALL",
         "hideEmptyCharts": True,

@@ -16,6 +16,7 @@ import typer
 from pages import MARKS, ONE_SCRIPT, PAGES, ROOT, VERBATIM, Block, blocks, name
 from typer.models import OptionInfo
 
+from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.cli.app import VERBS
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
@@ -156,18 +157,19 @@ def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block: Block, plug
     if "kind" in held:
         held = {"claim": [held]}
     if {"name", "task", "learner"} <= held.keys():
-        Suite.parse(held, where)
+        parse_claims(Suite.parse(held, where), plugins.claims, where)
+        held["claim"] = []
     else:
         assert held.keys() <= {"task", "learner", "claim", "executor"}, f"{block}: not a part of a suite"
     for task in held.get("task", []):
-        entry = TaskEntry.parse(task, where)
         parts = {"inputs": plugins.inputs, "target": plugins.targets, "labels": plugins.labels, "data": plugins.data}
-        for part, registry in parts.items():
-            _parse(registry, getattr(entry, part), block)
+        for entry in TaskEntry.parse(task, where).members():
+            for part, registry in parts.items():
+                _parse(registry, getattr(entry, part), block)
     for learner in held.get("learner", []):
-        entry = LearnerEntry.parse(learner, where)
-        if entry.name in plugins.learners:
-            plugins.learner(entry.name).parse(entry.options, where)
+        for entry in LearnerEntry.parse(learner, where).members():
+            if entry.name in plugins.learners:
+                plugins.learner(entry.name).parse(entry.options, where)
     for claim in held.get("claim", []):
         _parse(plugins.claims, {"id": "id", **claim}, block)
 

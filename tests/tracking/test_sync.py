@@ -16,7 +16,7 @@ from bfc_bench.tracking.database import database_uri
 from bfc_bench.tracking.report_run import log_report
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, sync
 from bfc_bench.tracking.sync_cache import is_current
-from bfc_bench.tracking.views import _filters, view_state
+from bfc_bench.tracking.views import _filters, _overlays, view_state
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -242,7 +242,8 @@ def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up
 
 
 def test_saved_views_select_current_runs_only(rows):
-    clauses = [view_state(rows, clause)["searchFilter"] for _, clause in _filters(rows)]
+    split = [clause for overlay in _overlays(rows) for _, clause in _filters(overlay.rows, overlay.clause)]
+    clauses = [view_state(rows, clause)["searchFilter"] for clause in split]
     assert clauses
     assert all("tags.`bfc.kind` = 'curve'" in clause for clause in clauses)
 

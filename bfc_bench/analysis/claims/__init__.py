@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from bfc_bench.analysis.claims.axes import SweptTask, resolve_grids
 from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.drops import Drops
@@ -42,6 +43,7 @@ __all__ = [
     "Point",
     "PointClaim",
     "Region",
+    "SweptTask",
     "Verdict",
     "decided_together",
     "difference_of",
@@ -158,7 +160,8 @@ def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
 def _parse(entry: ClaimEntry, suite: Suite, kinds: Registry[type[Claim]], where: str) -> Claim:
     kind = kinds.get(entry.kind, where)
     try:
-        claim = kind.parse({"id": entry.id, "source": entry.source, **(entry.model_extra or {})}, where)
+        given = resolve_grids(entry.model_extra or {}, suite, kind.model_fields, where)
+        claim = kind.parse({"id": entry.id, "source": entry.source, **given}, where)
         _check_names(claim, suite, where)
     except UsageError:
         raise

@@ -1,20 +1,22 @@
-"""Claim kind ``exponent``: how N*(level) grows with d, compared with bounds or with other learners."""
+"""Claim kind ``exponent``: how N*(level) grows with d or along an axis, compared with bounds or other learners."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from bfc_bench.analysis.claims.axes import SweptTask
 from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
-from bfc_bench.analysis.claims.measures import failure_notes, ill_behaved_note
+from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
-from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.theory import Theories, expected_sizes, slope
+from bfc_bench.analysis.scaling import Scaling, ascending
+from bfc_bench.analysis.theory import Theories, expected_n_star, slope
+from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
@@ -26,16 +28,22 @@ SCATTERED = 0.05
 class ExponentClaim(Bounded):
     """The exponent s of N*(level) ~ d^s is within bounds, below that of other learners, or near an expected exponent.
 
-    s is a slope over the d of the task. The expected exponent is that of the learner's own ``theory``, or of the number
-    of spherical harmonics of degree ``harmonics``. For other learners, the exponent of the ratio of N* is judged,
-    replicate by replicate.
+    s is a slope over the d of the task, or over the values of ``axis``. The expected exponent is that of the learner's
+    own ``theory``, or of the number of spherical harmonics of degree ``harmonics``. For other learners, the exponent of
+    the ratio of N* is judged, replicate by replicate.
     """
 
     kind: ClassVar[str] = "exponent"
     label: str
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     task: str
-    """Name of a task that is measured at two d or more."""
+    """Name of a task that is measured at two d or more. With ``axis``, a grid or a list of its members."""
+    axis: str = "d"
+    """What N* grows with: d, or an axis of a grid of tasks or learners."""
+    d: Size | None = None
+    """Input dimension, if the axis is not d; the largest of each task by default."""
+    sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
+    """The points along the axis; by default those of the grid."""
     level: Positive = 0.1
     """Error level that defines N*(level)."""
     metric: MetricName = "nmse"
@@ -66,19 +74,34 @@ class ExponentClaim(Bounded):
             raise ValueError(
                 f"theory predicts the nmse of a learner's final predictor. Got {self.metric!r} of {self.label!r}"
             )
+        if (self.axis == "d") != (self.sweep is None):
+            raise ValueError(f"sweep goes with an axis other than d. Got axis = {self.axis!r}")
+        if self.axis == "d" and self.d is not None:
+            raise ValueError(f"d does not go with axis = 'd', because all d of the task are used. Got d = {self.d}")
+        if self.axis != "d" and self.harmonics is not None:
+            raise ValueError(f"harmonics expects an exponent in d. Got axis = {self.axis!r}")
         if self.below and self.label in self.below:
             raise ValueError(f"below must not name the label itself. Got {self.label!r}")
         return self
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The label, then the others."""
-        return (self.label, *(self.below or ()))
+        """The label, then the others; their members along the axis of a grid of learners."""
+        names = (self.label, *(self.below or ()))
+        if self.sweep is None:
+            return names
+        return tuple(dict.fromkeys(point.label(name) for name in names for point in self.sweep))
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The task."""
-        return (self.task,)
+        """The task, or those along the axis."""
+        return (self.task,) if self.sweep is None else tuple(dict.fromkeys(point.task for point in self.sweep))
+
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """All sizes of the task, or of those along the axis at one d."""
+        if self.sweep is None:
+            return super().points(rows)
+        return [Point(task, locate(rows, task, self.labels, self.d, None).d, None) for task in self.tasks]
 
     @property
     def n_star_level(self) -> float | None:
@@ -91,38 +114,63 @@ class ExponentClaim(Bounded):
 
     def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
-        curves = {name: curves_of(rows, name, self.task, self.metric) for name in self.predictors}
+        curves = {name: self._curves(rows, name) for name in (self.label, *(self.below or ()))}
         ours = curves[self.label]
-        quantity = f"The exponent in d of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
+        fixed = dict.fromkeys(point.d for point in self.points(rows) if point.d) if self.sweep else {}
+        where = ", ".join([self.task, *(f"d = {d}" for d in fixed)])
+        quantity = (
+            f"The exponent in {self.axis} of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
+        )
         if self.below is None:
-            measured = [curve.d for curve in ours]
-            expected = self._expected(measured, theories)
+            measured = list(ours)
+            expected = self._expected(ours, theories)
             evidence, dims = self._evidence(ours, expected=expected)
             region, bound = self._allowed(dims if len(dims) > 1 else measured, expected)
             if ours and self.theory and region == Region():
                 evidence = nothing(f"{self.label} offers no theory of N* on {self.task}")
-            return self.verdict(f"{quantity} is {bound}{self._limit} ({self.task}).", region, evidence, log=False)
+            return self.verdict(f"{quantity} is {bound}{self._limit} ({where}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, curves[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
-        statement = f"{quantity} is below {that_of(self.below)}{margin}{self._limit} ({self.task})."
+        statement = f"{quantity} is below {that_of(self.below)}{margin}{self._limit} ({where})."
         return self.verdict(statement, Region(hi=0.0 - self.by), pieces, log=False)
+
+    def _curves(self, rows: Sequence[Row], name: str) -> dict[Any, Curve]:
+        """The curves of a predictor by d, or by value along the axis."""
+        if self.sweep is None:
+            return {curve.d: curve for curve in curves_of(rows, name, self.task, self.metric)}
+        dims = {point.task: point.d for point in self.points(rows)}
+        found = {
+            int(point.value) if point.value.is_integer() else point.value: curves_of(
+                rows, point.label(name), point.task, self.metric, dims[point.task]
+            )
+            for point in self.sweep
+        }
+        return {value: curve for value, curves in found.items() for curve in curves}
+
+    def _scaling(self, curves: Mapping[Any, Curve]) -> Scaling:
+        """N* by d, or by value along the axis."""
+        thresholds = {value: threshold(curve, self.level) for value, curve in curves.items()}
+        return Scaling(self.task, self.label, self.metric, self.level, ascending(thresholds), self.axis)
 
     @property
     def _limit(self) -> str:
         return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
-    def _expected(self, dims: Sequence[int], theories: Theories) -> dict[int, float]:
-        """Expected sizes by d: the theory's N*, or B(d, p)."""
+    def _expected(self, curves: Mapping[Any, Curve], theories: Theories) -> dict[Any, float]:
+        """Expected sizes by d, or by value along the axis: the theory's N*, or B(d, p)."""
         if self.harmonics is not None:
-            return {d: harmonics_dimension(d, self.harmonics) for d in dims}
-        return expected_sizes(theories, self.task, self.label, self.level, dims) if self.theory else {}
+            return {d: harmonics_dimension(d, self.harmonics) for d in curves}
+        if not self.theory:
+            return {}
+        by_value = {v: theories.get((curve.task, curve.d, curve.label)) for v, curve in curves.items()}
+        return {value: expected_n_star(theory, self.level) for value, theory in by_value.items() if theory}
 
     @property
     def _expected_names(self) -> tuple[str, str]:
         """In words, where the expected sizes come from, and what they are."""
         return ("its theory", "the N* of its theory") if self.harmonics is None else (f"B(d, {self.harmonics})",) * 2
 
-    def _allowed(self, dims: Sequence[int], expected: Mapping[int, float]) -> tuple[Region, str]:
+    def _allowed(self, dims: Sequence[Any], expected: Mapping[Any, float]) -> tuple[Region, str]:
         """The region that the claim allows, and its description; unbounded if theory or fit give no exponent.
 
         ``dims`` are the fitted dimensions.
@@ -134,14 +182,14 @@ class ExponentClaim(Bounded):
         if math.isnan(expected_slope):
             return Region(), words
         region = Region(expected_slope - self.tolerance, expected_slope + self.tolerance)
-        return region, f"{words}, {expected_slope:.3g} over d = {dims[0]}..{dims[-1]}"
+        return region, f"{words}, {expected_slope:.3g} over {self.axis} = {dims[0]}..{dims[-1]}"
 
     def _evidence(
         self,
-        ours: Sequence[Curve],
-        others: Sequence[Curve] | None = None,
-        expected: Mapping[int, float] | None = None,
-    ) -> tuple[Evidence, tuple[int, ...]]:
+        ours: Mapping[Any, Curve],
+        others: Mapping[Any, Curve] | None = None,
+        expected: Mapping[Any, float] | None = None,
+    ) -> tuple[Evidence, tuple[float, ...]]:
         """Evidence about our exponent, or about ours minus that of the others, and the fitted dimensions.
 
         The bend of ``expected`` in log d does not count as lack of fit.
@@ -149,22 +197,24 @@ class ExponentClaim(Bounded):
         sides = [ours] if others is None else [others, ours]
         if not all(sides):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
-        *theirs, mine = (scaling for side in sides for scaling in scalings(side, [self.level]))
-        law = "one power of d"
+        *theirs, mine = (self._scaling(side) for side in sides)
+        axis = self.axis
+        law = f"one power of {axis}"
         if theirs:
             fit = mine.exponent_minus(*theirs)
         elif expected:
-            fit, law = mine.exponent_relative_to(expected), f"a power of d times {self._expected_names[1]}"
+            fit, law = mine.exponent_relative_to(expected), f"a power of {axis} times {self._expected_names[1]}"
         else:
             fit = mine.exponent
         crossings = [at_d for scaling in (*theirs, mine) for at_d in scaling.crossings.values()]
         notes = [f"{fit.uncensored} values and {fit.censored} bounds"]
         if not fit.refused:
-            notes += [f"d = {fit.dims[0]}..{fit.dims[-1]}", *[fit.note] * bool(fit.note)]
+            notes += [f"{axis} = {fit.dims[0]}..{fit.dims[-1]}", *[fit.note] * bool(fit.note)]
         notes += [fit.curvature] * bool(fit.curvature)
         by_means = fit.degrees == len(fit.dims) - 2
+        dimensions, more = ("dimensions", "d") if axis == "d" else (f"values of {axis}", f"values of {axis}")
         scattered = (
-            f"the dimensions do not lie on {law} (lack of fit p = {fit.lack_of_fit_p:.2g}): more d would "
+            f"the {dimensions} do not lie on {law} (lack of fit p = {fit.lack_of_fit_p:.2g}): more {more} would "
             "narrow the interval, more replicates might not"
         )
         evidence = Evidence(
@@ -176,7 +226,11 @@ class ExponentClaim(Bounded):
             gain=0.0 if by_means else (fit.degrees + 2) / max(fit.replicates, 1),
             fixed=scattered if by_means and fit.lack_of_fit_p < SCATTERED else "",
             count=fit.replicates,
-            notes=(*notes, *ill_behaved_note(*crossings), *failure_notes(curve for side in sides for curve in side)),
+            notes=(
+                *notes,
+                *ill_behaved_note(*crossings),
+                *failure_notes(curve for side in sides for curve in side.values()),
+            ),
             refused=fit.refused,
         )
         return evidence, fit.dims

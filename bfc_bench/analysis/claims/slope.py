@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from bfc_bench.analysis.claims.axes import SweptTask
 from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.power_law import MIN_SIZES, curve_fits
 from bfc_bench.analysis.thresholds import crossings
-from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
@@ -23,22 +23,13 @@ TINY = 1e-12
 """Smaller weights are rounding errors of 0: the middle one of three evenly spaced tasks has no weight in a slope."""
 
 
-class SweptTask(Settings):
-    """A task of the sweep."""
-
-    task: str
-    """Name of the task."""
-    value: Positive
-    """Value of the swept number in this task."""
-
-
 class Slope(Bounded):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
     With ``level``, it is the exponent of N*(level) ~ value^s; if N* lies in a range, so does the replicate's slope.
-    With ``task`` instead of ``sweep``, it is the exponent in n of metric ~ c + a n^s, from one fit per replicate. Only
-    replicates with a value on every task count. Errors in parts of the target may be negative and have no logarithm, so
-    a claim about them is undecided.
+    With ``axis``, the sweep is along the axis of a grid, or over d. With ``task`` and neither ``sweep`` nor ``axis``,
+    it is the exponent in n of metric ~ c + a n^s, from one fit per replicate. Only replicates with a value on every
+    task count. Errors in parts of the target may be negative and have no logarithm, so a claim about them is undecided.
     """
 
     kind: ClassVar[str] = "slope"
@@ -47,9 +38,11 @@ class Slope(Bounded):
     sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
     """Tasks, each with its value of the swept number."""
     task: str | None = None
-    """Name of the task whose error is a power of n; instead of ``sweep``."""
+    """Name of the task whose error is a power of n; instead of ``sweep``. With ``axis``, a grid or its members."""
+    axis: str = "n"
+    """The axis of a grid, or d, along which the metric scales."""
     against: str = "the swept number"
-    """Name of the swept number, for the statement."""
+    """Name of the swept number, for the statement; the axis by default."""
     d: Size | None = None
     """Input dimension; the largest of each task by default."""
     n: Size | None = None
@@ -58,6 +51,14 @@ class Slope(Bounded):
     """The metric that scales."""
     level: Positive | None = None
     """Error level: uses N*(level) instead of the metric at one n."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sweep_instead_of_task(cls, values: Any) -> Any:
+        """Along an axis, the tasks are those of the sweep."""
+        if not isinstance(values, Mapping) or not values.get("sweep") or values.get("axis", "n") == "n":
+            return values
+        return {"against": values["axis"]} | {key: value for key, value in values.items() if key != "task"}
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:
@@ -77,19 +78,30 @@ class Slope(Bounded):
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The label."""
-        return (self.label,)
+        """The label, or its members along the axis of a grid of learners."""
+        return tuple(dict.fromkeys(point.label(self.label) for point in self.sweep or ())) or (self.label,)
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks of the sweep, or the one task."""
-        return (self.task,) if self.task is not None else tuple(point.task for point in self.sweep or ())
+        if self.task is not None:
+            return (self.task,)
+        return tuple(dict.fromkeys(point.task for point in self.sweep or ()))
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """The point of each task; all its n if the claim is about curves or N*."""
-        points = [locate(rows, task, self.labels, self.d, self.n) for task in self.tasks]
-        whole_curves = self.task is not None or self.level is not None
-        return [Point(at.task, at.d, None) for at in points] if whole_curves else points
+        if self.task is not None:
+            at = locate(rows, self.task, self.labels, self.d, None)
+            return [Point(at.task, at.d, None)]
+        return list(dict.fromkeys(at for at, _ in self._places(rows)))
+
+    def _places(self, rows: Sequence[Row]) -> list[tuple[Point, str]]:
+        """The predictor and its point of the grid, with all n if the claim is about N*, for each point of the sweep."""
+        labels, places = self.labels, []
+        for point in self.sweep or ():
+            at = locate(rows, point.task, labels, point.d or self.d, self.n)
+            places.append((at if self.level is None else Point(at.task, at.d, None), point.label(self.label)))
+        return places
 
     @property
     def n_star_level(self) -> float | None:
@@ -100,18 +112,18 @@ class Slope(Bounded):
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
         if self.task is not None:
             return self._against_n(rows, self.task)
-        points = self.points(rows)
+        places = self._places(rows)
         values = [point.value for point in self.sweep or ()]
         what, evidence_at = f"{in_words(self.metric)} of {self.label}", self._evidence
         if self.level is not None:
             what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
             evidence_at = self._evidence_of_n_star
-        where = "; ".join(dict.fromkeys(at.size or at.task for at in points))
+        where = "; ".join(dict.fromkeys(at.size or at.task for at, _ in places))
         statement = (
             f"The {what} scales with {self.against}, {short(min(values))} to {short(max(values))}, to a power of "
             f"{self.bound} ({where})."
         )
-        return self.verdict(statement, self.region, evidence_at(rows, points), log=False)
+        return self.verdict(statement, self.region, evidence_at(rows, places), log=False)
 
     def _against_n(self, rows: Sequence[Row], task: str) -> Verdict:
         at = locate(rows, task, self.labels, self.d, None)
@@ -136,12 +148,12 @@ class Slope(Bounded):
             return f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
         return f"no replicate of {self.label} has values at {MIN_SIZES} sizes, which a fit needs"
 
-    def _evidence(self, rows: Sequence[Row], points: Sequence[Point]) -> Evidence:
+    def _evidence(self, rows: Sequence[Row], places: Sequence[tuple[Point, str]]) -> Evidence:
         if scale_of(self.metric) == "linear":
             return nothing(
                 f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
             )
-        measured = [measure(rows, self.label, self.metric, at) for at in points]
+        measured = [measure(rows, name, self.metric, at) for at, name in places]
         if missing := [at_task.problem for at_task in measured if not at_task.values]:
             return nothing("; ".join(missing))
         complete = sorted(set.intersection(*(set(at_task.values) for at_task in measured)))
@@ -157,10 +169,10 @@ class Slope(Bounded):
         centred = x - x.mean()
         return np.asarray(centred / (centred @ centred))
 
-    def _evidence_of_n_star(self, rows: Sequence[Row], points: Sequence[Point]) -> Evidence:
+    def _evidence_of_n_star(self, rows: Sequence[Row], places: Sequence[tuple[Point, str]]) -> Evidence:
         """The same for log N*: a range of N* gives a range of slopes, and a censored N* leaves a side open."""
-        curves = [curves_of(rows, self.label, at.task, self.metric, at.d) for at in points]
-        if missing := [str(at) for at, curve in zip(points, curves, strict=True) if not curve]:
+        curves = [curves_of(rows, name, at.task, self.metric, at.d) for at, name in places]
+        if missing := [str(at) for (at, _), curve in zip(places, curves, strict=True) if not curve]:
             return nothing(f"{self.label} has no {self.metric} on {'; '.join(missing)}")
         by_task = [crossings(curve, self.level or math.nan) for (curve,) in curves]
         bounds = [{crossing.replicate: crossing.log_bounds for crossing in at_task} for at_task in by_task]

@@ -1,0 +1,194 @@
+"""The part of a report on the axes of grids: N* and the error at the largest n against each axis.
+
+Shapes: R replicates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.scaling import Scaling, ascending, on_axis, scalings
+from bfc_bench.report.axis_positions import Positions
+from bfc_bench.report.gallery import Gallery, Picture
+from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing
+from bfc_bench.report.plots import (
+    MANY,
+    METRIC_NAMES,
+    Markers,
+    in_order,
+    many_bars,
+    name_axes,
+    spread,
+    thresholds_against,
+)
+from bfc_bench.report.style import INK, Drawing, Style, Styles, add_title_and_legend, assign, grid, log_axis
+from bfc_bench.report.tables import MISSING, number
+
+COLUMNS = {
+    "task": "task",
+    "d": "d",
+    "name": "learner",
+    "level": "level",
+    "exponent": "s",
+    "range": "values",
+    "points": "points",
+    "note": "method",
+}
+NOTE = (
+    "The slope of log N* over the tested values with its 95 % interval, at one d and one value of every other axis. "
+    "Points: known thresholds + bounds."
+)
+
+
+@dataclass(frozen=True)
+class AxisSection:
+    """What a report shows of one axis."""
+
+    axis: str
+    pictures: Sequence[Picture]
+    exponents: ReportTable
+
+
+def axis_sections(
+    curves: Sequence[Curve], levels: Sequence[float], gallery: Gallery, styles: Styles
+) -> list[AxisSection]:
+    """The figures and exponents of each axis that has two values or more, in order of appearance.
+
+    Args:
+        curves: Learning curves of all tasks.
+        levels: Levels of error for N*.
+        gallery: Writes the figures.
+        styles: Styles by label.
+    """
+    sections = []
+    for axis in dict.fromkeys(axis for curve in curves for axis in curve.axes):
+        along = [curve for curve in curves if axis in curve.axes]
+        if len({on_axis(curve.axes[axis]) for curve in along}) > 1:
+            sections.append(_section(axis, along, levels, gallery, styles))
+    return sections
+
+
+def _section(
+    axis: str, curves: Sequence[Curve], levels: Sequence[float], gallery: Gallery, styles: Styles
+) -> AxisSection:
+    families = [curve.family(axis)[2] for curve in curves]
+    styles = {label: style for label, style in styles.items() if label in families}
+    styles = {**styles, **assign(label for label in families if label not in styles)}
+    found = scalings(curves, levels, axis)
+    figures = {
+        f"N* against {axis}": (thresholds_against(found, f"N* against {axis}", styles), f"thresholds-axis-{axis}"),
+        f"error at the largest n against {axis}": (
+            errors_against(curves, axis, f"Error at the largest n against {axis}", styles),
+            f"errors-axis-{axis}",
+        ),
+    }
+    pictures = [gallery.add(figure, title, stem) for title, (figure, stem) in figures.items()]
+    lines = [_line(scaling) for scaling in found if len(scaling.measured_dims) > 1]
+    return AxisSection(axis, pictures, listing(f"Exponents s of N* ∝ {axis}ˢ", lines, COLUMNS, NOTE))
+
+
+def _line(scaling: Scaling) -> dict[str, Any]:
+    fit = scaling.exponent
+    return {
+        "task": TableCell(scaling.task, kind="text"),
+        "d": TableCell(str(scaling.d)),
+        "name": TableCell(scaling.label, kind="text"),
+        "level": TableCell(f"{METRIC_NAMES.get(scaling.metric, scaling.metric)} ≤ {scaling.level:g}"),
+        "exponent": estimate(fit.value, fit.lo, fit.hi, digits=3),
+        "range": TableCell(MISSING if fit.refused else f"{fit.dims[0]}..{fit.dims[-1]}"),
+        "points": TableCell(f"{fit.uncensored} + {fit.censored}"),
+        "note": "; ".join(filter(None, [fit.method, fit.refused or fit.note])),
+    }
+
+
+def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: Styles | None = None) -> Drawing:
+    """Draw the error at the largest n against an axis, one panel per task and d.
+
+    The marker is the mean over replicates with its 95 % interval, the dots are replicates.
+
+    Args:
+        curves: Learning curves with this axis.
+        axis: The axis.
+        title: Title above the panels.
+        styles: Styles by label without the axis, in the order of the legend; new ones by default.
+    """
+    groups: dict[tuple[str, Any], dict[str, dict[Any, Curve]]] = {}
+    for curve in curves:
+        task, d, label = curve.family(axis)
+        groups.setdefault((task, d), {}).setdefault(label, {})[on_axis(curve.axes[axis])] = curve
+    labels = in_order((label for by_label in groups.values() for label in by_label), styles)
+    styles = styles or assign(labels)
+    figure, axes = grid(max(1, len(groups)), columns=min(3, max(1, len(groups))))
+    positions = Positions.on(axes[0].xaxis, [on_axis(curve.axes[axis]) for curve in curves])
+    largest = {id(curve): _at_largest_n(curve) for curve in curves}
+    if not any(curve.scale == "linear" for curve in curves):
+        log_axis(axes[0].yaxis, [value for at in largest.values() for value in at.values], most=9)
+    for panel, ((task, d), by_label) in zip(axes, groups.items(), strict=False):
+        for index, label in enumerate(label for label in labels if label in by_label):
+            by_value = ascending(by_label[label])
+            at = {positions(value, index - (len(labels) - 1) / 2): largest[id(c)] for value, c in by_value.items()}
+            _errors(Markers(panel, styles[label].colour), {x: y for x, y in at.items() if y.values}, styles[label])
+        figure.descriptions[panel] = _in_words(task, d, axis, by_label, largest)
+        panel.set_title(f"{task}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
+    metrics = dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves)
+    name_axes(axes, axis, f"{' / '.join(metrics)} at the largest n")
+    many = any(len(at.values) > MANY for at in largest.values())
+    notes = [
+        f"Marker: mean of the replicates with its 95 % interval. Dots: replicates{many_bars(many)}.",
+        "The largest n may differ between values and learners.",
+    ]
+    add_title_and_legend(figure, title, labels, styles, notes)
+    return figure
+
+
+@dataclass(frozen=True)
+class _Largest:
+    """A curve at its largest n with a value."""
+
+    n: int = 0
+    mean: float = math.nan
+    lo: float = math.nan
+    hi: float = math.nan
+    values: tuple[float, ...] = ()
+
+
+def _at_largest_n(curve: Curve) -> _Largest:
+    measured = np.flatnonzero(np.isfinite(curve.values).any(axis=0))
+    if not measured.size:
+        return _Largest()
+    k = int(measured[-1])
+    values = curve.scaled[:, k] if curve.scale == "linear" else np.exp(curve.scaled[:, k])
+    interval = curve.intervals[k]
+    known = tuple(values[np.isfinite(values)].tolist())
+    return _Largest(int(curve.n[k]), interval.mean, interval.lo, interval.hi, known)
+
+
+def _errors(markers: Markers, at: Mapping[float, _Largest], style: Style) -> None:
+    for x, largest in at.items():
+        if len(largest.values) > MANY:
+            lo, hi = spread(np.array(largest.values)[:, None])
+            markers.panel.vlines(x, lo, hi, color=markers.colour, linewidth=4, alpha=0.25)
+        else:
+            markers([x] * len(largest.values), list(largest.values), "o", markersize=3, alpha=0.45)
+        if math.isfinite(largest.lo) and math.isfinite(largest.hi):
+            markers.panel.vlines(x, largest.lo, largest.hi, color=markers.colour, linewidth=1.2)
+    means = [largest.mean for largest in at.values()]
+    markers(list(at), means, style.marker, linestyle=style.line, linewidth=1.5)
+
+
+def _in_words(
+    task: str, d: Any, axis: str, by_label: Mapping[str, Mapping[Any, Curve]], largest: Mapping[int, _Largest]
+) -> str:
+    """A description of a panel."""
+    parts = []
+    for label, by_value in by_label.items():
+        known = {value: at for value, curve in by_value.items() if (at := largest[id(curve)]).values}
+        if texts := [f"{number(at.mean)} at {axis} = {value} (n = {at.n:,})" for value, at in known.items()]:
+            parts.append(f"{label} {', '.join(texts)}")
+    return f"Error at the largest n on {task}, d = {d}: {'; '.join(parts) or 'no values'}."

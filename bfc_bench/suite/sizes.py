@@ -1,0 +1,162 @@
+"""Training sizes of a task: a list, a list per value of d or of an axis, or geometric steps between two formulas."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from bfc_bench.errors import suggest
+from bfc_bench.suite.axes import value_key
+
+LARGEST = 10**12
+"""The largest size that a formula may give."""
+MOST_STEPS = 1000
+"""The largest number of sizes between two formulas."""
+LONGEST_FORMULA = 200
+"""The largest length of a formula in characters."""
+DEEPEST = 5
+"""How many tables may lie inside each other."""
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: math.pow,
+}
+_FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "min": min,
+    "max": max,
+    "ceil": math.ceil,
+}
+
+
+def sizes_at(n: Any, d: int, axes: Mapping[str, Any]) -> list[int]:
+    """The training sizes at one d.
+
+    Args:
+        n: A list of sizes; ``{from, to, steps}`` for geometric steps between two formulas, rounded; or a table
+            ``{d = {8 = ...}}``, or of an axis, with one of these for each value.
+        d: Input dimension.
+        axes: Values of the task's axes by name.
+
+    Raises:
+        ValueError: A table lacks the value, or a formula or a list is wrong. The message begins with the key.
+    """
+    return _sizes_at(n, {"d": d, **axes}, "n")
+
+
+def _sizes_at(n: Any, known: Mapping[str, Any], key: str) -> list[int]:
+    if isinstance(n, list):
+        return _checked(n, key)
+    if not isinstance(n, Mapping):
+        raise ValueError(f"{key} must be a list of integers >= 1, or a table. Got {n!r}")
+    if "from" in n or "to" in n:
+        return _steps(n, known, key)
+    if len(n) != 1 or not isinstance(table := next(iter(n.values())), Mapping) or key.count(".") >= 2 * DEEPEST:
+        raise ValueError(
+            f"{key} must have from, to and steps, or one table by the values of d or of an axis, for example "
+            f"{{ d = {{ 8 = [100, 200], 16 = [400, 800] }} }}. Got {dict(n)!r}"
+        )
+    axis = next(iter(n))
+    if axis not in known:
+        raise ValueError(f"{key}.{axis}: the task has no axis {axis!r}.{suggest(axis, known)}")
+    value = value_key(known[axis])
+    if value not in table:
+        raise ValueError(f"{key}.{axis} has no sizes for {axis} = {value}. It has some for: {', '.join(table)}")
+    return _sizes_at(table[value], known, f"{key}.{axis}.{value}")
+
+
+def _checked(sizes: list[Any], key: str) -> list[int]:
+    if not sizes or not all(type(size) is int and size >= 1 for size in sizes):
+        raise ValueError(f"{key} must be a list of at least 1 integer >= 1. Got {sizes!r}")
+    if any(a >= b for a, b in pairwise(sizes)):
+        raise ValueError(f"{key} must be strictly increasing integers >= 1, without repetition. Got {sizes}")
+    return sizes
+
+
+def _steps(n: Mapping[str, Any], known: Mapping[str, Any], key: str) -> list[int]:
+    """Geometric steps from one formula to another, rounded to integers, without repetition."""
+    if n.keys() != {"from", "to", "steps"}:
+        raise ValueError(f"{key} must have exactly the keys from, to and steps. Got {', '.join(n)}")
+    steps = n["steps"]
+    if type(steps) is not int or not 2 <= steps <= MOST_STEPS:
+        raise ValueError(f"{key}.steps must be an integer from 2 to {MOST_STEPS}. Got {steps!r}")
+    first, last = (_end(n[end], known, f"{key}.{end}") for end in ("from", "to"))
+    at = ", ".join(f"{name} = {value_key(value)}" for name, value in known.items())
+    if first > last:
+        raise ValueError(f"{key}: from must be at most to. Got {first:.6g} and {last:.6g} at {at}")
+    ratio = last / first
+    return sorted({round(first * ratio ** (step / (steps - 1))) for step in range(steps)})
+
+
+def _end(formula: Any, known: Mapping[str, Any], key: str) -> float:
+    size = evaluate(formula, known, key)
+    if not 1 <= size <= LARGEST:
+        at = ", ".join(f"{name} = {value_key(value)}" for name, value in known.items())
+        raise ValueError(f"{key} must be from 1 to {LARGEST:.0e}. Got {size:.6g} at {at}")
+    return size
+
+
+def evaluate(formula: Any, known: Mapping[str, Any], key: str) -> float:
+    """The value of a formula.
+
+    It may hold numbers, the names in ``known`` that stand for numbers, + - * / and ** or ^, parentheses, and sqrt, log
+    (natural), min, max and ceil. All numbers are floats, so no power takes long.
+
+    Args:
+        formula: The formula as text, or a number.
+        known: Values of the names.
+        key: Start of error messages.
+
+    Raises:
+        ValueError: The formula holds something else, or has no finite value.
+    """
+    if isinstance(formula, int | float) and not isinstance(formula, bool):
+        return float(formula)
+    if not isinstance(formula, str) or len(formula) > LONGEST_FORMULA:
+        raise ValueError(
+            f"{key} must be a number or a formula of at most {LONGEST_FORMULA} characters. Got {formula!r}"
+        )
+    try:
+        value = _value(ast.parse(formula.strip().replace("^", "**"), mode="eval").body, known)
+    except SyntaxError:
+        raise ValueError(f"{key} must be a formula such as '8*d^1.5'. Got {formula!r}") from None
+    except (ArithmeticError, RecursionError, MemoryError, TypeError) as error:
+        raise ValueError(f"{key}: {formula!r} has no finite value: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{key}: {formula!r}: {error}") from None
+    if not math.isfinite(value):
+        raise ValueError(f"{key}: {formula!r} has no finite value. Got {value}")
+    return value
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> float:
+    """The value of a part of a formula. Raises ``ValueError`` for parts that formulas do not have."""
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return float(number)
+        case ast.Name(id=name):
+            return _number(name, known)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=inner):
+            return -_value(inner, known) if isinstance(sign, ast.USub) else _value(inner, known)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return float(_OPERATORS[type(op)](_value(left, known), _value(right, known)))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS and args:
+            return float(_FUNCTIONS[name](*(_value(arg, known) for arg in args)))
+    raise ValueError(f"a formula has numbers, names, + - * / ^, and the functions {', '.join(_FUNCTIONS)} only")
+
+
+def _number(name: str, known: Mapping[str, Any]) -> float:
+    if name not in known:
+        raise ValueError(f"there is no name {name!r}.{suggest(name, [*known, *_FUNCTIONS])}")
+    value = known[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is not a number. Got {value!r}")
+    return float(value)

@@ -1,0 +1,152 @@
+"""A run of a suite with grids: its rows, exports, report, MLflow runs and views, and laws that are known exactly."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.tracking.curves import replicate_curves
+from bfc_bench.tracking.views import _filters, _overlays
+
+SUITE = """
+name = "noise"
+replicates = 4
+test_size = 1000
+levels = [0.2]
+
+[[task]]
+name = "line"
+inputs = { kind = "sphere" }
+target = { kind = "staircase", degree = 1 }
+labels = { kind = "noise" }
+grid = { labels.sd = [0.5, 1.0, 2.0] }
+d = [6]
+n = { from = "4*d", to = "40*d*max(1, sd)^2", steps = 6 }
+
+[[learner]]
+name = "kernel-ridge"
+label = "ols"
+options = { kernel = "poly", degree = 1, ridge = 1e-10 }
+tune = {}
+
+[[learner]]
+name = "random-features"
+label = "random"
+options = { map = "relu" }
+grid = { features = [8, 32] }
+max_n = 100
+tune = {}
+
+[[claim]]
+id = "error"
+kind = "slope"
+label = "ols"
+task = "line"
+axis = "sd"
+n = 24
+at_least = 1.99
+at_most = 2.01
+
+[[claim]]
+id = "n-star"
+kind = "exponent"
+label = "ols"
+task = "line"
+axis = "sd"
+level = 0.2
+at_least = 0
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("grids")
+    (folder / "noise.toml").write_text(SUITE)
+    bb.run_suite(folder / "noise.toml", bb.RunOptions(store=folder / "store", executor="serial"))
+    return folder
+
+
+@pytest.fixture
+def stored(run):
+    with bb.open_store(run / "store") as suites:
+        yield suites[str(run / "noise.toml")]
+
+
+def test_rows_have_their_values_on_all_axes(stored):
+    rows = stored.rows()
+    assert {row.status for row in rows} == {"ok"}
+    axes = {(row.task, row.label): row.axes for row in rows}
+    assert axes["line:sd0.5", "ols"] == {"sd": 0.5}
+    assert axes["line:sd2", "random:features32"] == {"sd": 2.0, "features": 32}
+    frame = stored.frame()
+    assert set(frame["axes.sd"]) == {0.5, 1.0, 2.0}
+    assert frame["axes.features"].isna().sum() == sum(row.label == "ols" for row in rows)
+    assert stored.columns().axes == ["sd", "features"]
+
+
+def test_noise_with_shared_draws_has_the_error_that_theory_gives_exactly(stored):
+    """Least squares on a linear target: error = sd^2 times a number that the shared draws alone determine."""
+    errors = {(r.axes["sd"], r.replicate): r.nmse for r in stored.rows() if (r.label, r.n) == ("ols", 24)}
+    for replicate in range(4):
+        relative = [errors[sd, replicate] / sd**2 for sd in (0.5, 1.0, 2.0)]
+        assert np.allclose(relative, relative[0], rtol=1e-4)
+    verdicts = {verdict.id: verdict for verdict in stored.claims()}
+    assert verdicts["error"].estimate == pytest.approx(2, abs=1e-4)
+    assert verdicts["n-star"].verdict == "supported"
+    (scaling,) = (s for s in stored.exponents(axis="sd") if s.label == "ols")
+    assert (scaling.task, scaling.d, scaling.axis) == ("line", 6, "sd")
+    assert scaling.exponent.value == pytest.approx(verdicts["n-star"].estimate)
+
+
+def test_exports_have_a_column_per_axis(run, bench):
+    command = ["results", run / "noise.toml", "--store", run / "store"]
+    lines = list(csv.DictReader(io.StringIO(bench(*command, "--format", "csv").stdout)))
+    assert {(line["task"], line["axes.sd"]) for line in lines} == {(f"line:sd{sd}", str(v)) for sd, v in
+        (("0.5", 0.5), ("1", 1.0), ("2", 2.0))}  # fmt: skip
+    found = json.loads(bench(*command, "--format", "json", "--columns", "label,axes.features").stdout)
+    assert {(line["label"], line["axes.features"]) for line in found} == {
+        ("ols", None), ("random:features8", 8), ("random:features32", 32)
+    }  # fmt: skip
+    bench(*command, "--format", "parquet", "--output", run / "rows.parquet")
+    assert pd.read_parquet(run / "rows.parquet")["axes.sd"].dtype == "float64"
+    header = bench(*command).stdout.split("\n")[0].split()
+    assert header[:5] == ["task", "label", "sd", "features", "d"]
+    wrong = bench(*command, "--format", "csv", "--columns", "axes.width")
+    assert wrong.returncode == 2
+    assert "axes.width" in wrong.stderr
+
+
+def test_the_report_has_figures_of_each_axis(stored, tmp_path):
+    page = stored.report(tmp_path / "out", figures=["png"]).read_text()
+    assert '<section id="axes">' in page
+    for axis in ("sd", "features"):
+        assert f"N* against {axis}" in page
+        for stem in (f"thresholds-axis-{axis}", f"errors-axis-{axis}"):
+            assert (tmp_path / "out" / "figures" / f"{stem}.png").stat().st_size > 5000
+    assert "axes.sd" in pd.read_parquet(tmp_path / "out" / "rows.parquet").columns
+
+
+def test_mlflow_gets_axes_as_parameters_and_a_view_of_each(stored):
+    rows = stored.rows()
+    params = [curve.params for curve in replicate_curves(rows)]
+    assert {(p["task"], p["axis.sd"]) for p in params} == {
+        ("line:sd0.5", "0.5"),
+        ("line:sd1", "1.0"),
+        ("line:sd2", "2.0"),
+    }
+    assert {p["axis.features"] for p in params if "axis.features" in p} == {"8", "32"}
+    views = {overlay.title: overlay for overlay in _overlays(rows)}
+    by_sd, by_features = views["line · d=6 · by sd"], views["random on line:sd1 · d=6 · by features"]
+    assert "params.task LIKE 'line:%'" in by_sd.clause
+    assert by_sd.by == ("label", "axis.sd")
+    assert "params.label LIKE 'random:%' and params.task = 'line:sd1'" in by_features.clause
+    assert by_features.by == ("axis.features",)
+    assert all(clause.startswith(by_sd.clause) for _, clause in _filters(by_sd.rows, by_sd.clause))
+
+
+def test_the_same_run_again_finds_all_cells(run, bench):
+    assert "0 to do, " in bench("plan", run / "noise.toml", "--store", run / "store").stdout
