@@ -226,7 +226,13 @@ def _check_options(entry: TaskEntry, plugins: Plugins, where: str) -> None:
     own = next((key for key in ("data", "law") if getattr(entry, key) is not None), "target")
     kinds = plugins.kinds
     parts: dict[str, Registry[Any]]
-    parts = {"inputs": kinds.inputs, "target": kinds.targets, "data": kinds.data, "law": kinds.laws, "labels": kinds.labels}
+    parts = {
+        "inputs": kinds.inputs,
+        "target": kinds.targets,
+        "data": kinds.data,
+        "law": kinds.laws,
+        "labels": kinds.labels,
+    }
     options: dict[str, list[str]] = {}
     for part, known in parts.items():
         kind = (getattr(entry, part) or {}).get("kind")
