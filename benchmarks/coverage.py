@@ -446,8 +446,8 @@ def report(experiments: int = 200) -> Iterator[str]:
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
-        "for curve fits, scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for error rates "
-        "on data; shares are exact."
+        "for curve fits, scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
+        "error rates on data; shares are exact."
     )
     yield ""
     yield HEADER

@@ -13,6 +13,7 @@ from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
 from bfc_bench.analysis.exponents import Decay, decays
 from bfc_bench.analysis.power_law import CurveFit, curve_fits
 from bfc_bench.analysis.scaling import Scaling, scalings
+from bfc_bench.analysis.scaling_law import ScalingLaw, scaling_laws
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
@@ -300,18 +301,33 @@ def _decay(task: _Task) -> ReportTable:
 
 
 def _fits(task: _Task) -> ReportTable:
+    laws = {(law.d, law.label): law for law in scaling_laws(task.curves)}
+
     def cell(fit: CurveFit) -> TableCell:
         b, c = fit.exponent, fit.floor
         floor = f"c = {with_interval(c.mean, c.lo, c.hi)}" if c.mean else "no floor"
-        return estimate(b.mean, b.lo, b.hi, floor, digits=3)
+        return estimate(b.mean, b.lo, b.hi, floor, _checks(laws[fit.d, fit.label]), digits=3)
 
     note = (
         "Exponent b and floor c of one fit per replicate (Huber loss of log error) with t-intervals, for curves with "
-        "5 sizes or more. The power law is an assumption; a curve with a sharp drop does not follow it."
+        "5 sizes or more. The power law is an assumption; a curve with a sharp drop does not follow it. Together: b of "
+        "one law with a floor fitted to all replicates, p of its lack of fit, and the measured error at the largest n "
+        "over the one that the law of the smaller n predicts."
     )
     title = f"Curve fits: {task.metric_name} ≈ c + a n⁻ᵇ"
     records = curve_fits(task.curves)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
+
+
+def _checks(law: ScalingLaw) -> str:
+    """The law of all replicates together, its lack of fit and its extrapolation, in one line."""
+    if law.refused or law.exponents is None:
+        return f"together: {law.refused}"
+    b, ratio = law.exponents["n"], law.extrapolation.ratio
+    checks = [f"together: b = {with_interval(b.mean, b.lo, b.hi)}", f"lack of fit p = {law.lack_of_fit_p:.2g}"]
+    if not law.extrapolation.refused:
+        checks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
+    return ", ".join(checks)
 
 
 def _stages(task: _Task) -> Iterable[ReportTable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.power_law import CurveFit
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.analysis.scaling import Scaling
+    from bfc_bench.analysis.scaling_law import ScalingLaw
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
     from bfc_bench.learner import Theory
@@ -130,6 +131,30 @@ class Results:
         from bfc_bench.analysis.power_law import curve_fits
 
         return Records(curve_fits(self.curves(metric)))
+
+    def scaling_laws(self, metric: str = "nmse") -> Records[ScalingLaw]:
+        """The law error ~ c + a n^-b of each curve, fitted to all replicates together, with its tests."""
+        from bfc_bench.analysis.scaling_law import scaling_laws
+
+        return Records(scaling_laws(self.curves(metric)))
+
+    def joint_law(
+        self, second: str, labels: Collection[str] | None = None, task: str | None = None, d: int | None = None,
+        metric: str = "nmse",
+    ) -> ScalingLaw:  # fmt: skip
+        """The law error ~ c + a M^-p + b n^-q of curves that differ in M, fitted to all replicates together.
+
+        Args:
+            second: M: ``parameters``, ``d`` or the name of an axis of the grid.
+            labels: Labels of the learners; by default all.
+            task: Name of the task; by default all.
+            d: Input dimension; by default all.
+            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
+        """
+        from bfc_bench.analysis.scaling_law import law_of
+
+        rows = self.columns().where(task=task, label=labels, d=d)
+        return law_of(rows, self.curves(metric, rows=rows), second)
 
     @cached_property
     def theories(self) -> Mapping[tuple[str, int, str], Theory]:

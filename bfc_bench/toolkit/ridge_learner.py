@@ -77,7 +77,7 @@ class RidgeLearner(BatchLearner):
             bytes: Peak memory.
         """
         shared = {"matrix": matrix, ("predictions", n): matrix / 2, ("factor", self.ridge): n**3 / 3}
-        return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS)
+        return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS, parameters=n)
 
     def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
         """Cost of a fit in features: all ridges and sizes share products, all ridges an eigendecomposition per size.
@@ -90,7 +90,7 @@ class RidgeLearner(BatchLearner):
         """
         eigenvectors = 9.0 * features**3
         shared = {"products": products, ("eigenvectors", n): eigenvectors}
-        return Cost(sum(shared.values()) + 4.0 * features**2, bytes, shared, "products", CALLS_SECONDS)
+        return Cost(sum(shared.values()) + 4.0 * features**2, bytes, shared, "products", CALLS_SECONDS, features)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
