@@ -257,7 +257,8 @@ def _declared(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
         return {}
     trained = item.cell.n - item.cell.n // TUNING_SHARE
     trials = [candidate.cost(trained, item.cell.d) for candidate in item.candidates]
-    flops = None if None in trials else sum((trial.flops for trial in trials if trial is not None), cost.flops)
+    known = [trial.fit_flops for trial in trials if trial is not None]
+    flops = sum(known, cost.fit_flops) if len(known) == len(trials) else None
     return {"fit_flops": flops, "parameters": cost.parameters}
 
 

@@ -88,7 +88,7 @@ class Row:
     """CPU time of the fit with tuning; an equal share for cells that were trained together."""
     fit_wall_seconds: float | None = None
     fit_flops: float | None = None
-    """Floating-point operations of the fit with tuning, as the learner declares them (``Cost.flops``)."""
+    """Floating-point operations of the fit with tuning, as the learner declares them (``Cost.fit_flops``)."""
     parameters: int | None = None
     """Number of parameters of the predictor, as the learner declares it (``Cost.parameters``)."""
     trained_together: int | None = None

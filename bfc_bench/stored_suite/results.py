@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
+    from bfc_bench.analysis.compute import CostName, FrontierPoint, LeastCost
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
     from bfc_bench.analysis.power_law import CurveFit
@@ -125,6 +126,28 @@ class Results:
 
         all_scalings = scalings(self.curves(), levels or self.levels)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
+
+    def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[LeastCost]:
+        """The least cost of a fit of each curve that reaches each level, found like N*.
+
+        Args:
+            cost: ``fit_flops`` as the learners declare them, ``fit_cpu_seconds`` or ``parameters``.
+            levels: Levels of error; by default the suite's.
+        """
+        from bfc_bench.analysis.compute import cost_curves, least_costs
+
+        return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), levels or self.levels))
+
+    def frontier(self, cost: CostName = "fit_flops", metric: str = "nmse") -> Records[FrontierPoint]:
+        """The least error of all learners at each cost, by task and d.
+
+        Args:
+            cost: ``fit_flops`` as the learners declare them, ``fit_cpu_seconds`` or ``parameters``.
+            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
+        """
+        from bfc_bench.analysis.compute import cost_curves, frontiers
+
+        return Records(frontiers(cost_curves(self.columns(), self.curves(metric), cost)))
 
     def fits(self, metric: str = "nmse") -> Records[CurveFit]:
         """Fits of error ~ c + a n^-b to each curve, with intervals of b and c over replicates with at least 5 sizes."""
