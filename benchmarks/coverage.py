@@ -178,6 +178,12 @@ FAILING = "the worst replicate beside the mean; `supported, but`"
 BOOTSTRAP = "an option, not what the report shows"
 CAUTIOUS = "nothing: it is wider than it need be"
 SKEWED = "that logarithms are skewed, where R >= 5 shows it"
+OF_LAWS = {
+    "exponent of M": "nothing: it allows for a floor that is not seen",
+    "extrapolation": "nothing: it allows for a floor that is not seen",
+    "exponent of n, a fit per replicate": "the law of all replicates together",
+    "lack of fit": "share of p > .05; few replicates make it cautious",
+}
 ASSUMED = "that it assumes an exact power law"
 
 
@@ -201,7 +207,7 @@ def lines(experiments: int) -> Iterator[Line]:
     for joint, (noise, floor), r in itertools.product((False, True), LAWS, REPLICATES):
         family = f"{noise}, {floor:g} + {'a M^-p + n^-q' if joint else 'n^-b'}"
         for interval, coverage in scaling_law_coverages(r, max(1, experiments // 2), noise, floor, joint).items():
-            yield Line(f"scaling law, {interval}", family, "2", r, coverage)
+            yield Line(f"scaling law, {interval}", family, "2", r, coverage, OF_LAWS.get(interval, ""))
     for errors, r in itertools.product(ERRORS, REPLICATES):
         warning = {"skewed logs": SKEWED, "1 of 10 fails": FAILING}.get(errors, "")
         yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
@@ -308,12 +314,13 @@ def scaling_law_coverages(
     """Coverage of ``fit_scaling_law`` by what it estimates: exponents, and the ratio 1 of an extrapolation.
 
     The exponents differ by 5 % between replicates. The last line is the share of lack-of-fit p above .05. The single
-    law has 7 sizes, the joint one 6 for each of 4 M.
+    law has 7 sizes, the joint one 6 for each of 4 M. A line of the single law is the curve fit of the same errors, with
+    one fit per replicate.
     """
     rng = stream("analysis self-test", "scaling law", replicates, noise, floor, joint)
     n, m = 50 * 2.0 ** np.arange(6 if joint else 7), SECOND if joint else SECOND[:1]
     axes = {name: x.ravel() for name, x in zip(("M", "n"), np.meshgrid(m, n, indexing="ij"), strict=True)}
-    fits = []
+    fits, per_replicate = [], []
     for _ in range(experiments):
         powers = 1 + 0.05 * rng.standard_normal((replicates, 2, 1))
         terms = (axes["n"] / n[0]) ** (-FIRST_EXPONENT * powers[:, 0])
@@ -321,6 +328,8 @@ def scaling_law_coverages(
             terms = terms + 0.5 * (axes["M"] / m[0]) ** (-SECOND_EXPONENT * powers[:, 1])
         errors = np.log(floor + terms) + log_noise(rng, replicates, len(m), len(n), noise).reshape(replicates, -1)
         fits.append(fit_scaling_law(axes if joint else {"n": axes["n"]}, errors))
+        if not joint:
+            per_replicate += [fit.exponent for fit in curve_fits([_curve(8, n, np.exp(errors))])]
     kept = [fit for fit in fits if fit.exponents is not None]
     truths = {"M": SECOND_EXPONENT, "n": FIRST_EXPONENT} if joint else {"n": FIRST_EXPONENT}
     refused = len(fits) - len(kept)
@@ -328,6 +337,8 @@ def scaling_law_coverages(
         f"exponent of {name}": _coverage([fit.exponents[name] for fit in kept if fit.exponents], truth, refused)
         for name, truth in truths.items()
     }
+    if not joint:
+        found["exponent of n, a fit per replicate"] = _coverage(per_replicate, FIRST_EXPONENT)
     ratios = [fit.extrapolation.ratio for fit in kept if not fit.extrapolation.refused]
     found["extrapolation"] = _coverage(ratios, 1.0, experiments - len(ratios))
     found["lack of fit"] = Coverage(float(np.mean([fit.lack_of_fit_p > 0.05 for fit in kept])), math.nan, refused)

@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 
 from bfc_bench.analysis.compute import CostCurve, CostName, FrontierPoint, frontier
 from bfc_bench.report.plots import METRIC_NAMES, Markers, in_order, name_axes
-from bfc_bench.report.style import INK, Drawing, Style, Styles, add_title_and_legend, assign, grid, log_axis
+from bfc_bench.report.style import FAINT, INK, Drawing, Style, Styles, add_title_and_legend, assign, grid, log_axis
 
 AXES: dict[CostName, str] = {
     "fit_flops": "operations of the fit, FLOPs",
     "fit_cpu_seconds": "CPU time of the fit, s",
     "parameters": "parameters of the predictor",
 }
-FRONTIER = "#9a9a9a"
+FRONTIER = FAINT
 
 
 def error_against_cost(

@@ -258,8 +258,8 @@ def _declared(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     trained = item.cell.n - item.cell.n // TUNING_SHARE
     trials = [candidate.cost(trained, item.cell.d) for candidate in item.candidates]
     known = [trial.fit_flops for trial in trials if trial is not None]
-    flops = sum(known, cost.fit_flops) if len(known) == len(trials) else None
-    return {"fit_flops": flops, "parameters": cost.parameters}
+    flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None
+    return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
 
 
 def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
