@@ -27,6 +27,7 @@ from bfc_bench.analysis.exponents import decay, fit_exponent
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.power_law import curve_fits
+from bfc_bench.analysis.scaling_law import fit_scaling_law
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
@@ -161,7 +162,8 @@ class Line:
     """What the report says where the conditions of a line that does not cover show; empty where none is needed."""
 
     def __str__(self) -> str:
-        share, bias = f"{100 * self.coverage.share:.1f}", f"{self.coverage.bias:+.3f}"
+        share = f"{100 * self.coverage.share:.1f}"
+        bias = "" if math.isnan(self.coverage.bias) else f"{self.coverage.bias:+.3f}"
         cells = (self.method, self.family, self.ratio, str(self.replicates), share, bias, self.warning)
         return f"| {' | '.join(cells)} |"
 
@@ -176,6 +178,12 @@ FAILING = "the worst replicate beside the mean; `supported, but`"
 BOOTSTRAP = "an option, not what the report shows"
 CAUTIOUS = "nothing: it is wider than it need be"
 SKEWED = "that logarithms are skewed, where R >= 5 shows it"
+OF_LAWS = {
+    "exponent of M": "nothing: it allows for a floor that is not seen",
+    "extrapolation": "nothing: it allows for a floor that is not seen",
+    "exponent of n, a fit per replicate": "the law of all replicates together",
+    "lack of fit": "share of p > .05; few replicates make it cautious",
+}
 ASSUMED = "that it assumes an exact power law"
 
 
@@ -196,6 +204,10 @@ def lines(experiments: int) -> Iterator[Line]:
         family = f"{floor:g} + n^-b"
         coverage = power_law_coverage(r, max(1, experiments // 2), floor, ratio)
         yield Line("curve fit, b", family, name, r, coverage)
+    for joint, (noise, floor), r in itertools.product((False, True), LAWS, REPLICATES):
+        family = f"{noise}, {floor:g} + {'a M^-p + n^-q' if joint else 'n^-b'}"
+        for interval, coverage in scaling_law_coverages(r, max(1, experiments // 2), noise, floor, joint).items():
+            yield Line(f"scaling law, {interval}", family, "2", r, coverage, OF_LAWS.get(interval, ""))
     for errors, r in itertools.product(ERRORS, REPLICATES):
         warning = {"skewed logs": SKEWED, "1 of 10 fails": FAILING}.get(errors, "")
         yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
@@ -276,6 +288,61 @@ def power_law_coverage(replicates: int, experiments: int, floor: float, ratio: f
         (fit,) = curve_fits([_curve(8, n, error)])
         intervals.append(fit.exponent)
     return _coverage(intervals, 1.0)
+
+
+LAWS = (("independent", 0.0), ("independent", 0.02), ("along the curve", 0.0), ("along the curve", 0.02))
+"""Noise and floor of true scaling laws."""
+SECOND, FIRST_EXPONENT, SECOND_EXPONENT = np.array([8.0, 16.0, 32.0, 64.0]), 1.0, 0.7
+"""M of the joint law, its exponent in n, and its exponent in M."""
+
+
+def log_noise(rng: np.random.Generator, replicates: int, second: int, sizes: int, kind: str) -> np.ndarray:
+    """Noise of log errors (R, M, K): 10 % each, or ``along the curve``: a level of each replicate (30 %) and of each of
+    its curves (15 %), and 15 % with a correlation of .7 from one size to the next."""
+    noise = rng.standard_normal((replicates, second, sizes))
+    if kind == "independent":
+        return 0.1 * noise
+    for k in range(1, sizes):
+        noise[:, :, k] = 0.7 * noise[:, :, k - 1] + math.sqrt(1 - 0.7**2) * noise[:, :, k]
+    levels = 0.3 * rng.standard_normal((replicates, 1, 1)) + 0.15 * rng.standard_normal((replicates, second, 1))
+    return np.asarray(0.15 * noise + levels)
+
+
+def scaling_law_coverages(
+    replicates: int, experiments: int, noise: str, floor: float, joint: bool
+) -> dict[str, Coverage]:
+    """Coverage of ``fit_scaling_law`` by what it estimates: exponents, and the ratio 1 of an extrapolation.
+
+    The exponents differ by 5 % between replicates. The last line is the share of lack-of-fit p above .05. The single
+    law has 7 sizes, the joint one 6 for each of 4 M. A line of the single law is the curve fit of the same errors, with
+    one fit per replicate.
+    """
+    rng = stream("analysis self-test", "scaling law", replicates, noise, floor, joint)
+    n, m = 50 * 2.0 ** np.arange(6 if joint else 7), SECOND if joint else SECOND[:1]
+    axes = {name: x.ravel() for name, x in zip(("M", "n"), np.meshgrid(m, n, indexing="ij"), strict=True)}
+    fits, per_replicate = [], []
+    for _ in range(experiments):
+        powers = 1 + 0.05 * rng.standard_normal((replicates, 2, 1))
+        terms = (axes["n"] / n[0]) ** (-FIRST_EXPONENT * powers[:, 0])
+        if joint:
+            terms = terms + 0.5 * (axes["M"] / m[0]) ** (-SECOND_EXPONENT * powers[:, 1])
+        errors = np.log(floor + terms) + log_noise(rng, replicates, len(m), len(n), noise).reshape(replicates, -1)
+        fits.append(fit_scaling_law(axes if joint else {"n": axes["n"]}, errors))
+        if not joint:
+            per_replicate += [fit.exponent for fit in curve_fits([_curve(8, n, np.exp(errors))])]
+    kept = [fit for fit in fits if fit.exponents is not None]
+    truths = {"M": SECOND_EXPONENT, "n": FIRST_EXPONENT} if joint else {"n": FIRST_EXPONENT}
+    refused = len(fits) - len(kept)
+    found = {
+        f"exponent of {name}": _coverage([fit.exponents[name] for fit in kept if fit.exponents], truth, refused)
+        for name, truth in truths.items()
+    }
+    if not joint:
+        found["exponent of n, a fit per replicate"] = _coverage(per_replicate, FIRST_EXPONENT)
+    ratios = [fit.extrapolation.ratio for fit in kept if not fit.extrapolation.refused]
+    found["extrapolation"] = _coverage(ratios, 1.0, experiments - len(ratios))
+    found["lack of fit"] = Coverage(float(np.mean([fit.lack_of_fit_p > 0.05 for fit in kept])), math.nan, refused)
+    return found
 
 
 def error_of_looks(levels: Sequence[float], experiments: int) -> float:
@@ -390,8 +457,8 @@ def report(experiments: int = 200) -> Iterator[str]:
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
-        "for curve fits and for exponents of an exact power law, 20 times as many for means, 5 times for error rates "
-        "on data; shares are exact."
+        "for curve fits, scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
+        "error rates on data; shares are exact."
     )
     yield ""
     yield HEADER

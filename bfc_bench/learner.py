@@ -149,10 +149,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated resources of one fit, used to plan runs, to check budgets and to form batches."""
+    """Estimated resources of one fit, used to plan runs, to check budgets, to form batches and to show error against
+    compute."""
 
     flops: float
-    """Work of the fit on its own. A function of a number, such as exp, counts as the operations that take as long."""
+    """Work of the fit on its own: a product and a sum count as two operations. A function of a number, such as exp,
+    counts as the operations that take as long."""
     bytes: float
     """Peak memory, in bytes."""
     shared: Mapping[Any, float] = field(default_factory=dict)
@@ -163,6 +165,17 @@ class Cost:
     """The operations that dominate ``flops``."""
     seconds: float = 0.0
     """CPU seconds on one core that flops do not account for, for example those of many small calls."""
+    counted: float | None = None
+    """Products and sums of the fit on its own, as libraries count them: without functions of numbers, and without work
+    that only tuning needs. None: ``flops``. Rows have it as ``fit_flops``."""
+    parameters: int | None = None
+    """Numbers that the fit determines and the predictor keeps: the weights of a network, one coefficient per training
+    point of a kernel method; None if unknown. Rows have it as ``parameters``."""
+
+    @property
+    def fit_flops(self) -> float:
+        """The operations that rows report: ``counted``, or ``flops``."""
+        return self.flops if self.counted is None else self.counted
 
     @property
     def own(self) -> float:

@@ -114,7 +114,8 @@ class SklearnEstimator(Learner):
             flops = 180.0 * trees * n * log2(n + 1) * tried
             return Cost(flops, bytes + 100.0 * trees * n, seconds=CALLS_SECONDS * trees)
         if family in ("linear_model", "neighbors"):
-            return Cost(50.0 * n * columns, bytes, seconds=CALLS_SECONDS)
+            weights = columns + 1 if family == "linear_model" else None
+            return Cost(50.0 * n * columns, bytes, seconds=CALLS_SECONDS, parameters=weights)
         return None
 
     def fit(self, train: Data, ctx: Context) -> Predictor:

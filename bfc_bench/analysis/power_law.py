@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -70,46 +70,104 @@ def fit_power_laws(n: np.ndarray, errors: np.ndarray) -> list[PowerLaw | None]:
 
 def _fits(log_n: np.ndarray, y: np.ndarray, known: np.ndarray) -> list[PowerLaw]:
     """Fits of R curves of log errors y (K, R) at log_n (K,); ``known`` (K, R) masks the values."""
-    sizes = _sum(known.astype(float))
-    centre, mean = _sum(known * log_n[:, None]) / sizes, _sum(known * y) / sizes
-    x, weights = np.where(known, log_n[:, None] - centre, 0.0), known.astype(float)
-    least, exponents = np.where(known, y, math.inf).min(axis=0), [np.full(len(mean), b) for b in EXPONENTS]
-    starts = [(mean, b, np.full(len(mean), -math.inf)) for b in exponents]
-    loss_plain, plain_law = _minimise(x, y, weights, np.array(starts).swapaxes(0, 1))
-    starts = [(mean, b, least + math.log(share)) for b in (plain_law[1], *exponents) for share in FLOORS]
-    loss_floored, floored_law = _minimise(x, y, weights, np.array(starts).swapaxes(0, 1))
-    noise = np.maximum(2 * loss_floored / np.maximum(sizes - 3, 1), 1e-12)
-    worth = 2 * (loss_plain - loss_floored) / noise > WORTH
-    losses = np.where(worth, loss_floored, loss_plain) / sizes
-    height, b, log_floor = np.where(worth, floored_law, plain_law)
-    scale = np.exp(np.minimum(height + b * centre, 700.0))
-    columns = (values.tolist() for values in (np.exp(log_floor), scale, b, losses))
+    losses, p = _minimum([log_n], y, known)
+    scale = np.exp(np.minimum(p[0], 700.0))
+    columns = (values.tolist() for values in (np.exp(p[2]), scale, p[1], losses))
     return [PowerLaw(*values) for values in zip(*columns, strict=True)]
 
 
-def _minimise(x: np.ndarray, y: np.ndarray, known: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise the sum of Huber losses of y - log(e^(p0 - p1 x) + e^p2) over p, for each of R curves y at x, (K, R).
+def _minimum(logs: Sequence[np.ndarray], y: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fits of log(sum_j e^(h_j - b_j x_j) + c) to log errors y (K, R), for J axes x_j = ``logs[j]`` (K,).
 
-    Takes ``FIRST`` steps from all ``starts`` (3, S, R), and continues from the ``BEST`` of them. ``known`` (K, R) is 1
-    where there is a value, else 0. Returns the losses (R,) and p (3, R).
+    Returns the mean losses (R,) and the parameters (2 J + 1, R): h_1, b_1, ..., h_J, b_J, log c, which is -inf if the
+    floor is not worth its parameter. ``known`` (K, R) masks the values.
     """
-    _, count, curves = starts.shape
+    sizes, weights = _sum(known.astype(float)), known.astype(float)
+    centres = [_sum(known * x[:, None]) / sizes for x in logs]
+    x = [np.where(known, of[:, None] - centre, 0.0) for of, centre in zip(logs, centres, strict=True)]
+    loss_plain, plain = _minimise(x, y, weights, _starts(len(logs), y, known))
+    loss_floored, floored = _minimise(x, y, weights, _starts(len(logs), y, known, list(plain[1:-1:2])))
+    noise = np.maximum(2 * loss_floored / np.maximum(sizes - len(plain), 1), 1e-12)
+    worth = 2 * (loss_plain - loss_floored) / noise > WORTH
+    p = np.where(worth, floored, plain)
+    for j, centre in enumerate(centres):
+        p[2 * j] += p[2 * j + 1] * centre
+    return np.where(worth, loss_floored, loss_plain) / sizes, p
+
+
+def fit_with_floor(logs: Sequence[np.ndarray], y: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+    """Fits of log(sum_j e^(h_j - b_j x_j) + c), c > 0, to R curves of log errors y, (K, R), without missing values.
+
+    The floor is always fitted; where the errors show none, it is far below them.
+
+    Args:
+        logs: Logarithms x_j of J axes, (K,) each.
+        y: Log errors, (K, R).
+        near: Parameters (2 J + 1,) from which to start; by default the search starts from many exponents.
+
+    Returns:
+        Parameters (2 J + 1, R): h_1, b_1, ..., h_J, b_J, log c.
+    """
+    known = np.ones(y.shape, dtype=bool)
+    centres = [float(x.mean()) for x in logs]
+    x = [np.repeat(of[:, None] - centre, y.shape[1], axis=1) for of, centre in zip(logs, centres, strict=True)]
+    if near is None:
+        starts = _starts(len(logs), y, known, ())
+    else:
+        start = near.copy()
+        start[:-1:2] -= start[1:-1:2] * centres
+        lower = np.minimum(start[-1], y.min(axis=0) + math.log(FLOORS[0]))
+        starts = np.repeat(start[:, None, None], 2, axis=1) * np.ones((1, 1, y.shape[1]))
+        starts[-1, 1] = lower
+    _, p = _minimise(x, y, known.astype(float), starts)
+    for j, centre in enumerate(centres):
+        p[2 * j] += p[2 * j + 1] * centre
+    return p
+
+
+def _starts(axes: int, y: np.ndarray, known: np.ndarray, exponents: Sequence[np.ndarray] | None = None) -> np.ndarray:
+    """Starting values (2 J + 1, S, R) with equal terms at the centre: all ``EXPONENTS``, without a floor.
+
+    With ``exponents``, J of (R,) or none, these are added, and each start has every floor of ``FLOORS``.
+    """
+    curves = y.shape[1]
+    height = _sum(known * y) / _sum(known.astype(float)) - math.log(axes)
+    grid = [tuple(np.full(curves, b) for b in each) for each in product(EXPONENTS, repeat=axes)]
+    if exponents is None:
+        ends = [(each, np.full(curves, -math.inf)) for each in grid]
+    else:
+        least = np.where(known, y, math.inf).min(axis=0)
+        grid = [tuple(exponents)] * bool(len(exponents)) + grid
+        ends = [(each, least + math.log(share)) for each in grid for share in FLOORS]
+    rows = [[*chain.from_iterable((height, b) for b in each), log_floor] for each, log_floor in ends]
+    return np.array(rows).swapaxes(0, 1)
+
+
+def _minimise(
+    x: Sequence[np.ndarray], y: np.ndarray, known: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise the sum of Huber losses of y - log(sum_j e^(h_j - b_j x_j) + c), for each of R curves y at x_j, (K, R).
+
+    Takes ``FIRST`` steps from all ``starts`` (P, S, R), and continues from the ``BEST`` of them. ``known`` (K, R) is 1
+    where there is a value, else 0. Returns the losses (R,) and the parameters (P, R).
+    """
+    parameters, count, curves = starts.shape
     curve = np.tile(np.arange(curves), count)
-    p, costs = starts.reshape(3, -1), np.empty(0)
+    p, costs = starts.reshape(parameters, -1), np.empty(0)
     if count > BEST:
-        p, costs = _descend(x[:, curve], y[:, curve], known[:, curve], p, FIRST)
+        p, costs = _descend([of[:, curve] for of in x], y[:, curve], known[:, curve], p, FIRST)
         lowest = np.argsort(costs.reshape(count, curves), axis=0, kind="stable")[:BEST]
         p, curve = p[:, (lowest * curves + np.arange(curves)).ravel()], np.tile(np.arange(curves), BEST)
-    p, costs = _descend(x[:, curve], y[:, curve], known[:, curve], p, STEPS)
+    p, costs = _descend([of[:, curve] for of in x], y[:, curve], known[:, curve], p, STEPS)
     best = costs.reshape(-1, curves).argmin(axis=0)
     chosen = best * curves + np.arange(curves)
     return costs[chosen], p[:, chosen]
 
 
 def _descend(
-    x: np.ndarray, y: np.ndarray, known: np.ndarray, p: np.ndarray, steps: int
+    x: Sequence[np.ndarray], y: np.ndarray, known: np.ndarray, p: np.ndarray, steps: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Up to ``steps`` Levenberg-Marquardt steps from S starts p (3, S), and the sums of losses there (S,).
+    """Up to ``steps`` Levenberg-Marquardt steps from S starts p (P, S), and the sums of losses there (S,).
 
     Each start has its own data, (K, S), and stops once it gains no more. After a step without gain, the next one first
     gives residuals beyond ``HUBER`` more curvature (``outer``); only then is its damping raised.
@@ -117,15 +175,15 @@ def _descend(
     result, losses = p.copy(), np.empty(p.shape[1])
     left, damping, outer = np.arange(p.shape[1]), np.full(p.shape[1], 1e-2), np.full(p.shape[1], 0.1)
     ended = np.zeros(p.shape[1], dtype=bool)
-    residual, share = _model(p, x, y, known)
+    residual, shares = _model(p, x, y, known)
     cost = _huber(residual)
     for _ in range(steps):
-        tried = p + _step(x, known, residual, share, damping, outer)
-        new_residual, new_share = _model(tried, x, y, known)
+        tried = p + _step(x, known, residual, shares, damping, outer)
+        new_residual, new_shares = _model(tried, x, y, known)
         new_cost = _huber(new_residual)
         better = ~ended & (new_cost < cost)
         ended |= np.where(better, (cost - new_cost <= 1e-12 * cost) & (damping < 1), damping > 1e6)
-        for old, new in ((p, tried), (cost, new_cost), (residual, new_residual), (share, new_share)):
+        for old, new in ((p, tried), (cost, new_cost), (residual, new_residual), (shares, new_shares)):
             np.copyto(old, new, where=better)
         damping = np.clip(damping * np.where(better, 0.25, np.where(outer < 1, 1.0, 4.0)), 1e-9, 1e9)
         outer = np.clip(outer * np.where(better, 0.25, 8.0), 1e-3, 1.0)
@@ -135,55 +193,65 @@ def _descend(
             if not len(going):
                 return result, losses
             left, damping, outer, cost, p = left[going], damping[going], outer[going], cost[going], p[:, going]
-            ended = ended[going]
-            x, y, known, residual, share = (a[:, going] for a in (x, y, known, residual, share))
+            ended, shares = ended[going], shares[:, :, going]
+            y, known, residual = (a[:, going] for a in (y, known, residual))
+            x = [of[:, going] for of in x]
     result[:, left], losses[left] = p, cost
     return result, losses
 
 
 def _step(
-    x: np.ndarray, known: np.ndarray, residual: np.ndarray, share: np.ndarray, damping: np.ndarray, outer: np.ndarray
+    x: Sequence[np.ndarray],
+    known: np.ndarray,
+    residual: np.ndarray,
+    shares: np.ndarray,
+    damping: np.ndarray,
+    outer: np.ndarray,
 ) -> np.ndarray:
-    """The damped step (3, S): the normal equations, scaled to a unit diagonal, solved by a Cholesky factor.
+    """The damped step (P, S): the normal equations, scaled to a unit diagonal, solved by a Cholesky factor.
 
     Residuals beyond ``HUBER``, where the loss is linear, get the share ``outer`` (S,) of the curvature of reweighted
     squares. The full curvature bounds the loss from above and is safe; a small share converges faster.
     """
     size = np.abs(residual)
     curved = known * np.where(size <= HUBER, 1.0, outer * HUBER / np.maximum(size, HUBER))
-    force = np.clip(residual, -HUBER, HUBER)
-    tail = 1 - share
-    by_law, both, pull = curved * share, curved * share * tail, force * share
-    square = by_law * share
-    terms = np.empty((9, *x.shape))
-    terms[0], terms[1], terms[2] = square, -x * square, x * x * square
-    terms[3], terms[4], terms[5] = both, -x * both, curved * tail * tail
-    terms[6], terms[7], terms[8] = pull, -x * pull, force * tail
-    a, ab, b, ac, bc, c, *pulls = _sum(terms.swapaxes(0, 1))
-    scale = [np.sqrt(diagonal + 1e-12) for diagonal in (a, b, c)]
-    one = 1 + damping
-    ab, ac, bc = ab / (scale[0] * scale[1]), ac / (scale[0] * scale[2]), bc / (scale[1] * scale[2])
-    u, v, w = (pull / along for pull, along in zip(pulls, scale, strict=True))
-    first = np.sqrt(one)
-    low, lowest = ab / first, ac / first
-    second = np.sqrt(np.maximum(one - low**2, 1e-12))
-    across = (bc - low * lowest) / second
-    third = np.sqrt(np.maximum(one - lowest**2 - across**2, 1e-12))
-    u = u / first
-    v = (v - low * u) / second
-    w = (w - lowest * u - across * v) / third**2
-    v = (v - across * w) / second
-    u = (u - low * v - lowest * w) / first
-    return np.asarray(np.clip(np.array([u, v, w]) / np.array(scale), -3.0, 3.0))
+    slopes = _slopes(x, shares)
+    bent = curved * slopes
+    count, one = len(slopes), 1 + damping
+    scale = [np.sqrt(_sum(bent[i] * slopes[i]) + 1e-12) for i in range(count)]
+    pull = _sum((np.clip(residual, -HUBER, HUBER) * slopes).swapaxes(0, 1))
+    lower: dict[tuple[int, int], np.ndarray] = {}
+    step: list[np.ndarray] = []
+    for i in range(count):
+        for j in range(i):
+            inner = _sum(bent[i] * slopes[j]) / (scale[i] * scale[j])
+            lower[i, j] = (inner - sum(lower[i, k] * lower[j, k] for k in range(j))) / lower[j, j]
+        lower[i, i] = np.sqrt(np.maximum(one - sum(lower[i, k] ** 2 for k in range(i)), 1e-12))
+        step.append((pull[i] / scale[i] - sum(lower[i, k] * step[k] for k in range(i))) / lower[i, i])
+    for i in reversed(range(count)):
+        step[i] = (step[i] - sum(lower[k, i] * step[k] for k in range(i + 1, count))) / lower[i, i]
+    return np.asarray(np.clip(np.array(step) / np.array(scale), -3.0, 3.0))
 
 
-def _model(p: np.ndarray, x: np.ndarray, y: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Residuals of the model, 0 where nothing is known, and the power law's share of the model, both (K, S)."""
-    law = p[0] - p[1] * x
-    beyond = law - p[2]
-    ratio = np.exp(-np.abs(beyond))
-    share = np.where(beyond > 0, 1.0, ratio) / (1 + ratio)
-    return known * (y - np.maximum(law, p[2]) - np.log(1 + ratio)), share
+def _slopes(x: Sequence[np.ndarray], shares: np.ndarray) -> np.ndarray:
+    """Derivatives of the model's logarithm by h_1, b_1, ..., h_J, b_J and log c, (P, K, S)."""
+    slopes = np.empty((2 * len(x) + 1, *shares.shape[1:]))
+    for j, of in enumerate(x):
+        slopes[2 * j], slopes[2 * j + 1] = shares[j], -of * shares[j]
+    slopes[-1] = shares[-1]
+    return slopes
+
+
+def _model(p: np.ndarray, x: Sequence[np.ndarray], y: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals of the model, (K, S), 0 where nothing is known, and the share of each term in it, (J + 1, K, S)."""
+    terms = np.empty((len(x) + 1, *y.shape))
+    for j, of in enumerate(x):
+        terms[j] = p[2 * j] - p[2 * j + 1] * of
+    terms[-1] = p[-1]
+    largest = terms.max(axis=0)
+    shares = np.exp(terms - largest)
+    total = _sum(shares)
+    return known * (y - largest - np.log(total)), shares / total
 
 
 def _huber(residual: np.ndarray) -> np.ndarray:

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from bfc_bench.analysis.compute import IN_WORDS, CostCurve, LeastCost, cost_curves, least_costs, shown_cost
 from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
 from bfc_bench.analysis.exponents import Decay, decays
 from bfc_bench.analysis.power_law import CurveFit, curve_fits
 from bfc_bench.analysis.scaling import Scaling, scalings
+from bfc_bench.analysis.scaling_law import ScalingLaw, scaling_laws
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
-from bfc_bench.report import plots, sphere_plots, tables, theory_plots
+from bfc_bench.report import cost_plots, plots, sphere_plots, tables, theory_plots
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, pivot, worst
@@ -102,6 +104,8 @@ class _Task:
     asymptotic: Mapping[str, float] = field(default_factory=dict)
     """Exponents of theorems by label."""
     theories: Theories = field(default_factory=dict)
+    costs: Sequence[CostCurve] = ()
+    """Curves against operations or CPU time."""
 
     @property
     def metric_name(self) -> str:
@@ -146,6 +150,7 @@ def build(
         _degree(definition),
         asymptotic or {},
         {} if theories is None or metric != "nmse" else theories,
+        cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows)),
     )
     section = Section(name, definition, metric, measured, task.scalings)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
@@ -188,6 +193,10 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
     if degrees := _degree_curves(task):
         figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")
         section.pictures.append(gallery.add(figure, "R² per degree against n", f"degrees-{task.name}"))
+    if shown := [of for of in task.costs if np.isfinite(of.curve.mean).any()]:
+        against = cost_plots.AXES[shown[0].cost].partition(",")[0]
+        figure = cost_plots.error_against_cost(shown, f"{task.name}: {task.metric_name} against cost", task.styles)
+        section.pictures.append(gallery.add(figure, f"{task.metric_name} against {against}", f"costs-{task.name}"))
     if features := _features_at_largest_n(task):
         figure = plots.feature_errors(features, f"{task.name}: hidden features by stage, largest n", task.styles)
         section.pictures.append(gallery.add(figure, "feature errors by stage", f"features-{task.name}"))
@@ -224,10 +233,21 @@ def _errors(task: _Task) -> Iterable[ReportTable]:
         yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=task.order, note=below)
 
 
+def _least_cost(least: LeastCost) -> str:
+    """The least cost of a level with its interval in one line; empty if some replicate does not show it."""
+    interval = least.threshold.interval
+    known = with_interval(interval.mean, interval.lo, interval.hi)
+    return "" if math.isnan(interval.mean) else f"{known} {IN_WORDS[least.cost]}"
+
+
 def _thresholds(task: _Task) -> Iterable[ReportTable]:
+    levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
+    costs = {(of.d, of.label, of.level): of for of in least_costs(task.costs, levels)}
+
     def cell(reached: Reached) -> TableCell:
+        least = costs.get((reached.d, reached.label, reached.level))
         theory = task.theories.get((reached.task, reached.d, reached.label))
-        remarks = [tables.ill_behaved_remark(reached.threshold)]
+        remarks = [tables.ill_behaved_remark(reached.threshold), _least_cost(least) if least else ""]
         if theory is not None:
             remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
         return TableCell(*sample_size(reached.threshold), tuple(filter(None, remarks)))
@@ -236,9 +256,9 @@ def _thresholds(task: _Task) -> Iterable[ReportTable]:
         "Geometric mean of the replicates with its 95 % interval, or the median if some replicates are censored: they "
         "need more than the largest n (>) or less than the smallest (<). N* is the size at which a replicate's error "
         "first reaches the level; for ill-behaved curves, which rise above it again, the size from which they stay "
-        "below is named too. Theory: N* of the mean curve in the learner's own theory, without a free parameter."
+        "below is named too. Theory: N* of the mean curve in the learner's own theory, without a free parameter. "
+        "FLOPs or CPU s: the least cost of a fit that reaches the level, found like N*."
     )
-    levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
     for level in levels:
         at_level = (reached for scaling in task.scalings if scaling.level == level for reached in scaling.reached)
         title = f"N*, training points needed for {task.metric_name} ≤ {level:g}"
@@ -300,18 +320,33 @@ def _decay(task: _Task) -> ReportTable:
 
 
 def _fits(task: _Task) -> ReportTable:
+    laws = {(law.d, law.label): law for law in scaling_laws(task.curves)}
+
     def cell(fit: CurveFit) -> TableCell:
         b, c = fit.exponent, fit.floor
         floor = f"c = {with_interval(c.mean, c.lo, c.hi)}" if c.mean else "no floor"
-        return estimate(b.mean, b.lo, b.hi, floor, digits=3)
+        return estimate(b.mean, b.lo, b.hi, floor, _checks(laws[fit.d, fit.label]), digits=3)
 
     note = (
         "Exponent b and floor c of one fit per replicate (Huber loss of log error) with t-intervals, for curves with "
-        "5 sizes or more. The power law is an assumption; a curve with a sharp drop does not follow it."
+        "5 sizes or more. The power law is an assumption; a curve with a sharp drop does not follow it. Together: b of "
+        "one law with a floor fitted to all replicates, p of its lack of fit, and the measured error at the largest n "
+        "over the one that the law of the smaller n predicts."
     )
     title = f"Curve fits: {task.metric_name} ≈ c + a n⁻ᵇ"
     records = curve_fits(task.curves)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
+
+
+def _checks(law: ScalingLaw) -> str:
+    """The law of all replicates together, its lack of fit and its extrapolation, in one line."""
+    if law.refused or law.exponents is None:
+        return f"together: {law.refused}"
+    b, ratio = law.exponents["n"], law.extrapolation.ratio
+    checks = [f"together: b = {with_interval(b.mean, b.lo, b.hi)}", f"lack of fit p = {law.lack_of_fit_p:.2g}"]
+    if not law.extrapolation.refused:
+        checks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
+    return ", ".join(checks)
 
 
 def _stages(task: _Task) -> Iterable[ReportTable]:

@@ -21,6 +21,7 @@ from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
+from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
 from bfc_bench.run.work_units import (
     TRAIN_POINTS,
@@ -168,7 +169,7 @@ def _finish_safely(item: CellWork, *parts: Any) -> FinishedCell:
 def _finish(
     item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
 ) -> FinishedCell:
-    facts = {**times, "chosen": _chosen(item, choice)}
+    facts = {**times, **_declared(item, choice), "chosen": _chosen(item, choice)}
     info = attempt(
         lambda: plain_json(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None
     )
@@ -249,6 +250,17 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         axes=batch.axes(cell),
         **measured,
     )
+
+
+def _declared(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
+    """Declared operations of the fit and of all candidates of tuning, and the parameters of the chosen learner."""
+    if isinstance(choice, Failure) or (cost := choice.learner.cost(item.cell.n, item.cell.d)) is None:
+        return {}
+    trained = item.cell.n - item.cell.n // TUNING_SHARE
+    trials = [candidate.cost(trained, item.cell.d) for candidate in item.candidates]
+    known = [trial.fit_flops for trial in trials if trial is not None]
+    flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None
+    return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
 
 
 def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:

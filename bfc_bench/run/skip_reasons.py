@@ -148,7 +148,7 @@ def _is_names(answer: object) -> bool:
 def _is_cost(answer: object) -> bool:
     if not isinstance(answer, Cost):
         return answer is None
-    numbers = (answer.flops, answer.seconds, *answer.shared.values())
+    numbers = (answer.flops, answer.seconds, *answer.shared.values(), answer.parameters or 0, answer.fit_flops)
     return answer.work in get_args(Work) and answer.bytes >= 0 and all(0 <= number < inf for number in numbers)
 
 

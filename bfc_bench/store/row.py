@@ -87,6 +87,10 @@ class Row:
     fit_cpu_seconds: float | None = None
     """CPU time of the fit with tuning; an equal share for cells that were trained together."""
     fit_wall_seconds: float | None = None
+    fit_flops: float | None = None
+    """Floating-point operations of the fit with tuning, as the learner declares them (``Cost.fit_flops``)."""
+    parameters: int | None = None
+    """Number of parameters of the predictor, as the learner declares it (``Cost.parameters``)."""
     trained_together: int | None = None
     """Number of cells in the batch that the cell was trained in."""
     peak_memory_bytes: int | None = None
@@ -209,6 +213,7 @@ _Error = Annotated[float, Field(ge=0, le=1e300)] | None
 _RANGES: dict[str, Any] = {
     **{"cell": _Identity, "suite": _Name, "suite_version": _Count, "task": _Name, "label": _Name, "learner": _Short},
     **{"d": _Size, "n": _Size, "replicate": _Count, "nmse": _Error, "nmse_trimmed": _Error, "train_nmse": _Error},
+    **{"fit_flops": _Error, "parameters": _Count | None},
     **{"error_rate": Annotated[float, Field(ge=0, le=1)] | None, "device": _Short | None, "dtype": _Short | None},
     **{"release": _Short | None, "provenance": _Short, "finished_at": Annotated[float, Field(ge=0, le=1e11)] | None},
 }
@@ -221,10 +226,11 @@ AXES = "axes."
 RUN_COLUMNS = frozenset(
     (
         *("provenance", "release", "learner_version", "finished_at"),
-        *("fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "trained_together"),
+        *("fit_cpu_seconds", "fit_wall_seconds", "fit_flops", "parameters", "peak_memory_bytes", "trained_together"),
     )
 )
-"""Columns that may differ between two runs of one cell: session, release, time, costs and batch."""
+"""Columns that may differ between two runs of one cell: session, release, time, costs and batch. Declared operations
+and parameters are among them, because a release may declare what an earlier one did not."""
 _KNOWN = frozenset(_FIELDS)
 REQUIRED = ("status", "reason", "d", "n", "replicate", "cell", "task", "label", "learner")
 """Columns that are always read."""

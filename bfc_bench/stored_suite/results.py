@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
+    from bfc_bench.analysis.compute import CostName, FrontierPoint, LeastCost
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
     from bfc_bench.analysis.power_law import CurveFit
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.analysis.scaling import Scaling
+    from bfc_bench.analysis.scaling_law import ScalingLaw
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
     from bfc_bench.learner import Theory
@@ -136,11 +138,57 @@ class Results:
         all_scalings = scalings(self.curves(), levels or self.levels, axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
+    def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[LeastCost]:
+        """The least cost of a fit of each curve that reaches each level, found like N*.
+
+        Args:
+            cost: ``fit_flops`` as the learners declare them, ``fit_cpu_seconds`` or ``parameters``.
+            levels: Levels of error; by default the suite's.
+        """
+        from bfc_bench.analysis.compute import cost_curves, least_costs
+
+        return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), levels or self.levels))
+
+    def frontier(self, cost: CostName = "fit_flops", metric: str = "nmse") -> Records[FrontierPoint]:
+        """The least error of all learners at each cost, by task and d.
+
+        Args:
+            cost: ``fit_flops`` as the learners declare them, ``fit_cpu_seconds`` or ``parameters``.
+            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
+        """
+        from bfc_bench.analysis.compute import cost_curves, frontiers
+
+        return Records(frontiers(cost_curves(self.columns(), self.curves(metric), cost)))
+
     def fits(self, metric: str = "nmse") -> Records[CurveFit]:
         """Fits of error ~ c + a n^-b to each curve, with intervals of b and c over replicates with at least 5 sizes."""
         from bfc_bench.analysis.power_law import curve_fits
 
         return Records(curve_fits(self.curves(metric)))
+
+    def scaling_laws(self, metric: str = "nmse") -> Records[ScalingLaw]:
+        """The law error ~ c + a n^-b of each curve, fitted to all replicates together, with its tests."""
+        from bfc_bench.analysis.scaling_law import scaling_laws
+
+        return Records(scaling_laws(self.curves(metric)))
+
+    def joint_law(
+        self, second: str, labels: Collection[str] | None = None, task: str | None = None, d: int | None = None,
+        metric: str = "nmse",
+    ) -> ScalingLaw:  # fmt: skip
+        """The law error ~ c + a M^-p + b n^-q of curves that differ in M, fitted to all replicates together.
+
+        Args:
+            second: M: ``parameters``, ``d`` or the name of an axis of the grid.
+            labels: Labels of the learners; by default all.
+            task: Name of the task; by default all.
+            d: Input dimension; by default all.
+            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
+        """
+        from bfc_bench.analysis.scaling_law import law_of
+
+        rows = self.columns().where(task=task, label=labels, d=d)
+        return law_of(rows, self.curves(metric, rows=rows), second)
 
     @cached_property
     def theories(self) -> Mapping[tuple[str, int, str], Theory]:

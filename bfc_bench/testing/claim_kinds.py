@@ -46,7 +46,7 @@ class ClaimTrial:
         stages: dict[str, Any] = {name: {**measured, "uncut_errors": features} for name in names}
         return Row(
             f"{task}-{label}-{d}-{n}-{replicate}", "check", 1, task, label, label, {}, d, n, replicate, "ok",
-            train_nmse=error / 2, error_rate=min(error, 0.5), stages=stages,
+            parameters=100 * (place + 1), train_nmse=error / 2, error_rate=min(error, 0.5), stages=stages,
             chosen={"measured": {"uncut_errors": features}}, **measured,
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ class RidgeLearner(BatchLearner):
         """All sizes and ridges on one sample share what is computed from its points."""
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
 
-    def dual_cost(self, n: int, matrix: float, bytes: float) -> Cost:
+    def dual_cost(self, n: int, matrix: float, bytes: float, products: float | None = None) -> Cost:
         """Cost of a fit in n unknowns: all ridges on a sample share the matrix, all sizes share a factor.
 
         Predictions at n/4 points, which tuning asks for, take half a matrix for all ridges together.
@@ -75,9 +75,11 @@ class RidgeLearner(BatchLearner):
             n: Number of points.
             matrix: Flops of the kernel matrix.
             bytes: Peak memory.
+            products: Those of them that are products and sums; None: all.
         """
         shared = {"matrix": matrix, ("predictions", n): matrix / 2, ("factor", self.ridge): n**3 / 3}
-        return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS)
+        counted = (matrix if products is None else products) + n**3 / 3 + 4.0 * n**2
+        return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS, counted, n)
 
     def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
         """Cost of a fit in features: all ridges and sizes share products, all ridges an eigendecomposition per size.
@@ -90,7 +92,9 @@ class RidgeLearner(BatchLearner):
         """
         eigenvectors = 9.0 * features**3
         shared = {"products": products, ("eigenvectors", n): eigenvectors}
-        return Cost(sum(shared.values()) + 4.0 * features**2, bytes, shared, "products", CALLS_SECONDS)
+        return Cost(
+            sum(shared.values()) + 4.0 * features**2, bytes, shared, "products", CALLS_SECONDS, parameters=features
+        )
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:

@@ -217,4 +217,5 @@ class Algorithm1Options(BatchLearner):
             + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion))
             + 24.0 * n * inputs,
             work="steps",
+            parameters=inputs * (net.width + net.rank) + d * net.linear + 1,
         )

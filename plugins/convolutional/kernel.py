@@ -91,4 +91,4 @@ class ConvKernel(BatchLearner):
         tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs
         matrix = n**2 * pairs * 40.0 * self.depth
         bytes = 500e6 + 24.0 * n**2 + 8.0 * tile
-        return Cost(matrix + n**3 / 3, bytes, shared={"matrix": matrix}, work="products")
+        return Cost(matrix + n**3 / 3, bytes, shared={"matrix": matrix}, work="products", parameters=n)

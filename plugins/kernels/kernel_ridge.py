@@ -128,7 +128,7 @@ class KernelRidge(RidgeLearner):
         """A kernel matrix and a Cholesky factorisation, both held in memory."""
         p = 2 * d if self.with_squares else d
         bytes = 16.0 * n**2 + 16.0 * n * p + 2**24
-        cost = self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes)
+        cost = self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes, 2.0 * n**2 * p)
         if self.loss == "square":
             return cost
         shared = {(*key, n) if key == ("factor", self.ridge) else key: work for key, work in cost.shared.items()}

@@ -93,7 +93,8 @@ class RecursiveFeatureMachine(Learner):
         """Per round a kernel matrix, a factor and its inverse for each ridge, and gradients."""
         p = 2 * d if self.with_squares else d
         one = 4.0 * n**2 * (p + 20) + 4 / 3 * n**3 * len(self.ridges) + 10.0 * p**3
-        return Cost(self.rounds * one, 5 * 8.0 * n**2 + 2.0**24, work="products", seconds=1e-3 * self.rounds)
+        bytes, seconds = 5 * 8.0 * n**2 + 2.0**24, 1e-3 * self.rounds
+        return Cost(self.rounds * one, bytes, work="products", seconds=seconds, parameters=n + p**2)
 
 
 @dataclass(frozen=True)

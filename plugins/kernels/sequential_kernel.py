@@ -181,7 +181,8 @@ class SequentialKernel(KernelRidge):
             return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
         one = super().cost(n, d)
         between = (self.features != "predictions") + (self.features != "spectral") * self.folds
-        return replace(one, flops=one.flops * (self.rounds + (self.rounds - 1) * between))
+        fits = self.rounds + (self.rounds - 1) * between
+        return replace(one, flops=one.flops * fits, counted=one.fit_flops * fits, parameters=n * self.rounds)
 
 
 @dataclass(frozen=True)

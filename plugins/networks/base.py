@@ -48,6 +48,10 @@ class NetworkShape(ABC):
         """Floating-point operations per point."""
 
     @abstractmethod
+    def weights(self) -> int:
+        """Number of trained parameters."""
+
+    @abstractmethod
     def units(self) -> int:
         """Number of activations per point that are kept for the gradient."""
 
@@ -114,6 +118,7 @@ class NetworkLearner(BatchLearner):
             + 4.0 * network.units() * (padded + 4 * self.batch_size),
             work="steps",
             seconds=STEP_SECONDS * self.steps,
+            parameters=network.weights(),
         )
 
     def _inputs(self, d: int) -> int:

@@ -66,6 +66,10 @@ class PowerNet(TwoLayerNet):
         """The first layer of ``TwoLayerNet.first``, and a (r,) ~ N(0, 0.1/r)."""
         return {**self.first(rng), "a": rng.standard_normal(self.width) * math.sqrt(0.1 / self.width)}
 
+    def weights(self) -> int:
+        """Those of the first layer, one per unit, and the constant."""
+        return self.width * (self.p + 2) + 1
+
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
         """h(z), (m,), at z (m, p)."""
         size = math.sqrt(math.prod(range(1, 2 * self.degree, 2)))
@@ -81,6 +85,10 @@ class PolynomialNet(TwoLayerNet):
         """The first layer of ``TwoLayerNet.first``, and c (q, r) ~ N(0, 0.1/(q r))."""
         scale = math.sqrt(0.1 / (self.degree * self.width))
         return {**self.first(rng), "c": rng.standard_normal((self.degree, self.width)) * scale}
+
+    def weights(self) -> int:
+        """Those of the first layer, one per unit and degree, and the constant."""
+        return self.width * (self.p + 1 + self.degree) + 1
 
     def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
         """h(z), (m,), at z (m, p)."""

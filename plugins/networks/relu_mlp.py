@@ -63,6 +63,10 @@ class Mlp(NetworkShape):
         """Two operations per weight."""
         return 2.0 * sum(fan_in * fan_out for fan_in, fan_out in zip(self.sizes, self.sizes[1:], strict=False))
 
+    def weights(self) -> int:
+        """Those of all layers, with their biases."""
+        return sum((fan_in + 1) * fan_out for fan_in, fan_out in zip(self.sizes, self.sizes[1:], strict=False))
+
     def units(self) -> int:
         """Number of hidden units."""
         return sum(self.sizes[1:])

@@ -348,6 +348,7 @@ class QuadraticLearner(BatchLearner):
             bytes=PROGRAM_BYTES + 16.0 * padded * (d + 1) + 4.0 * units * (padded * together + 4 * batch),
             work="steps",
             seconds=STEP_SECONDS * self.length(d) * count,
+            parameters=net.weights(),
         )
 
 

@@ -245,3 +245,7 @@ class QuadraticNet:
         return float(
             sum(2 * width * sum(self.fan_ins(layer)) for layer, width in zip(self.layers(), self.widths, strict=True))
         )
+
+    def weights(self) -> int:
+        """Number of parameters: the entries of the W_l, the alpha_l and the constant."""
+        return round(self.flops() / 2) + len(self.widths) + 1

@@ -117,7 +117,8 @@ class QuadraticTaylorOptions(BatchLearner):
         else:
             flops = (1.5 * self.steps * self.batch_size + n) * point
         numbers = n * (size + 4 * self.width) + 24 * self.width * size + 6 * size**2 + 2048 * (size + 2 * self.width)
-        return Cost(flops + sum(shared.values()), bytes=8.0 * numbers + RUNTIME_BYTES, shared=shared, work="steps")
+        bytes, weights = 8.0 * numbers + RUNTIME_BYTES, self.width * size
+        return Cost(flops + sum(shared.values()), bytes, shared, work="steps", parameters=weights)
 
     def schedule(self) -> tuple[float, ...]:
         """The lambdas that L-BFGS minimises at, ending with ``regularization``."""

@@ -88,7 +88,7 @@ class TangentLearner(RidgeLearner):
         """Kernel matrix and Cholesky factorisation; or features, their products and an eigendecomposition."""
         if self.width is None:
             matrix = n**2 * (2.0 * d + entry_flops(self.depth))
-            return self.dual_cost(n, matrix, bytes=16.0 * n**2 + 16.0 * n * d + 2**24)
+            return self.dual_cost(n, matrix, 16.0 * n**2 + 16.0 * n * d + 2**24, products=2.0 * n**2 * d)
         size = self.representation_size(d)
         made = 2.0 * n * size * (d + self.width)
         if not self._primal(n, d):

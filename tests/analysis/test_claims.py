@@ -163,6 +163,28 @@ def slope_in_n_at(rng, truth, r=5):
     ]
 
 
+def law_at(rng, truth, r=5):
+    """Error .02 + (n / 20)^-b with b = truth; a replicate has a level of its own, and each size noise of 5 %."""
+    level = np.exp(0.3 * rng.standard_normal(r))
+    return [
+        x
+        for n in GRID
+        for x in cells("a", level * (0.02 + (n / 20) ** -truth) * np.exp(0.05 * rng.standard_normal(r)), n=n)
+    ]
+
+
+def joint_law_at(rng, truth, r=5):
+    """Error .002 + .5 (M / 10)^-p + (n / 20)^-1 of three learners with 10, 40 and 160 parameters, p = truth."""
+    level = np.exp(0.3 * rng.standard_normal(r))
+    rows = []
+    for label, parameters in (("a", 10), ("b", 40), ("c", 160)):
+        for n in GRID[:7]:
+            error = 0.002 + 0.5 * (parameters / 10) ** -truth + (n / 20) ** -1.0
+            values = level * error * np.exp(0.05 * rng.standard_normal(r))
+            rows += cells(label, values, n=n, parameters=parameters)
+    return rows
+
+
 def stage_ratio_at(rng, truth, r=5):
     before = 0.01 * np.exp(rng.standard_normal(r))
     after = truth * before * np.exp(0.05 * rng.standard_normal(r))
@@ -187,6 +209,7 @@ S2 = {"metric": "feature_errors.S2", "before": "a/layer2", "after": "a", "task":
 EVENTS = {"first": {"metric": "feature_errors.S2", "level": 0.1}, "then": {"metric": "feature_errors.S3", "level": 0.1}}
 SWEPT = [{"task": task, "value": value} for task, value in SWEEP.items()]
 
+LAW = {"kind": "scaling-law", "label": "a", "task": "t"}
 CASES = {
     # the claim, results at a true value, and a value far inside, at the boundary of, and far outside its region
     "reaches": ({"kind": "reaches", "label": "a", "task": "t", "at_most": 0.01}, error_at, 1e-4, 0.01, 1.0),
@@ -227,6 +250,14 @@ CASES = {
         {"kind": "slope", "label": "a", "sweep": SWEPT, "level": 0.1, "at_most": 1.0}, slope_of_sizes_at, 0.3, 1.0, 2.0,
     ),
     "slope in n": ({"kind": "slope", "label": "a", "task": "t", "at_most": -0.8}, slope_in_n_at, -1.4, -0.8, -0.3),
+    "scaling law": ({"kind": "scaling-law", "label": "a", "task": "t", "at_least": 0.8}, law_at, 1.2, 0.8, 0.4),
+    "scaling law in parameters": (
+        {
+            "kind": "scaling-law", "label": ["a", "b", "c"], "task": "t", "second": "parameters",
+            "exponent": "parameters", "expected": 1.0, "tolerance": 0.4,
+        },
+        joint_law_at, 1.0, 0.6, 0.2,
+    ),
     "drops": ({"kind": "drops", **S2, "factor": 10}, stage_ratio_at, 1e-3, 0.1, 1.0),
     "unchanged": ({"kind": "unchanged", **S2, "tolerance": 0.5}, stage_ratio_at, 1.0, 1.5, 4.0),
     "follows": (
@@ -268,7 +299,7 @@ def boundary_rates(name, experiments):
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] is not None])
 def test_at_the_boundary_false_verdicts_are_rare_on_either_side(name):
     """At most 4 % a side and twice its Monte Carlo error pass: 5.8 % of 500 experiments, 6.8 % of 200."""
-    experiments = 200 if name.startswith(("exponent", "slope ")) else 500
+    experiments = 200 if name.startswith(("exponent", "slope ", "scaling law")) else 500
     limit = 0.04 + 2 * math.sqrt(0.04 * 0.96 / experiments)
     rates = boundary_rates(name, experiments)
     assert rates["supported"] <= limit
@@ -880,6 +911,12 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({"kind": "exponent", "label": "a/s", "task": "t", "theory": True, "tolerance": 1}, "nmse of a learner"),
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "metric": "chosen.info."}, "chosen.info.NAME"),
         ({"kind": "slope", "label": "a", "sweep": [{"task": "a9", "value": 1}, SWEPT[0]], "at_most": 2}, "task 'a9'"),
+        (LAW, "exactly one of bounds"),
+        ({**LAW, "expected": 1.0}, "expected and tolerance go together"),
+        ({**LAW, "at_most": 2, "exponent": "d"}, "exponent must be n or the second number"),
+        ({**LAW, "at_most": 2, "label": ["a", "b"]}, "need a second number"),
+        ({**LAW, "at_most": 2, "second": "n"}, "another number than n"),
+        ({**LAW, "at_most": 2, "second": "d", "d": 5}, "all d are used"),
         ({"kind": "unchanged", **S2, "tolerance": -1}, "tolerance must be greater than or equal to 0"),
         ({"kind": "precedes", "label": "a", "task": "t", "first": {"level": 1}, "then": {"levels": 1}}, "levels"),
     ],
@@ -901,6 +938,7 @@ def test_every_kind_is_documented_by_an_example_that_parses():
     examples = [tomllib.loads(block) for block in blocks]
     examples = [claim for example in examples for claim in example.get("claim", [example])]
     labels = ("quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2", "ntk-raw")
+    labels += ("mlp-32", "mlp-64", "mlp-128")
     entries = [{**claim, "id": f"example-{i}"} for i, claim in enumerate(examples)]
     described = suite(*entries, learners=labels, tasks=("uniform", "alpha-01", "alpha-03", "alpha-1", "degree-4"))
     assert {claim.kind for claim in parse_claims(described, "docs/claim-kinds.md")} == set(KINDS)

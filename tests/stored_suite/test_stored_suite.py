@@ -86,6 +86,20 @@ def test_curves_thresholds_and_exponents_are_records(stored):
     assert stored.fits() == [], "two sizes determine no floor and no exponent"
 
 
+def test_laws_and_costs_are_records(stored):
+    laws = stored.scaling_laws()
+    assert {(law.d, law.label) for law in laws} == {(d, label) for d in (3, 4) for label in ("mean", "r")}
+    assert all("a law needs" in law.refused or "have a value" in law.refused for law in laws)
+    assert stored.joint_law("d", labels=["r"]).refused
+    assert "one positive number 'parameters'" in stored.joint_law("parameters", labels=["mean"], d=3).refused
+    assert {(point.d, point.cost) for point in stored.frontier("fit_cpu_seconds")} <= {
+        (d, "fit_cpu_seconds") for d in (3, 4)
+    }
+    assert {least.level for least in stored.least_costs("fit_cpu_seconds", levels=[0.5])} <= {0.5}
+    with pytest.raises(UsageError, match="a cost must be one of"):
+        stored.frontier("nmse")
+
+
 def test_the_frame_is_flat(stored):
     frame = stored.frame()
     assert isinstance(frame, pd.DataFrame)

@@ -19,6 +19,7 @@ from bfc_bench.analysis.claims.follows import Follows
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, mean_of, measure, ratio_of
 from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
+from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
@@ -58,7 +59,11 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Claim]] = {
-    claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, Drops, Unchanged, Precedes, Follows)
+    claim.kind: claim
+    for claim in (
+        *(Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim),
+        *(Drops, Unchanged, Precedes, Follows),
+    )
 }
 """The built-in kinds by name."""
 

@@ -1,0 +1,125 @@
+"""Claim kind ``scaling-law``: an exponent of error ~ c + a n^-b, or of error ~ c + a M^-p + b n^-q."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from pydantic import model_validator
+
+from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words
+from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
+from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
+from bfc_bench.analysis.curves import Curve, curves_of, scale_of
+from bfc_bench.analysis.scaling_law import ScalingLaw, law_of
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Size
+
+DOUBTFUL = 0.05
+"""Lack-of-fit p below which a verdict is quoted with it."""
+
+
+class ScalingLawClaim(Bounded):
+    """An exponent of error ~ c + a n^-b, or of the joint law c + a M^-p + b n^-q, is within bounds or near a number.
+
+    One law is fitted to all replicates together. M is ``second``: the number of parameters, d or an axis of the grid.
+    The joint law is that of all labels on all tasks, which differ in M. Errors in parts of the target may be negative
+    and have no logarithm, so a claim about them is undecided.
+    """
+
+    kind: ClassVar[str] = "scaling-law"
+    label: Names
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors; for a joint law also a list."""
+    task: Names
+    """Name of the task; for a joint law also a list."""
+    second: str | None = None
+    """Name of M: `parameters`, `d` or an axis of the grid; None for the law in n alone."""
+    exponent: str = "n"
+    """The number whose exponent is judged: `n`, or the name of M."""
+    d: Size | None = None
+    """Input dimension; the largest of each task by default, and all for the second number `d`."""
+    metric: MetricName = "nmse"
+    """The error."""
+    expected: Finite | None = None
+    """Expected exponent, instead of bounds."""
+    tolerance: Positive | None = None
+    """Allowed distance from the expected exponent."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> ScalingLawClaim:
+        bounded = self.at_most is not None or self.at_least is not None
+        if bounded == (self.expected is not None):
+            raise ValueError("exactly one of bounds (at_most, at_least) and expected is required")
+        if (self.expected is None) != (self.tolerance is None):
+            raise ValueError("expected and tolerance go together")
+        if self.exponent not in ("n", self.second):
+            raise ValueError(f"exponent must be n or the second number. Got {self.exponent!r} and {self.second!r}")
+        if self.second == "n":
+            raise ValueError("second must be another number than n, such as parameters or d. Got 'n'")
+        if self.second is None and len(self.label) * len(self.task) > 1:
+            raise ValueError("several labels or tasks need a second number in which they differ, such as parameters")
+        if self.second == "d" and self.d is not None:
+            raise ValueError(f"d does not go with second = 'd', because all d are used. Got d = {self.d}")
+        return self
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The labels."""
+        return self.label
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks."""
+        return self.task
+
+    def points(self, rows: Sequence[Row]) -> list[Point]:
+        """All n of the tasks, at their d."""
+        if self.second == "d":
+            return [Point(task, None, None) for task in self.tasks]
+        return [Point(task, locate(rows, task, self.labels, self.d, None).d, None) for task in self.tasks]
+
+    def judge(self, rows: Sequence[Row]) -> Verdict:
+        """From one value of the exponent per replicate; failed cells leave both sides open."""
+        curves = [
+            curve
+            for at in self.points(rows)
+            for name in self.predictors
+            for curve in curves_of(rows, name, at.task, self.metric, at.d)
+        ]
+        law = None if not curves or scale_of(self.metric) == "linear" else law_of(rows, curves, self.second)
+        where = "; ".join(str(at) for at in self.points(rows))
+        powers = f"n and {self.second}" if self.second else "n"
+        statement = (
+            f"The exponent of {self.exponent} in the law of the {in_words(self.metric)} of {' and '.join(self.label)} "
+            f"in {powers}, with a floor, is {self._bound} ({where})."
+        )
+        verdict = self.verdict(statement, self._region, self._evidence(curves, law), log=False)
+        if law is None or not law.lack_of_fit_p < DOUBTFUL or verdict.verdict == "undecided":
+            return verdict
+        return replace(verdict, but=f"the errors depart from the law (lack of fit p = {short(law.lack_of_fit_p)})")
+
+    @property
+    def _region(self) -> Region:
+        if self.expected is None or self.tolerance is None:
+            return self.region
+        return Region(self.expected - self.tolerance, self.expected + self.tolerance)
+
+    @property
+    def _bound(self) -> str:
+        if self.expected is None or self.tolerance is None:
+            return self.bound
+        return f"within {short(self.tolerance)} of {short(self.expected)}"
+
+    def _evidence(self, curves: Sequence[Curve], law: ScalingLaw | None) -> Evidence:
+        if not curves:
+            return nothing(f"no {self.metric} on {' or '.join(self.task)}, so no law")
+        if law is None:
+            return nothing(
+                f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no law"
+            )
+        if law.refused or law.values is None:
+            return nothing(law.refused)
+        unsure = any(bool(curve.failures.any()) for curve in curves)
+        notes = (f"floor {law.floor}", law.checks, *failure_notes(curves))
+        return evidence(law.values[self.exponent], open_below=unsure, open_above=unsure, notes=notes)

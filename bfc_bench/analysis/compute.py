@@ -1,0 +1,211 @@
+"""Error against a cost: curves by operations, CPU seconds or parameters, their lower envelope, and the least cost of a
+level.
+
+Shapes: R replicates, K sample sizes, P points of all curves.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.intervals import t_interval
+from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
+
+CostName: TypeAlias = Literal["fit_flops", "fit_cpu_seconds", "parameters"]
+"""Columns of rows that are costs: declared operations of the fit, its CPU time, declared parameters."""
+COSTS: tuple[CostName, ...] = get_args(CostName)
+IN_WORDS: dict[CostName, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
+
+
+@dataclass(frozen=True, eq=False)
+class CostCurve:
+    """One metric of one learner on one task at one d, against what its fits cost."""
+
+    curve: Curve
+    """The curve against n, at the K sizes whose cost is known."""
+    cost: CostName
+    costs: np.ndarray
+    """Geometric mean of the cost over replicates, (K,)."""
+
+    def threshold(self, level: float) -> Threshold | None:
+        """The least cost of reaching the level, as ``thresholds.threshold`` finds N*; None if costs do not rise with n.
+
+        A size that costs no more than a smaller one replaces it. Raises ``UsageError`` if the level is not positive.
+        """
+        rising = np.array([cost < self.costs[k + 1 :].min(initial=math.inf) for k, cost in enumerate(self.costs)])
+        if rising.sum() < 2:
+            return None
+        return threshold(replace(_at(self.curve, rising), n=self.costs[rising]), level)
+
+
+def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:
+    """The curves against a cost, without sizes whose cost is unknown and without curves that then have no size.
+
+    Args:
+        rows: Rows of one version of a suite.
+        curves: Curves of final predictors, from these rows.
+        cost: Column of the cost.
+
+    Raises:
+        UsageError: For another column than ``COSTS``.
+    """
+    if cost not in COSTS:
+        raise UsageError(f"a cost must be one of {', '.join(COSTS)}. Got {cost!r}.{suggest(cost, COSTS)}")
+    groups = Rows.of(rows).where(status="ok").groups("task", "d", "label")
+    found = []
+    for curve in curves:
+        group = groups.get((curve.task, curve.d, curve.label))
+        if group is None:
+            continue
+        values = group.number(cost)
+        by_n = [values[(group.n == n) & (values > 0)] for n in curve.n]
+        kept = np.array([len(at_n) > 0 for at_n in by_n], dtype=bool)
+        if kept.any():
+            means = [float(np.exp(np.log(at_n).mean())) for at_n in by_n if len(at_n)]
+            found.append(CostCurve(_at(curve, kept), cost, np.array(means)))
+    return found
+
+
+def _at(curve: Curve, kept: np.ndarray) -> Curve:
+    """The curve at some of its sizes, (K,) booleans."""
+    return replace(
+        curve,
+        n=curve.n[kept],
+        values=curve.values[:, kept],
+        statuses=tuple(at_n for at_n, keep in zip(curve.statuses, kept, strict=False) if keep),
+        tried=None if curve.tried is None else curve.tried[:, kept],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LeastCost:
+    """The least cost at which one learner reaches a level of error."""
+
+    task: str
+    d: int
+    label: str
+    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
+    metric: str
+    level: float
+    cost: CostName
+    threshold: Threshold
+    """The cost in the place of N*."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """A flat record; ``least`` is the geometric mean with its interval, nan if a replicate is censored."""
+        interval, (lower, upper) = self.threshold.interval, self.threshold.median
+        return {
+            "task": self.task,
+            "d": self.d,
+            "label": self.label,
+            "metric": self.metric,
+            "level": self.level,
+            "cost": self.cost,
+            "least": interval.mean,
+            "lo": interval.lo,
+            "hi": interval.hi,
+            "median": lower if lower == upper else math.nan,
+            "replicates": len(self.threshold.crossings),
+            "below": self.threshold.left,
+            "beyond": self.threshold.right,
+        }
+
+
+def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[LeastCost]:
+    """The least cost of each level for each curve whose cost rises with n.
+
+    Raises ``UsageError`` if a level is not positive.
+    """
+    return [
+        LeastCost(of.curve.task, of.curve.d, of.curve.name, of.curve.metric, level, of.cost, reached)
+        for of in curves
+        for level in levels
+        if (reached := of.threshold(level)) is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """The least error that any learner has at a cost or below it."""
+
+    task: str
+    d: int
+    metric: str
+    cost: CostName
+    at: float
+    """The cost."""
+    label: str
+    """The learner with the least mean error."""
+    n: int
+    """Its sample size."""
+    error: float
+    lo: float
+    hi: float
+    replicates: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The point as a flat record."""
+        return asdict(self)
+
+
+def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
+    """The lower envelope of curves of one task, d and cost, at the cost of each of their points.
+
+    A point (learner, n) counts if every replicate has a value. The best point is the one with the least geometric mean.
+    Its error is not that mean, which is too low because it was chosen as the lowest: for each replicate the best point
+    is chosen by the others, and the error is the geometric mean of what the replicates have at these points, with its
+    t-interval. Errors that may be negative have no frontier.
+
+    Args:
+        curves: Curves against one cost, of one metric at one (task, d).
+    """
+    shown = [of for of in curves if of.curve.scale == "log"]
+    if not shown:
+        return []
+    replicates = sorted(set.union(*(set(of.curve.replicates) for of in shown)))
+    points = []
+    for of in shown:
+        values = np.full((len(replicates), len(of.costs)), math.nan)
+        values[[replicates.index(r) for r in of.curve.replicates]] = of.curve.log_values
+        points += [(float(c), of.curve.name, int(n), v) for c, n, v in zip(of.costs, of.curve.n, values.T, strict=True)]
+    points = sorted((point for point in points if np.isfinite(point[3]).all()), key=lambda point: point[:3])
+    if not points:
+        return []
+    errors = np.array([values for *_, values in points])
+    means, total = errors.mean(axis=1), errors.sum(axis=1)
+    by_others = (total[:, None] - errors) / (len(replicates) - 1) if len(replicates) > 1 else errors
+    first, found = shown[0], []
+    costs = [cost for cost, *_ in points]
+    for cost in dict.fromkeys(costs):
+        affordable = bisect_right(costs, cost)
+        _, label, n, _ = points[int(means[:affordable].argmin())]
+        chosen = by_others[:affordable].argmin(axis=0)
+        error = t_interval(errors[chosen, np.arange(len(replicates))]).exp()
+        at = (first.curve.task, first.curve.d, first.curve.metric, first.cost, cost, label, n)
+        found.append(FrontierPoint(*at, error.mean, error.lo, error.hi, error.count))
+    return found
+
+
+def frontiers(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
+    """The frontier of each (task, d), in the order of the curves."""
+    places = dict.fromkeys((of.curve.task, of.curve.d) for of in curves)
+    return [
+        point for place in places for point in frontier([of for of in curves if (of.curve.task, of.curve.d) == place])
+    ]
+
+
+def shown_cost(rows: Iterable[Row]) -> CostName:
+    """``fit_flops`` if two learners or more declare them for some of these rows, else ``fit_cpu_seconds``."""
+    ok = Rows.of(rows).where(status="ok")
+    declared = {label for (label,), group in ok.groups("label").items() if (group.number("fit_flops") > 0).any()}
+    return "fit_flops" if len(declared) > 1 else "fit_cpu_seconds"

@@ -1,0 +1,70 @@
+"""The figure of error against cost, and what the report says of costs and laws."""
+
+from dataclasses import replace
+
+import pytest
+from synthetic import DIMS, SIZES, rows
+
+from bfc_bench.analysis.compute import cost_curves, frontier
+from bfc_bench.analysis.curves import curves
+from bfc_bench.report import cost_plots
+from bfc_bench.report.gallery import Gallery
+from bfc_bench.report.section import build
+from bfc_bench.report.style import assign
+
+LABELS = ("joint", "layerwise", "kernel poly-2 (squares)")
+
+
+def declared(flops=lambda row: float(row.n**2 * row.d)):
+    kept = [row for row in rows(tasks=("teacher-L3",)) if row.label in LABELS]
+    return [replace(row, fit_flops=flops(row)) if row.status == "ok" else row for row in kept]
+
+
+@pytest.fixture(scope="module")
+def shown():
+    made = declared()
+    return cost_curves(made, curves(made), "fit_flops")
+
+
+def test_each_dimension_has_a_panel_with_units_on_logarithmic_axes(shown):
+    figure = cost_plots.error_against_cost(shown, "title")
+    assert [panel.get_title(loc="left") for panel in figure.axes] == [f"d = {d}" for d in DIMS]
+    for panel in figure.axes:
+        assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+        assert panel.get_xlabel() == "operations of the fit, FLOPs"
+    assert sorted(figure.labels) == sorted(LABELS)
+
+
+def test_the_grey_line_is_the_frontier_and_continues_to_the_largest_cost(shown):
+    panel = cost_plots.error_against_cost(shown).axes[1]
+    (line,) = [line for line in panel.get_lines() if line.get_drawstyle() == "steps-post"]
+    points = frontier([of for of in shown if of.curve.d == DIMS[1]])
+    assert line.get_xdata()[:-1].tolist() == [point.at for point in points]
+    assert line.get_ydata()[:-1].tolist() == [point.error for point in points]
+    assert line.get_xdata()[-1] == max(of.costs[-1] for of in shown if of.curve.d == DIMS[1])
+
+
+def test_a_screen_reader_hears_which_learner_is_the_best_from_which_cost_on(shown):
+    figure = cost_plots.error_against_cost(shown)
+    text = figure.descriptions[figure.axes[1]]
+    assert "NMSE against operations of the fit, FLOPs on teacher-L3, d = 20. Frontier: " in text
+    assert f"with joint, n = {SIZES[-1]:,}" in text
+
+
+@pytest.mark.parametrize(("flops", "cost"), [(lambda row: 1e3 * row.n**2, "FLOPs"), (lambda row: None, "CPU s")])
+def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_path, flops, cost):
+    made, styles = declared(flops), assign(LABELS)
+    section = build("teacher-L3", made, {}, Gallery(tmp_path), styles, levels=[0.1], metric="nmse")
+    words = {"FLOPs": "operations of the fit", "CPU s": "CPU time of the fit"}[cost]
+    assert f"NMSE against {words}" in [picture.title for picture in section.pictures]
+    (table,) = [grid for grid in section.grids if grid.caption.startswith("N*, ")]
+    remarks = [remark for line in table.lines for cell in line for remark in cell.remarks]
+    assert any(remark.endswith(f"] {cost}") for remark in remarks)
+
+
+def test_the_table_of_fits_has_the_law_of_all_replicates_and_its_checks(tmp_path):
+    section = build("teacher-L3", declared(), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1], metric="nmse")
+    (table,) = [grid for grid in section.grids if grid.caption.startswith("Curve fits")]
+    assert "Together: b of one law with a floor" in table.note
+    remarks = [remark for line in table.lines for cell in line for remark in cell.remarks]
+    assert any(remark.startswith("together: b = ") and "lack of fit p = " in remark for remark in remarks)
