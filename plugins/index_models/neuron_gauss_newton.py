@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.targets.index_model import hermite
+from bfc_bench.utils.hermite import hermite
 
 SMALLEST_GAIN = 1e-6
 """A descent ends when a step lowers the squared error by a smaller share."""
@@ -44,7 +44,7 @@ class NeuronGaussNewton(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit to the n training points. With no more points than unknowns, the first direction is kept as it is."""
-        directions = stream("neuron-gauss-newton", ctx.seed).standard_normal((self.starts, train.d))
+        directions = stream(ctx.seed, "neuron-gauss-newton").standard_normal((self.starts, train.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         begun = [read_out(train.x, train.y, direction, self.degree) for direction in directions]
         if train.n <= train.d + self.degree + 1:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.learner import Predictor
-from bfc_bench.tasks.targets.index_model import hermite
+from bfc_bench.utils.hermite import hermite
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class DirectionPredictor(Predictor):
         return values
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
-        """The projection {"U": (m, 1)}."""
-        return {"U": (x @ self.direction)[:, None]}
+        """The projection {"S2": (m, 1)}."""
+        return {"S2": (x @ self.direction)[:, None]}
 
 
 def read_out(x: np.ndarray, y: np.ndarray, direction: np.ndarray, degree: int) -> DirectionPredictor:

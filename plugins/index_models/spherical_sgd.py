@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.targets.index_model import hermite
+from bfc_bench.utils.hermite import hermite
 
 
 class SphericalSgd(BatchLearner):
@@ -87,5 +87,5 @@ class SphericalSgd(BatchLearner):
 
 def _start(ctx: Context, d: int) -> np.ndarray:
     """A random direction of norm 1, from the context's seed."""
-    start = stream("spherical-sgd", ctx.seed).standard_normal(d)
+    start = stream(ctx.seed, "spherical-sgd").standard_normal(d)
     return np.asarray(start / np.linalg.norm(start))

@@ -11,7 +11,7 @@ from bfc_plugins.index_models.read_out import read_out
 from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
-from bfc_bench.tasks.targets.index_model import hermite
+from bfc_bench.utils.hermite import hermite
 
 BLOCK = 2048
 """Number of points whose tensors are formed together."""

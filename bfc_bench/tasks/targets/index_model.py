@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from pydantic import Field, NonNegativeInt, ValidationInfo, field_validator
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.utils.hermite import hermite
 
 Term = Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)]
 
@@ -128,11 +128,12 @@ class IndexTeacher(Teacher):
 
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""
-        return self._terms(x) @ self.coefficients
+        values: Float = self._terms(x) @ self.coefficients
+        return values
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
-        """The projections {"U": (m, r)}, in the order of the directions."""
-        return {"U": x @ self.directions.T}
+        """The projections {"S2": (m, r)}, in the order of the directions; ``span_errors`` measures their span."""
+        return {"S2": x @ self.directions.T}
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
         """The error in each term over its variance c_t^2, {"term1": 0.1, ...}: ((<F, phi_t> - c_t) / c_t)^2.
@@ -147,22 +148,10 @@ class IndexTeacher(Teacher):
     def _terms(self, x: Float) -> Float:
         """phi_t(x), (m, t)."""
         powers = hermite(x @ self.directions.T, int(self.exponents.max()))
-        return np.prod([powers[k, :, i] for i, k in enumerate(self.exponents.T)], axis=0).T
+        return np.asarray(np.prod([powers[k, :, i] for i, k in enumerate(self.exponents.T)], axis=0).T)
 
 
 def exponents_of(terms: Sequence[Sequence[int]]) -> np.ndarray:
     """Terms as an array of exponents (t, r), with zeros for missing ones."""
     r = max(map(len, terms))
     return np.array([[*term, *[0] * (r - len(term))] for term in terms])
-
-
-def hermite(t: Float, degree: int) -> Float:
-    """he_0(t), ..., he_degree(t), shape (degree + 1, *t.shape): He_k / sqrt(k!), orthonormal under N(0, 1).
-
-    By the recurrence sqrt(k + 1) he_{k+1} = t he_k - sqrt(k) he_{k-1}.
-    """
-    values = np.empty((degree + 1, *t.shape))
-    values[0] = 1.0
-    for k in range(degree):
-        values[k + 1] = (t * values[k] - sqrt(k) * values[k - 1]) / sqrt(k + 1) if k else t
-    return values
