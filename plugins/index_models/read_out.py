@@ -43,4 +43,4 @@ def read_out(x: np.ndarray, y: np.ndarray, direction: np.ndarray, degree: int) -
         degree: Degree K of the polynomial.
     """
     coefficients, *_ = np.linalg.lstsq(hermite(x @ direction, degree).T, y, rcond=None)
-    return DirectionPredictor(direction, coefficients, {"coefficients": coefficients})
+    return DirectionPredictor(direction, coefficients, {"coefficients": coefficients.tolist()})
