@@ -4,12 +4,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bfc_suites
-from bfc_plugins import algorithm_1, convolutional, kernels, networks, quadratic, quadratic_taylor, tangents
+from bfc_plugins import (
+    algorithm_1,
+    convolutional,
+    index_models,
+    kernels,
+    networks,
+    quadratic,
+    quadratic_taylor,
+    tangents,
+)
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 
 from bfc_bench import Learner, hookimpl
 
-FAMILIES = (algorithm_1, convolutional, kernels, networks, quadratic, quadratic_taylor, tangents)
+FAMILIES = (algorithm_1, convolutional, index_models, kernels, networks, quadratic, quadratic_taylor, tangents)
 
 
 @hookimpl

@@ -37,6 +37,7 @@ CASES = [
       ("convolutional", "test attack"), ("convolutional", "pictures", 1), ("convolutional", "pictures", 2)]),
     ("conv-layerwise", IMAGES, PHASES),
     ("conv-tangent", {}, [("convolutional", "tangent", "weights"), ("convolutional", "tangent", "order")]),
+    ("neuron-gauss-newton", {}, [("neuron-gauss-newton",)]),
     ("ntk-neural", {"width": 8, "features": 6}, [("tangents", "representation"), ("tangents", "units")]),
     ("ntk-raw", {"width": 8}, [("tangents", "units")]),
     ("poly-net", {"steps": 2}, [("poly-net",)]),
@@ -48,6 +49,7 @@ CASES = [
      [("quadratic-taylor", "initial"), ("quadratic-taylor", "start"), ("quadratic-taylor", "steps")]),
     ("random-features", {}, [("feature-map", "fourier"), ("feature-map", "phases")]),
     ("relu-mlp", {"steps": 2}, [("relu-mlp",)]),
+    ("spherical-sgd", {}, [("spherical-sgd",)]),
     ("wkr-densenet", ALGORITHM_1, [("wkr-densenet", "R", 2)]),
 ]  # fmt: skip
 

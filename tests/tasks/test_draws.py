@@ -24,6 +24,7 @@ SEED, D, REPLICATE = 7, 6, 1
 OPTIONS = {
     "hard-kernel": {"alphas": [1.0]},
     "hard-poly": {"alphas": [1.0]},
+    "index-model": {"terms": [[1], [1, 2]]},
     "lowrank-poly": {"degree": 3, "rank": 2, "form": "monomial"},
     "quadratic-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
     "slide-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
@@ -119,6 +120,7 @@ LAWS = {
 TEACHERS = {
     "hard-kernel": [2.19647836628, 3.13171326348],
     "hard-poly": [24.4315738714, 17.515285302],
+    "index-model": [0.13697695939, -0.290402917898],
     "lowrank-poly": [-0.0311509807825, 0.0372832486044],
     "quadratic-densenet": [0.259087941293, 1.74112538682],
     "slide-correction": [1.93923178154, 0.267642189724],

@@ -31,6 +31,7 @@ ALPHAS = {"alphas": [1.0, 0.1]}
 OPTIONS: dict[str, dict[str, Any]] = {
     **{"quadratic-densenet": {"widths": [3, 2], **ALPHAS}, "slide-densenet": {"widths": [3, 2], **ALPHAS}},
     **{"hard-kernel": ALPHAS, "hard-poly": ALPHAS, "lowrank-poly": {"degree": 2}, "staircase": {"degree": 3}},
+    "index-model": {"terms": [[1], [1, 2]]},
     **{"agnostic": {"opt": 0.1}, "flip": {"rate": 0.1}, "noise": {"sd": 0.1}},
 }
 NEED_FILES = {"idx", "npz", "table", "sklearn", "cifar-10", "cifar-100", "cifar-2", "fashion-mnist", "mnist"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bfc_bench.tasks.base import Target
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.hard_poly import HardPoly
+from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.slide_correction import SlideCorrection
@@ -17,6 +18,7 @@ from bfc_bench.tasks.targets.toy_rich import ToyRich
 TARGETS: tuple[type[Target], ...] = (
     HardKernel,
     HardPoly,
+    IndexModel,
     LowrankPoly,
     QuadraticDensenet,
     SlideCorrection,

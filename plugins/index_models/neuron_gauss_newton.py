@@ -1,0 +1,106 @@
+"""One neuron with a polynomial activation, fitted to all points again and again by damped Gauss-Newton steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from bfc_plugins.index_models.read_out import DirectionPredictor, read_out
+from pydantic import Field
+
+from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
+from bfc_bench.seeds import stream
+from bfc_bench.utils.hermite import hermite
+
+SMALLEST_GAIN = 1e-6
+"""A descent ends when a step lowers the squared error by a smaller share."""
+DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""Levenberg's damping over the mean diagonal of J^T J; the first that lowers the squared error is taken."""
+
+
+class NeuronGaussNewton(Learner):
+    """min_{w, a} sum_i (y_i - sum_{k <= K} a_k he_k(w . x_i))^2, |w| = 1, by Gauss-Newton from random directions.
+
+    The coefficients a are those of least squares at every w (variable projection). Of ``starts`` descents the one with
+    the smallest training error is taken. Every step uses all points again. Reuse of points lets gradient methods learn
+    a polynomial of one direction, unless it is even, with n ~ d points up to logarithms, whatever its information
+    exponent, because a second step on a point acts as a transformation of its label (Dandi et al. 2024, arXiv
+    2402.03220; Lee, Oko, Suzuki and Wu 2024, arXiv 2406.01581).
+    These theorems are about gradient steps, which need more points. The learner is told the degree K.
+    """
+
+    name: ClassVar[str] = "neuron-gauss-newton"
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+    smoke: ClassVar[Mapping[str, Any]] = {"starts": 2, "steps": 5}
+
+    degree: Annotated[int, Field(ge=1)] = 3
+    """Degree K of the activation."""
+    starts: Annotated[int, Field(ge=1)] = 8
+    """Number of random directions from which a descent begins."""
+    steps: Annotated[int, Field(ge=1)] = 30
+    """Largest number of steps of a descent."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit to the n training points. With no more points than unknowns, the first direction is kept as it is."""
+        directions = stream(ctx.seed, "neuron-gauss-newton").standard_normal((self.starts, train.d))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        begun = [read_out(train.x, train.y, direction, self.degree) for direction in directions]
+        if train.n <= train.d + self.degree + 1:
+            return begun[0]
+        ended = [_descent(start, train.x, train.y, self.steps) for start in begun]
+        errors = [error for _, error, _ in ended]
+        best, error, steps = ended[int(np.argmin(errors))]
+        info = {**best.info, "steps": steps, "training_error": error / train.n, "starts": self.starts}
+        return DirectionPredictor(best.direction, best.coefficients, info)
+
+    def assumes(self) -> Mapping[str, Any]:
+        """The degree of the link."""
+        return {"degree": self.degree}
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Per step the products of J, a decomposition per damping, of which about two are tried."""
+        one = 2.0 * n * d * (d + 3 * self.degree) + 2 * (10.0 * d**3 + 2.0 * n * (d + self.degree**2))
+        return Cost(self.starts * self.steps * one, 8.0 * n * (4 * d + 4 * self.degree), work="products", seconds=0.05)
+
+
+def _descent(
+    start: DirectionPredictor, x: np.ndarray, y: np.ndarray, steps: int
+) -> tuple[DirectionPredictor, float, int]:
+    """The predictor at the end of a descent, its squared error, and the number of steps."""
+    best, error = start, _square_error(start, x, y)
+    for done in range(steps):
+        step = _gauss_newton(best, error, x, y)
+        if step is None:
+            return best, error, done
+        before, (best, error) = error, step
+        if error > (1 - SMALLEST_GAIN) * before:
+            return best, error, done + 1
+    return best, error, steps
+
+
+def _gauss_newton(
+    here: DirectionPredictor, error: float, x: np.ndarray, y: np.ndarray
+) -> tuple[DirectionPredictor, float] | None:
+    """The next predictor and its squared error; None if no damping lowers the error."""
+    w, degree = here.direction, len(here.coefficients) - 1
+    p = x @ w
+    values = hermite(p, degree)
+    slopes = np.array([sqrt(k) for k in range(1, degree + 1)])[:, None] * values[:-1]  # he_k' = sqrt(k) he_{k-1}
+    jacobian = (here.coefficients[1:] @ slopes)[:, None] * (x - np.outer(p, w))
+    jacobian -= values.T @ np.linalg.lstsq(values.T, jacobian, rcond=None)[0]  # the polynomial follows the direction
+    square, gradient = jacobian.T @ jacobian, jacobian.T @ (y - here.coefficients @ values)
+    size = np.trace(square) / len(w)
+    for damping in DAMPING:
+        shift, *_ = np.linalg.lstsq(square + damping * size * np.eye(len(w)), gradient, rcond=None)
+        moved = w + shift
+        if np.isfinite(moved).all() and moved.any():
+            tried = read_out(x, y, moved / np.linalg.norm(moved), degree)
+            if (reached := _square_error(tried, x, y)) < error:
+                return tried, reached
+    return None
+
+
+def _square_error(predictor: DirectionPredictor, x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.sum((y - predictor.predict(x)) ** 2))

@@ -1,0 +1,91 @@
+"""One pass of stochastic gradient descent of one neuron on the sphere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from math import sqrt
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from bfc_plugins.index_models.read_out import read_out
+from pydantic import Field
+
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor
+from bfc_bench.seeds import stream
+from bfc_bench.utils.hermite import hermite
+
+
+class SphericalSgd(BatchLearner):
+    """w <- v / |v|, v = w + delta / d y s'(w . x) (x - (w . x) w), once for each training point in order; s = he_k.
+
+    This is stochastic gradient descent on the sphere, on the correlation of the neuron s(w . x) with the label (Ben
+    Arous, Gheissari and Jagannath 2021, arXiv 2003.10409, section 1). With delta ~ d^(-(k-2)/2) it finds a direction of
+    information exponent k > 2 with n ~ d^(k-1) points, up to logarithms, and of k <= 2 with n ~ d. It starts at a
+    random direction. The direction is that of the mean of w over the last part of the pass, which a constant step
+    needs.
+
+    The prediction is a polynomial of degree k of w . x, fitted to the training points by least squares. The learner is
+    told k, the degree of the activation. Inputs must have E x = 0 and E x x^T = I.
+    """
+
+    name: ClassVar[str] = "spherical-sgd"
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+    smoke: ClassVar[Mapping[str, Any]] = {"rate": 0.3}
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": [0.01, 0.03, 0.1, 0.3, 1.0]}
+
+    degree: Annotated[int, Field(ge=1)] = 3
+    """Degree k of the activation he_k and of the polynomial that is fitted to the projection."""
+    rate: Annotated[float, Field(gt=0)] = 0.1
+    """delta in units of d^(-(k-2)/2) for k > 2, and of 1 for k <= 2."""
+    average: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """Share of the pass over whose end w is averaged; 0: the last w."""
+
+    def batch_key(self, train: DataSpec) -> Hashable:
+        """All sizes and rates on one sample are one loop over its points."""
+        return train.sample, self.degree
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit jobs on prefixes of one sample, one row of W (jobs, d) each."""
+        longest = max(jobs, key=lambda job: job.train.n).train
+        order = sorted(range(len(jobs)), key=lambda j: -jobs[j].train.n)  # rows still to be trained are the first ones
+        rows = np.stack([_start(jobs[j].ctx, longest.d) for j in order])
+        rates = np.array([jobs[j].learner.step(longest.d) for j in order])
+        last = [jobs[j].train.n for j in order]
+        averaged = np.array([jobs[j].learner.averaged(jobs[j].train.n) for j in order])
+        sums = np.zeros_like(rows)
+        degree, active = jobs[0].learner.degree, len(jobs)
+        for i, (x, y) in enumerate(zip(longest.x, longest.y, strict=True)):
+            while last[active - 1] <= i:
+                active -= 1
+            w = rows[:active]
+            p = w @ x
+            size = rates[:active] * y * sqrt(degree) * hermite(p, degree - 1)[-1]  # he_k' = sqrt(k) he_{k-1}
+            w += size[:, None] * x - (size * p)[:, None] * w
+            w /= np.sqrt(np.einsum("ij,ij->i", w, w))[:, None]
+            sums[:active] += w * (averaged[:active] <= i)[:, None]
+        sums /= np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+        found = dict(zip(order, sums, strict=True))
+        return [read_out(job.train.x, job.train.y, found[j], degree) for j, job in enumerate(jobs)]
+
+    def step(self, d: int) -> float:
+        """delta / d."""
+        return float(self.rate * d ** -(1 + max(self.degree - 2, 0) / 2))
+
+    def averaged(self, n: int) -> int:
+        """Number of the first point, from 0, after which w enters the mean."""
+        return n - max(1, round(self.average * n))
+
+    def assumes(self) -> Mapping[str, Any]:
+        """A link that is he_k alone."""
+        return {"link": [*[0.0] * self.degree, 1.0]}
+
+    def cost(self, n: int, d: int) -> Cost:
+        """About ten calls per point, which the fits of a batch share, and operations on a row."""
+        return Cost(12.0 * n * d, 8.0 * n * (d + 2 * self.degree), {}, "other", 3e-5 * n)
+
+
+def _start(ctx: Context, d: int) -> np.ndarray:
+    """A random direction of norm 1, from the context's seed."""
+    start = stream(ctx.seed, "spherical-sgd").standard_normal(d)
+    return np.asarray(start / np.linalg.norm(start))

@@ -1,0 +1,104 @@
+"""A direction from the singular vectors of the unfolded moment tensor of the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from bfc_plugins.index_models.read_out import read_out
+from pydantic import Field
+
+from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
+from bfc_bench.utils.hermite import hermite
+
+BLOCK = 2048
+"""Number of points whose tensors are formed together."""
+
+
+class TensorUnfolding(Learner):
+    """The direction w of T = mean y_i H_k(x_i), the moment tensor of order k of the labels, by unfolding; k = 1..4.
+
+    H_k(x) is the tensor of Hermite polynomials with <H_k(x), w^k> = he_k(w . x) for |w| = 1. E T = c_k w^k for a target
+    of w . x alone and Gaussian inputs, where c_k is its coefficient of he_k. T is unfolded to a matrix of d x d^(k-1)
+    for k <= 3 and of d^2 x d^2 for k = 4, whose largest singular vector is w, or vec(w w^T), with n ~ d^(k/2) points
+    (tensor PCA by unfolding: Richard and Montanari 2014, arXiv 1411.1076; n ~ d^(k/2) is the bound of Damian, Nichani,
+    Ge and Lee 2023, arXiv 2305.10633). ``steps`` steps of tensor power iteration follow, w <- T(., w, ..., w) / |.|.
+
+    The prediction is a polynomial of degree k of w . x, fitted to the training points by least squares. The learner is
+    told k. Inputs must be standard Gaussian.
+    """
+
+    name: ClassVar[str] = "tensor-unfolding"
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+    smoke: ClassVar[Mapping[str, Any]] = {"degree": 2}
+
+    degree: Annotated[int, Field(ge=1, le=4)] = 3
+    """k, the order of the tensor and the degree of the polynomial that is fitted to the projection."""
+    steps: Annotated[int, Field(ge=0)] = 10
+    """Number of steps of tensor power iteration."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit to the n training points."""
+        x, y = train.x, train.y
+        matrix = sum(
+            (_unfolded(x[i : i + BLOCK], y[i : i + BLOCK], self.degree) for i in range(0, train.n, BLOCK)),
+            np.zeros(_shape(train.d, self.degree)),
+        )
+        left, *_ = np.linalg.svd(matrix, full_matrices=False)
+        w = left[:, 0]
+        if self.degree == 4:
+            values, vectors = np.linalg.eigh((w.reshape(train.d, train.d) + w.reshape(train.d, train.d).T) / 2)
+            w = vectors[:, np.abs(values).argmax()]
+        for _ in range(self.steps):
+            w = _power_step(x, y, w, self.degree)
+        return read_out(x, y, w, self.degree)
+
+    def assumes(self) -> Mapping[str, Any]:
+        """A link that is he_k alone."""
+        return {"link": [*[0.0] * self.degree, 1.0]}
+
+    def cost(self, n: int, d: int) -> Cost:
+        """The tensor, its decomposition, and the steps."""
+        rows, columns = _shape(d, self.degree)
+        flops = 2.0 * n * rows * columns + 10.0 * rows * columns * min(rows, columns) + 6.0 * self.steps * n * d
+        return Cost(flops, 8.0 * (3 * rows * columns + min(n, BLOCK) * columns + n * d), work="products", seconds=1e-3)
+
+
+def _shape(d: int, order: int) -> tuple[int, int]:
+    return (d * d, d * d) if order == 4 else (d, d ** (order - 1))
+
+
+def _unfolded(x: np.ndarray, y: np.ndarray, order: int) -> np.ndarray:
+    """sum_i y_i H_k(x_i), unfolded, for x (m, d) and y (m,), up to the factor 1 / sqrt(k!)."""
+    m, d = x.shape
+    if order == 1:
+        return np.asarray((y @ x)[:, None])
+    pairs = x[:, :, None] * x[:, None, :]
+    second = np.einsum("i,iab->ab", y, pairs) - y.sum() * np.eye(d)
+    if order == 2:
+        return np.asarray(second)
+    if order == 3:
+        third = np.einsum("ia,ib->ab", y[:, None] * x, pairs.reshape(m, d * d)).reshape(d, d, d)
+        mean, one = y @ x, np.eye(d)
+        third -= (
+            np.einsum("a,bc->abc", mean, one) + np.einsum("b,ac->abc", mean, one) + np.einsum("c,ab->abc", mean, one)
+        )
+        return np.asarray(third.reshape(d, d * d))
+    flat, one = pairs.reshape(m, d * d), np.eye(d)
+    fourth = ((y[:, None] * flat).T @ flat).reshape(d, d, d, d)
+    moment = np.einsum("i,iab->ab", y, pairs) - y.sum() * one / 2  # half of the last term with each of the two products
+    for pattern in ("ab,cd->abcd", "ac,bd->abcd", "ad,bc->abcd", "bc,ad->abcd", "bd,ac->abcd", "cd,ab->abcd"):
+        fourth -= np.einsum(pattern, moment, one)
+    return np.asarray(fourth.reshape(d * d, d * d))
+
+
+def _power_step(x: np.ndarray, y: np.ndarray, w: np.ndarray, order: int) -> np.ndarray:
+    """T(., w, ..., w) / |.|, where T(., w, ..., w) = sqrt(1/k) mean y (he_{k-1}(p) x - sqrt(k-1) he_{k-2}(p) w)."""
+    values = hermite(x @ w, order)
+    step = (y * values[order - 1]) @ x
+    if order > 1:
+        step -= sqrt(order - 1) * (y @ values[order - 2]) * w
+    norm = np.linalg.norm(step)
+    return np.asarray(step / norm if norm > 0 else w)

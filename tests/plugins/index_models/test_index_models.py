@@ -1,0 +1,131 @@
+"""Learners of single-index models against closed forms, plain loops and each other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bfc_plugins.index_models import NeuronGaussNewton, SphericalSgd, TensorUnfolding
+from bfc_plugins.index_models.spherical_sgd import _start
+from bfc_plugins.index_models.tensor_unfolding import _power_step, _unfolded
+
+from bfc_bench.learner import Context, Data, Job
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.targets.index_model import IndexModel
+from bfc_bench.utils.hermite import hermite
+
+D = 8
+
+
+def sample(n, degree=3, d=D, seed=0):
+    """Points and labels of a single-index model, and its teacher."""
+    rng = np.random.default_rng(seed)
+    teacher = IndexModel(terms=((degree,),)).draw(rng, Gaussian().law(rng, d))
+    x = rng.standard_normal((n, d))
+    return Data("s", n, d, x=x, y=teacher(x)), teacher
+
+
+def first(train, n):
+    return replace(train, n=n, x=train.x[:n], y=train.y[:n])
+
+
+def nmse(predictor, teacher, d=D):
+    x = np.random.default_rng(9).standard_normal((4000, d))
+    return np.mean((predictor.predict(x) - teacher(x)) ** 2) / np.var(teacher(x))
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_the_moment_tensor_has_the_hermite_polynomials_of_every_projection(degree):
+    """<H_k(x), w^k> = sqrt(k!) he_k(w . x) for |w| = 1."""
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((5, D)), rng.standard_normal(D)
+    w /= np.linalg.norm(w)
+    for point in x:
+        tensor = _unfolded(point[None], np.ones(1), degree).reshape((D,) * degree)
+        for _ in range(degree):
+            tensor = tensor @ w
+        factorial = np.prod(np.arange(1, degree + 1))
+        assert tensor == pytest.approx(np.sqrt(factorial) * hermite(w @ point, degree)[-1], abs=1e-9)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_a_power_step_contracts_the_tensor_with_all_but_one_vector(degree):
+    train, _ = sample(50, degree=2)
+    w = np.eye(D)[0]
+    tensor = _unfolded(train.x, train.y, degree).reshape((D,) * degree)
+    for _ in range(degree - 1):
+        tensor = tensor @ w
+    np.testing.assert_allclose(_power_step(train.x, train.y, w, degree), tensor / np.linalg.norm(tensor), atol=1e-9)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_unfolding_finds_the_direction_with_many_points(degree):
+    train, teacher = sample(40_000, degree, d=6)
+    predictor = TensorUnfolding(degree=degree).fit(train, Context())
+    assert abs(predictor.direction @ teacher.directions[0]) > 0.98
+    assert nmse(predictor, teacher, 6) < 0.2
+
+
+def test_the_loop_over_many_fits_is_the_plain_loop_of_each():
+    train, _ = sample(300)
+    jobs = [
+        Job(SphericalSgd(rate=rate), first(train, n), Context(seed=seed))
+        for seed, (rate, n) in enumerate([(0.3, 300), (1.0, 120), (0.1, 300), (3.0, 7)])
+    ]
+    for job, predictor in zip(jobs, SphericalSgd.fit_batch(jobs), strict=True):
+        w, after = _start(job.ctx, D), []
+        for x, y in zip(job.train.x, job.train.y, strict=True):
+            slope = y * (3 * (w @ x) ** 2 - 3) / np.sqrt(6)  # he_3' of he_3 = (t^3 - 3 t) / sqrt 6
+            w = w + job.learner.rate * D**-1.5 * slope * (x - (w @ x) * w)
+            w /= np.linalg.norm(w)
+            after.append(w)
+        mean = np.mean(after[-max(1, round(0.25 * job.train.n)) :], axis=0)
+        np.testing.assert_allclose(predictor.direction, mean / np.linalg.norm(mean), rtol=1e-9)
+        alone = job.learner.fit(job.train, job.ctx)
+        np.testing.assert_allclose(alone.direction, predictor.direction, rtol=1e-9)
+
+
+def test_more_points_go_on_from_where_fewer_ended():
+    train, _ = sample(200)
+    learner = SphericalSgd(average=0)
+    shorter, longer = (learner.fit(first(train, n), Context(seed=3)).direction for n in (100, 101))
+    x, y = train.x[100], train.y[100]
+    slope = y * (3 * (shorter @ x) ** 2 - 3) / np.sqrt(6)
+    w = shorter + learner.step(D) * slope * (x - (shorter @ x) * shorter)
+    np.testing.assert_allclose(longer, w / np.linalg.norm(w), rtol=1e-9)
+
+
+def test_one_pass_finds_a_direction_of_exponent_1_with_few_points_and_of_3_with_many():
+    easy, easy_teacher = sample(400, degree=1)
+    assert nmse(SphericalSgd(degree=1).fit(easy, Context()), easy_teacher) < 0.1
+    train, teacher = sample(4000)
+    errors = [nmse(SphericalSgd().fit(first(train, n), Context()), teacher) for n in (16, 4000)]
+    assert errors[0] > 0.7
+    assert errors[1] < 0.5
+
+
+def test_gauss_newton_recovers_the_neuron_to_rounding_from_few_points():
+    train, teacher = sample(12 * D)
+    predictor = NeuronGaussNewton().fit(train, Context())
+    assert nmse(predictor, teacher) < 1e-20
+    np.testing.assert_allclose(np.abs(predictor.coefficients), [0, 0, 0, 1], atol=1e-9)
+    np.testing.assert_allclose(predictor.hidden(train.x)["S2"][:, 0] ** 2, (train.x @ teacher.directions[0]) ** 2)
+
+
+def test_more_starts_never_have_a_larger_training_error():
+    train, _ = sample(3 * D)
+    errors = [NeuronGaussNewton(starts=s).fit(train, Context()).info["training_error"] for s in (1, 4, 16)]
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_gauss_newton_with_no_more_points_than_unknowns_keeps_its_first_direction():
+    train, _ = sample(D + 4)
+    few = NeuronGaussNewton().fit(train, Context())
+    assert "steps" not in few.info
+    assert np.isfinite(few.predict(train.x)).all()
+
+
+def test_a_label_that_is_constant_is_fitted_by_a_constant():
+    train, _ = sample(60)
+    train = replace(train, y=np.full(60, 2.0))
+    for learner in (SphericalSgd(), TensorUnfolding(), NeuronGaussNewton()):
+        np.testing.assert_allclose(learner.fit(train, Context()).predict(train.x), 2.0, atol=1e-6)
