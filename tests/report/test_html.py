@@ -124,10 +124,10 @@ def test_every_figure_is_in_the_page_and_on_disk_as_png_and_svg(written, page):
         for _, name, value in page.attributes
         if name == "href" and "figures/" in value
     }
-    assert len(stems) == 2 * 4 + 1 + 1  # four of each task, that of the first screen, the plugin's
-    # Curves and trimmed curves have a panel per dimension, N* one per level, features one per dimension and layer; the
-    # first screen has its figure for wide and for narrow screens.
-    assert drawings(page) == 2 * (2 * len(DIMS) + 2 + 2 * len(DIMS)) + 2 + 1
+    assert len(stems) == 2 * 5 + 1 + 1  # five of each task, that of the first screen, the plugin's
+    # Curves, trimmed curves and costs have a panel per dimension, N* one per level, features one per dimension and
+    # layer; the first screen has its figure for wide and for narrow screens.
+    assert drawings(page) == 2 * (3 * len(DIMS) + 2 + 2 * len(DIMS)) + 2 + 1
     for stem in stems:
         assert (written.parent / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
         ElementTree.parse(written.parent / f"{stem}.svg")
@@ -236,7 +236,7 @@ def test_the_first_screen_has_the_verdicts_and_the_figure_of_the_first_claim(wri
 def test_drawings_take_the_colours_of_the_page(written):
     text = written.read_text(encoding="utf-8")
     panels = re.findall(r'<svg viewBox="[^"]*" role="img".*?</svg>', text, flags=re.DOTALL)
-    assert len(panels) == 30
+    assert len(panels) == 36
     for own in ("var(--ink)", "var(--faint)", "var(--grid)", "var(--card)", "var(--blue)"):
         assert any(own in panel for panel in panels)
         assert own[4:-1] + ": #" in text[text.index("prefers-color-scheme: dark") : text.index("</style>")]
