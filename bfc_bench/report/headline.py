@@ -86,7 +86,7 @@ def _headline(
         if entry.get("kind") in OF_DIMENSION and scalings:
             first = scalings[0].level
             of_level = [scaling for scaling in scalings if scaling.level == first]
-            figure = plots.thresholds_against_d(of_level, "", styles, width=width)
+            figure = plots.thresholds_against(of_level, "", styles, width=width)
             theory_plots.add_expected_n_star(figure, of_level, theories, styles)
             return figure
         dims = sorted({curve.d for curve in section.curves})

@@ -180,13 +180,6 @@ class Markers:
             self.panel.plot(x, y, color=self.colour, marker=marker, **options)
 
 
-def thresholds_against_d(
-    scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
-) -> Drawing:
-    """Draw N*(eps) against d, one panel per level. For the arguments see ``thresholds_against``."""
-    return thresholds_against(scalings, title, styles, width=width)
-
-
 def thresholds_against(
     scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
 ) -> Drawing:

@@ -181,7 +181,7 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         section.trimmed = gallery.add(figure, "trimmed NMSE against n", f"curves-trimmed-{task.name}")
         section.heavy_tailed = _heavy_tailed(task)
     if len({curve.d for curve in task.curves}) > 1:
-        figure = plots.thresholds_against_d(task.scalings, f"{task.name}: N* against d", task.styles)
+        figure = plots.thresholds_against(task.scalings, f"{task.name}: N* against d", task.styles)
         theory_plots.add_expected_n_star(figure, task.scalings, task.theories, task.styles)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
         if task.degree is not None:

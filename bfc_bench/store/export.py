@@ -121,7 +121,13 @@ def without_formula(value: Any) -> Any:
 def parquet_bytes(
     rows: Iterable[Row], columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None
 ) -> memoryview:
-    """A parquet file of rows, see ``ParquetTable``."""
+    """A parquet file of rows, see ``ParquetTable``.
+
+    Args:
+        rows: The rows.
+        columns: Names of the columns.
+        axes: Values by axis, for a column each.
+    """
     table = ParquetTable(columns, axes)
     for row in rows:
         table.add(row.as_dict())

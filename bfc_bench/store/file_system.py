@@ -67,7 +67,7 @@ def _has_locks(path: Path) -> bool:
     if sys.platform != "linux":
         return True
     try:
-        file = os.open(path, os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
     except OSError:
         return True
     try:

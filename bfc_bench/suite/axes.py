@@ -58,7 +58,13 @@ def member_name(grid: str, axes: Mapping[str, Any]) -> str:
 
 
 def family(name: str, axis: str, value: Any) -> str:
-    """The name of a member without its part for one axis: ``rhm:L3`` for ``rhm:m2:L3`` and the axis m."""
+    """The name of a member without its part for one axis: ``rhm:L3`` for ``rhm:m2:L3`` and the axis m.
+
+    Args:
+        name: Name of the member.
+        axis: Name of the axis.
+        value: The member's value on it.
+    """
     head, *parts = name.split(":")
     part = axis_part(axis, value)
     if part not in parts:
@@ -113,7 +119,13 @@ def combinations(
 
 
 def checked_name(who: str, grid: str, axes: Mapping[str, Any]) -> str:
-    """``member_name``. Raises ``ValueError`` if it is too long."""
+    """``member_name``. Raises ``ValueError`` if it is too long.
+
+    Args:
+        who: The entry, as messages name it.
+        grid: Name of the grid.
+        axes: The member's values by axis.
+    """
     name = member_name(grid, axes)
     if len(name) > LONGEST_NAME:
         raise ValueError(

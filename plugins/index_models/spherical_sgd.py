@@ -30,7 +30,7 @@ class SphericalSgd(BatchLearner):
 
     name: ClassVar[str] = "spherical-sgd"
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
-    smoke: ClassVar[Mapping[str, Any]] = {"rate": 0.3}
+    smoke: ClassVar[Mapping[str, Any]] = {"rate": 0.3, "degree": 1}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"rate": [0.01, 0.03, 0.1, 0.3, 1.0]}
 
     degree: Annotated[int, Field(ge=1)] = 3
@@ -82,7 +82,7 @@ class SphericalSgd(BatchLearner):
 
     def cost(self, n: int, d: int) -> Cost:
         """About ten calls per point, which the fits of a batch share, and operations on a row."""
-        return Cost(12.0 * n * d, 8.0 * n * (d + 2 * self.degree), {}, "other", 3e-5 * n)
+        return Cost(12.0 * n * d, 8.0 * n * (d + 2 * self.degree), {}, "steps", 3e-5 * n)
 
 
 def _start(ctx: Context, d: int) -> np.ndarray:

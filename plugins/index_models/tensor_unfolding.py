@@ -32,7 +32,7 @@ class TensorUnfolding(Learner):
 
     name: ClassVar[str] = "tensor-unfolding"
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
-    smoke: ClassVar[Mapping[str, Any]] = {"degree": 2}
+    smoke: ClassVar[Mapping[str, Any]] = {"degree": 1}
 
     degree: Annotated[int, Field(ge=1, le=4)] = 3
     """k, the order of the tensor and the degree of the polynomial that is fitted to the projection."""

@@ -58,7 +58,7 @@ def test_legend_names_each_drawn_label_once_and_a_note_names_the_others(found):
 def test_a_label_keeps_its_look_in_every_panel_and_figure(found):
     styles = assign(LAWS | {"relu-mlp": None})
     reached = scalings(found, [0.1])
-    for figure in (plots.learning_curves(found, styles=styles), plots.thresholds_against_d(reached, styles=styles)):
+    for figure in (plots.learning_curves(found, styles=styles), plots.thresholds_against(reached, styles=styles)):
         handles = dict(zip(legend(figure), figure.legends[0].legend_handles, strict=True))
         for label, handle in handles.items():
             assert (handle.get_color(), handle.get_marker()) == (styles[label].colour, styles[label].marker)
@@ -128,14 +128,12 @@ def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(f
 
 
 def test_censored_thresholds_are_arrows_at_their_bound(found):
-    panel = plots.thresholds_against_d(scalings([c for c in found if c.label == "kernel ntk (raw)"], [1e-2])).axes[0]
+    panel = plots.thresholds_against(scalings([c for c in found if c.label == "kernel ntk (raw)"], [1e-2])).axes[0]
     arrows = [line for line in panel.get_lines() if line.get_marker() is plots.ARROW_UP]
     assert [list(line.get_ydata()) for line in arrows] == [pytest.approx([1000.0])] * 3
     reached = scalings([c for c in found if (c.label, c.d) == ("joint", 20)], [3.0])
     down = [
-        line
-        for line in plots.thresholds_against_d(reached).axes[0].get_lines()
-        if line.get_marker() is plots.ARROW_DOWN
+        line for line in plots.thresholds_against(reached).axes[0].get_lines() if line.get_marker() is plots.ARROW_DOWN
     ]
     assert [list(line.get_ydata()) for line in down] == [pytest.approx([100.0])]
 
@@ -205,7 +203,7 @@ def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
     np.testing.assert_allclose(means[0].get_xdata(), [math.sqrt(2e-4), 1e-7])
 
 
-@pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against_d, plots.feature_errors])
+@pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against, plots.feature_errors])
 def test_nothing_to_draw_is_an_empty_figure(draw, tmp_path):
     save(draw([]), tmp_path, "empty", FORMATS)
     for suffix in FORMATS:

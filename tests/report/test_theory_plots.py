@@ -63,7 +63,7 @@ def test_figures_without_a_theory_are_as_they_were():
 
 def test_n_star_is_drawn_against_d():
     found = scalings(curves(ROWS), [0.5])
-    figure = plots.thresholds_against_d(found, styles=STYLES)
+    figure = plots.thresholds_against(found, styles=STYLES)
     theory_plots.add_expected_n_star(figure, found, THEORIES, STYLES)
     (line,) = dashed(figure.axes[0])
     np.testing.assert_allclose(line.get_xdata(), DIMS)

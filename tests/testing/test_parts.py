@@ -53,7 +53,7 @@ def documented_claim(kind: str) -> dict[str, Any]:
     """The options of the first example of a kind in docs/claim-kinds.md."""
     text = (Path(__file__).parents[2] / "docs" / "claim-kinds.md").read_text()
     blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)]
-    claims = [claim for block in blocks for claim in block.get("claim", [block])]
+    claims = [claim for block in blocks if "learner" not in block for claim in block.get("claim", [block])]
     example = next(claim for claim in claims if claim.get("kind") == kind)
     return {"id": "c", **{name: value for name, value in example.items() if name != "kind"}}
 
