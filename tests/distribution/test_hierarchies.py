@@ -230,3 +230,35 @@ def test_the_suite_survives_its_own_definition(plugins: Plugins) -> None:
     definition = json.loads(json.dumps(suite.definition()))
     assert "inputs" not in [key for key, value in definition["task"][0].items() if value is not None]
     assert type(suite).parse(definition, "again").definition() == suite.definition()
+
+
+# --- a sweep over the grammar's numbers ---
+
+
+def test_synonyms_and_levels_are_axes_and_the_exponent_in_synonyms_is_that_of_the_closed_form(
+    plugins: Plugins, tmp_path: Path
+) -> None:
+    session = run_suite("hierarchy-sweep", RunOptions(store=tmp_path, jobs=1))
+    assert set(session.statuses) == {"ok"}
+    with open_store(tmp_path) as store:
+        suite = store["hierarchy-sweep"]
+        rows = suite.rows()
+        (verdict,) = suite.claims()
+    at = {(row.task, row.d, *row.axes.items()) for row in rows}
+    names = [("synonyms", m) for m in (2, 4, 8)]
+    assert at == {
+        (f"grammar:synonyms{m}:levels{levels}", 8 * 2**levels, (name, m), ("levels", levels))
+        for name, m in names
+        for levels in (1, 2)
+    }
+    assert verdict.verdict == "supported", verdict.note
+    assert verdict.lo < 1 < verdict.hi
+    # N*(.1) = log(8.75) / -log(1 - 1 / (8 m)), which is 17 m up to the second order.
+    for m in (2, 4, 8):
+        sizes = {row.n for row in rows if row.axes["synonyms"] == m}
+        assert (min(sizes), max(sizes)) == (6 * m, 60 * m)
+        one_level = [row for row in rows if row.axes == {"synonyms": m, "levels": 1}]
+        for n in sizes:
+            rates = [row.error_rate for row in one_level if row.n == n]
+            expected = 7 / 8 * (1 - 1 / (8 * m)) ** n
+            assert abs(np.mean(rates) - expected) < 0.1

@@ -33,3 +33,4 @@ def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
 @hookimpl
 def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
     register("hierarchies", Path(__file__).with_name("hierarchies.toml"))
+    register("hierarchy-sweep", Path(__file__).with_name("sweep.toml"))
