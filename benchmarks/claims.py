@@ -284,7 +284,7 @@ def _counts(names: Sequence[str], seeds: Sequence[Seed]) -> str:
     counted = ", ".join(f"{agreed[word]} {word}" for word in ("supported", "contradicted", "undecided", "stopped"))
     numbers = " and ".join(str(seed.seed) for seed in seeds)
     return (
-        f"{len(names)} claims test what two papers state, on {'seeds' if len(seeds) > 1 else 'seed'} {numbers}: "
+        f"{len(names)} claims test what the papers state, on {'seeds' if len(seeds) > 1 else 'seed'} {numbers}: "
         f"**{counted}{' on every seed that ran them' if len(seeds) > 1 else ''}**"
         + (f", and {disagree} on which the seeds disagree." if len(seeds) > 1 else ".")
         + (f" Sanity checks among them: {checks}." if checks else "")

@@ -26,16 +26,18 @@ class TensorUnfolding(Learner):
     (tensor PCA by unfolding: Richard and Montanari 2014, arXiv 1411.1076; n ~ d^(k/2) is the bound of Damian, Nichani,
     Ge and Lee 2023, arXiv 2305.10633). ``steps`` steps of tensor power iteration follow, w <- T(., w, ..., w) / |.|.
 
-    The prediction is a polynomial of degree k of w . x, fitted to the training points by least squares. The learner is
-    told k. Inputs must be standard Gaussian.
+    The prediction is a polynomial of w . x, fitted to the training points by least squares. The learner is told k and
+    the polynomial's degree. Inputs must be standard Gaussian.
     """
 
     name: ClassVar[str] = "tensor-unfolding"
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
-    smoke: ClassVar[Mapping[str, Any]] = {"degree": 1}
+    smoke: ClassVar[Mapping[str, Any]] = {"order": 1, "degree": 1}
 
-    degree: Annotated[int, Field(ge=1, le=4)] = 3
-    """k, the order of the tensor and the degree of the polynomial that is fitted to the projection."""
+    order: Annotated[int, Field(ge=1, le=4)] = 3
+    """k, the order of the tensor: the information exponent of the target."""
+    degree: Annotated[int, Field(ge=1)] = 3
+    """Degree of the polynomial that is fitted to the projection."""
     steps: Annotated[int, Field(ge=0)] = 10
     """Number of steps of tensor power iteration."""
 
@@ -43,25 +45,25 @@ class TensorUnfolding(Learner):
         """Fit to the n training points."""
         x, y = train.x, train.y
         matrix = sum(
-            (_unfolded(x[i : i + BLOCK], y[i : i + BLOCK], self.degree) for i in range(0, train.n, BLOCK)),
-            np.zeros(_shape(train.d, self.degree)),
+            (_unfolded(x[i : i + BLOCK], y[i : i + BLOCK], self.order) for i in range(0, train.n, BLOCK)),
+            np.zeros(_shape(train.d, self.order)),
         )
         left, *_ = np.linalg.svd(matrix, full_matrices=False)
         w = left[:, 0]
-        if self.degree == 4:
+        if self.order == 4:
             values, vectors = np.linalg.eigh((w.reshape(train.d, train.d) + w.reshape(train.d, train.d).T) / 2)
             w = vectors[:, np.abs(values).argmax()]
         for _ in range(self.steps):
-            w = _power_step(x, y, w, self.degree)
+            w = _power_step(x, y, w, self.order)
         return read_out(x, y, w, self.degree)
 
     def assumes(self) -> Mapping[str, Any]:
-        """A link that is he_k alone."""
-        return {"link": [*[0.0] * self.degree, 1.0]}
+        """The information exponent and the degree of the link."""
+        return {"information_exponent": self.order, "degree": self.degree}
 
     def cost(self, n: int, d: int) -> Cost:
         """The tensor, its decomposition, and the steps."""
-        rows, columns = _shape(d, self.degree)
+        rows, columns = _shape(d, self.order)
         flops = 2.0 * n * rows * columns + 10.0 * rows * columns * min(rows, columns) + 6.0 * self.steps * n * d
         return Cost(flops, 8.0 * (3 * rows * columns + min(n, BLOCK) * columns + n * d), work="products", seconds=1e-3)
 
@@ -75,20 +77,21 @@ def _unfolded(x: np.ndarray, y: np.ndarray, order: int) -> np.ndarray:
     m, d = x.shape
     if order == 1:
         return np.asarray((y @ x)[:, None])
-    pairs = x[:, :, None] * x[:, None, :]
-    second = np.einsum("i,iab->ab", y, pairs) - y.sum() * np.eye(d)
+    weighted = y[:, None] * x
+    second = weighted.T @ x - y.sum() * np.eye(d)
     if order == 2:
         return np.asarray(second)
+    pairs = (x[:, :, None] * x[:, None, :]).reshape(m, d * d)
     if order == 3:
-        third = np.einsum("ia,ib->ab", y[:, None] * x, pairs.reshape(m, d * d)).reshape(d, d, d)
+        third = (weighted.T @ pairs).reshape(d, d, d)
         mean, one = y @ x, np.eye(d)
         third -= (
             np.einsum("a,bc->abc", mean, one) + np.einsum("b,ac->abc", mean, one) + np.einsum("c,ab->abc", mean, one)
         )
         return np.asarray(third.reshape(d, d * d))
-    flat, one = pairs.reshape(m, d * d), np.eye(d)
-    fourth = ((y[:, None] * flat).T @ flat).reshape(d, d, d, d)
-    moment = np.einsum("i,iab->ab", y, pairs) - y.sum() * one / 2  # half of the last term with each of the two products
+    one = np.eye(d)
+    fourth = ((y[:, None] * pairs).T @ pairs).reshape(d, d, d, d)
+    moment = second + y.sum() * one / 2  # half of the last term with each of the two products
     for pattern in ("ab,cd->abcd", "ac,bd->abcd", "ad,bc->abcd", "bc,ad->abcd", "bd,ac->abcd", "cd,ab->abcd"):
         fourth -= np.einsum(pattern, moment, one)
     return np.asarray(fourth.reshape(d * d, d * d))

@@ -40,6 +40,7 @@ CASES = [
     ("neuron-gauss-newton", {}, [("neuron-gauss-newton",)]),
     ("ntk-neural", {"width": 8, "features": 6}, [("tangents", "representation"), ("tangents", "units")]),
     ("ntk-raw", {"width": 8}, [("tangents", "units")]),
+    ("patch-clustering", {"alphabet": 3}, [("patch-clustering",)]),
     ("poly-net", {"steps": 2}, [("poly-net",)]),
     ("quad-densenet", {"steps": 2}, [("quadratic-net",)]),
     ("quad-neural", {},
@@ -47,14 +48,21 @@ CASES = [
       ("quadratic-taylor", "start")]),
     ("quad-raw", {"optimizer": "adam", "steps": 2},
      [("quadratic-taylor", "initial"), ("quadratic-taylor", "start"), ("quadratic-taylor", "steps")]),
+    ("one-pass-network", {}, [("one-pass-network",)]),
     ("random-features", {}, [("feature-map", "fourier"), ("feature-map", "phases")]),
     ("relu-mlp", {"steps": 2}, [("relu-mlp",)]),
+    ("sketched-ridge", {}, [("sketch",)]),
+    ("sketched-sgd", {}, [("sketch",)]),
     ("spherical-sgd", {}, [("spherical-sgd",)]),
+    ("tree-cnn", {"alphabet": 3, "steps": 2}, [("tree-cnn",)]),
     ("wkr-densenet", ALGORITHM_1, [("wkr-densenet", "R", 2)]),
 ]  # fmt: skip
 
 
 def data(name: str) -> Data:
+    if name in ("patch-clustering", "tree-cnn"):
+        x = np.eye(3)[np.random.default_rng(0).integers(3, size=(40, 4))].reshape(40, 12)
+        return Data("s", 40, 12, "binary", shape=(4, 3), x=x, y=np.sign(Y))
     if name.startswith("conv"):
         return stripes(30)
     on_sphere = name.startswith(("quad-neural", "quad-raw", "ntk"))
@@ -70,7 +78,7 @@ def test_the_keys_of_a_learner_are_pinned(name, options, keys, monkeypatch):
     monkeypatch.setattr(seeds, "_entropy", lambda key: asked.append(key) or entropy(key))
     points = data(name)
     unlabeled = points.x[:20] if name == "quad-neural" else None
-    square_mean = None if name.startswith("conv") else np.ones(3)
+    square_mean = None if name.startswith("conv") else np.ones(points.d)
     learner = load_plugins().learner(name, "test").parse(options, "test")
     predictor = learner.fit(points, Context(seed=SEED, square_mean=square_mean, unlabeled=unlabeled))
     predictor.predict(points.x[:3])

@@ -7,6 +7,7 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.gaussian_dropped import GaussianDropped
 from bfc_bench.tasks.inputs.gaussian_mixture import GaussianMixture
 from bfc_bench.tasks.inputs.gaussian_nonspherical import GaussianNonspherical
+from bfc_bench.tasks.inputs.gaussian_power_law import GaussianPowerLaw
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
@@ -16,6 +17,7 @@ INPUTS: tuple[type[Inputs], ...] = (
     GaussianDropped,
     GaussianMixture,
     GaussianNonspherical,
+    GaussianPowerLaw,
     Hypercube,
     Sphere,
     Uniform,

@@ -6,8 +6,10 @@ from bfc_bench.tasks.base import Target
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.hard_poly import HardPoly
 from bfc_bench.tasks.targets.index_model import IndexModel
+from bfc_bench.tasks.targets.linear import Linear
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
+from bfc_bench.tasks.targets.quadratic_feature import QuadraticFeature
 from bfc_bench.tasks.targets.slide_correction import SlideCorrection
 from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
 from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
@@ -19,8 +21,10 @@ TARGETS: tuple[type[Target], ...] = (
     HardKernel,
     HardPoly,
     IndexModel,
+    Linear,
     LowrankPoly,
     QuadraticDensenet,
+    QuadraticFeature,
     SlideCorrection,
     SlideDensenet,
     SlideQuartic,

@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bfc_plugins.index_models import NeuronGaussNewton, SphericalSgd, TensorUnfolding
+from bfc_plugins.index_models import NeuronGaussNewton, OnePassNetwork, SphericalSgd, TensorUnfolding
+from bfc_plugins.index_models.one_pass_network import RIDGES
 from bfc_plugins.index_models.spherical_sgd import _start
 from bfc_plugins.index_models.tensor_unfolding import _power_step, _unfolded
+from sklearn.linear_model import RidgeCV
 
-from bfc_bench.learner import Context, Data, Job
+from bfc_bench.learner import Context, Data, Failure, Job
+from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.utils.hermite import hermite
@@ -60,22 +63,24 @@ def test_a_power_step_contracts_the_tensor_with_all_but_one_vector(degree):
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 def test_unfolding_finds_the_direction_with_many_points(degree):
     train, teacher = sample(40_000, degree, d=6)
-    predictor = TensorUnfolding(degree=degree).fit(train, Context())
+    predictor = TensorUnfolding(order=degree, degree=degree).fit(train, Context())
     assert abs(predictor.direction @ teacher.directions[0]) > 0.98
     assert nmse(predictor, teacher, 6) < 0.2
 
 
-def test_the_loop_over_many_fits_is_the_plain_loop_of_each():
+@pytest.mark.parametrize("c", [0.0, 0.5])
+def test_the_loop_over_many_fits_is_the_plain_loop_of_each(c):
+    """The activation is c he_1 + he_3; with c the step is larger, as for every information exponent below 3."""
     train, _ = sample(300)
     jobs = [
-        Job(SphericalSgd(rate=rate), first(train, n), Context(seed=seed))
+        Job(SphericalSgd(rate=rate, link=(0.0, c, 0.0, 1.0)), first(train, n), Context(seed=seed))
         for seed, (rate, n) in enumerate([(0.3, 300), (1.0, 120), (0.1, 300), (3.0, 7)])
     ]
     for job, predictor in zip(jobs, SphericalSgd.fit_batch(jobs), strict=True):
         w, after = _start(job.ctx, D), []
         for x, y in zip(job.train.x, job.train.y, strict=True):
-            slope = y * (3 * (w @ x) ** 2 - 3) / np.sqrt(6)  # he_3' of he_3 = (t^3 - 3 t) / sqrt 6
-            w = w + job.learner.rate * D**-1.5 * slope * (x - (w @ x) * w)
+            slope = y * (c + (3 * (w @ x) ** 2 - 3) / np.sqrt(6))  # he_1 = t, he_3 = (t^3 - 3 t) / sqrt 6
+            w = w + job.learner.rate * (1 / D if c else D**-1.5) * slope * (x - (w @ x) * w)
             w /= np.linalg.norm(w)
             after.append(w)
         mean = np.mean(after[-max(1, round(0.25 * job.train.n)) :], axis=0)
@@ -96,7 +101,7 @@ def test_more_points_go_on_from_where_fewer_ended():
 
 def test_one_pass_finds_a_direction_of_exponent_1_with_few_points_and_of_3_with_many():
     easy, easy_teacher = sample(400, degree=1)
-    assert nmse(SphericalSgd(degree=1).fit(easy, Context()), easy_teacher) < 0.1
+    assert nmse(SphericalSgd(link=(0, 1)).fit(easy, Context()), easy_teacher) < 0.1
     train, teacher = sample(4000)
     errors = [nmse(SphericalSgd().fit(first(train, n), Context()), teacher) for n in (16, 4000)]
     assert errors[0] > 0.7
@@ -129,3 +134,50 @@ def test_a_label_that_is_constant_is_fitted_by_a_constant():
     train = replace(train, y=np.full(60, 2.0))
     for learner in (SphericalSgd(), TensorUnfolding(), NeuronGaussNewton()):
         np.testing.assert_allclose(learner.fit(train, Context()).predict(train.x), 2.0, atol=1e-6)
+
+
+def test_paths_of_a_batch_are_the_plain_gradient_steps_of_each_network():
+    """d/dw_j of (f - y)^2 / 2 without the factor 1 / width is (f - y) a_j relu'(w_j . x + b_j) x."""
+    train, _ = sample(200)
+    jobs = [
+        Job(OnePassNetwork(rate=rate, width=5), first(train, n), Context(seed=seed))
+        for rate, n, seed in [(0.3, 200, 0), (0.3, 80, 0), (0.1, 200, 0), (0.3, 200, 1)]
+    ]
+    for job, predictor in zip(jobs, OnePassNetwork.fit_batch(jobs), strict=True):
+        rng = stream(job.ctx.seed, "one-pass-network")
+        w, b, a = rng.standard_normal((5, D)) / D**0.5, rng.uniform(-1, 1, 5), rng.choice([-1.0, 1.0], 5)
+        for x, y in zip(job.train.x, job.train.y, strict=True):
+            h = w @ x + b
+            error = np.mean(a * np.maximum(h, 0)) - y
+            gradients = error * a * (h > 0), error * np.maximum(h, 0)
+            w = w - job.learner.rate / D * np.outer(gradients[0], x)
+            b, a = b - job.learner.rate / D * gradients[0], a - job.learner.rate / D * gradients[1]
+        np.testing.assert_allclose(predictor.w, w, rtol=1e-9)
+        np.testing.assert_allclose(predictor.b, b, rtol=1e-9)
+        alone = job.learner.fit(job.train, job.ctx)
+        np.testing.assert_allclose(alone.c, predictor.c, rtol=1e-9)
+
+
+def test_the_units_are_read_out_as_scikit_learns_cross_validated_ridge_does():
+    train, _ = sample(150, degree=2)
+    found = OnePassNetwork(width=12).fit(train, Context())
+    units = np.maximum(train.x @ found.w.T + found.b, 0)
+    scale = np.trace(np.cov(units.T, bias=True)) * len(units) / units.shape[1]
+    expected = RidgeCV(RIDGES * scale).fit(units, train.y)
+    assert found.info["ridge"] == pytest.approx(expected.alpha_)
+    np.testing.assert_allclose(found.c, expected.coef_, rtol=1e-6)
+    np.testing.assert_allclose(found.predict(train.x), expected.predict(units), atol=1e-9)
+
+
+def test_a_network_finds_the_direction_of_exponent_2_in_one_pass():
+    train, teacher = sample(3000, degree=2)
+    errors = [nmse(OnePassNetwork().fit(first(train, n), Context()), teacher) for n in (30, 3000)]
+    assert errors[0] > 0.3
+    assert errors[1] < 0.05
+
+
+def test_a_pass_that_diverges_says_which_rate_is_too_large():
+    train, _ = sample(500)
+    (failed,) = OnePassNetwork.fit_batch([Job(OnePassNetwork(rate=1e6), train, Context())])
+    assert isinstance(failed, Failure)
+    assert (failed.status, failed.reason) == ("diverged", "one-pass-network: rate = 1e+06 is too large.")

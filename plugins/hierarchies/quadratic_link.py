@@ -1,0 +1,130 @@
+"""A three-layer network for functions of one quadratic feature, trained layer by layer or with backward correction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
+from bfc_bench.utils.hermite import hermite
+
+DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+"""Levenberg's damping over the mean diagonal of J^T J; the first that lowers the squared error is taken."""
+
+
+class QuadraticLink(Learner):
+    """F(x) = g(p), p = a . phi(x) with |a| = 1, phi the quadratic monomials and g a polynomial of degree K.
+
+    phi has (x_i^2 - 1) / sqrt 2 and x_i x_j, i < j, which are orthonormal for Gaussian inputs. The first layers take
+    for a the correlation of the labels with phi, the first step of gradient descent, as the layer-wise algorithms of
+    arXiv 2305.06986 and 2311.13774 do, or the least-squares fit of the labels on phi. The top is fitted to p by least
+    squares. With ``corrections``, the feature is then corrected backward, through the link: each pass is a damped
+    Gauss-Newton step on a with g fitted anew at every a, after which g is fitted again. Inputs must have E x = 0 and
+    E x x^T = I.
+    """
+
+    name: ClassVar[str] = "quadratic-link"
+    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
+    smoke: ClassVar[Mapping[str, Any]] = {"degree": 2, "corrections": 3}
+
+    first: Literal["correlation", "least-squares"] = "correlation"
+    """How the first layers are trained."""
+    degree: Annotated[int, Field(ge=1, le=12)] = 4
+    """Degree K of the link."""
+    corrections: Annotated[int, Field(ge=0)] = 0
+    """Number of passes of backward correction; 0 is layer-wise training."""
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit the feature, then the link, then correct both; every pass is a stage."""
+        phi = monomials(train.x)
+        centred = train.y - train.y.mean()
+        if self.first == "correlation":
+            feature = phi.T @ centred
+        else:
+            feature = np.linalg.lstsq(np.column_stack([np.ones(train.n), phi]), train.y, rcond=None)[0][1:]
+        here = _read_out(phi, train.y, feature, self.degree)
+        passes = [here]
+        for _ in range(self.corrections):
+            better = _correct(here, phi, train.y)
+            if better is None:
+                break
+            here = better
+            passes.append(here)
+        names = ("forward", *(f"pass{number}" for number in range(1, len(passes))))
+        info = {"passes": len(passes) - 1, "link": here.link.tolist()}
+        return replace(here, info=info, passes=dict(zip(names, passes[:-1], strict=False)))
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Products of phi with the labels; per pass J^T J, a decomposition and about two tried steps."""
+        size = d * (d + 1) / 2
+        one = 2.0 * n * size * (size + 4 * self.degree) + 10.0 * size**3
+        fits = self.corrections + (self.first == "least-squares")
+        flops = 6.0 * n * size + 2.0 * n * (self.degree + 1) ** 2 + fits * one
+        bytes = 8.0 * n * (3 * size + 4 * self.degree)
+        return Cost(flops, bytes, work="products", seconds=2e-3, parameters=int(size) + self.degree + 1)
+
+
+@dataclass(frozen=True)
+class QuadraticLinkPredictor(Predictor):
+    """sum_k b_k he_k(a . phi(x)), for a (d (d + 1) / 2,) of norm 1 and b (K + 1,)."""
+
+    feature: np.ndarray
+    link: np.ndarray
+    info: Mapping[str, Any] = field(default_factory=dict)
+    passes: Mapping[str, Predictor] = field(default_factory=dict)
+    """The predictors before the last pass, by name."""
+
+    @property
+    def stages(self) -> Mapping[str, Predictor]:
+        """``forward``, the layer-wise fit, then ``pass1``, ``pass2``, ... of correction."""
+        return self.passes
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Predictions (m,) at x (m, d)."""
+        return self.at(monomials(x))
+
+    def at(self, phi: np.ndarray) -> np.ndarray:
+        """Predictions (m,) at monomials (m, d (d + 1) / 2)."""
+        return np.asarray(self.link @ hermite(phi @ self.feature, len(self.link) - 1))
+
+    def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
+        """The feature {"S2": (m, 1)}."""
+        return {"S2": (monomials(x) @ self.feature)[:, None]}
+
+
+def monomials(x: np.ndarray) -> np.ndarray:
+    """(x_i^2 - 1) / sqrt 2 and x_i x_j for i < j, (m, d (d + 1) / 2), at x (m, d)."""
+    i, j = np.triu_indices(x.shape[1])
+    return np.asarray(np.where(i == j, (x[:, i] * x[:, j] - 1) / sqrt(2), x[:, i] * x[:, j]))
+
+
+def _read_out(phi: np.ndarray, y: np.ndarray, feature: np.ndarray, degree: int) -> QuadraticLinkPredictor:
+    """The least-squares link on a feature of any norm; without one, that on the first monomial."""
+    norm = np.linalg.norm(feature)
+    unit = feature / norm if norm > 0 else np.eye(len(feature))[0]
+    link, *_ = np.linalg.lstsq(hermite(phi @ unit, degree).T, y, rcond=None)
+    return QuadraticLinkPredictor(unit, link)
+
+
+def _correct(here: QuadraticLinkPredictor, phi: np.ndarray, y: np.ndarray) -> QuadraticLinkPredictor | None:
+    """The predictor after one pass; None if no damping lowers the squared error."""
+    degree = len(here.link) - 1
+    values = hermite(phi @ here.feature, degree)
+    slopes = np.array([sqrt(k) for k in range(1, degree + 1)])[:, None] * values[:-1]  # he_k' = sqrt(k) he_{k-1}
+    residual = y - here.link @ values
+    jacobian = (here.link[1:] @ slopes)[:, None] * phi
+    jacobian -= values.T @ np.linalg.lstsq(values.T, jacobian, rcond=None)[0]  # the link follows the feature
+    square, gradient = jacobian.T @ jacobian, jacobian.T @ residual
+    size = np.trace(square) / len(square)
+    for damping in DAMPING:
+        shift, *_ = np.linalg.lstsq(square + damping * size * np.eye(len(square)), gradient, rcond=None)
+        if np.isfinite(shift).all():
+            tried = _read_out(phi, y, here.feature + shift, degree)
+            if np.sum((y - tried.at(phi)) ** 2) < np.sum(residual**2):
+                return tried
+    return None

@@ -1,0 +1,73 @@
+"""The Gaussian sketch of the inputs, and the linear predictor of its features.
+
+Letters: d inputs, M features.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from bfc_bench.learner import BatchLearner, DataSpec, Job, Predictor
+from bfc_bench.seeds import stream
+
+
+class SketchedLearner(BatchLearner):
+    """A learner of v . z for M features z = S x; S has independent entries N(0, 1 / M).
+
+    This is the model of Lin et al. (2024), arXiv 2406.08466, and of Paquette et al. (2024), arXiv
+    2405.15074. It has no offset: inputs and labels should have mean 0.
+    """
+
+    features: Annotated[int, Field(ge=1)] | None = None
+    """M; by default a quarter of d, rounded up."""
+
+    def batch_key(self, train: DataSpec) -> str:
+        """All sizes and options on one sample."""
+        return train.sample
+
+    def size(self, d: int) -> int:
+        """M in d dimensions."""
+        return -(-d // 4) if self.features is None else self.features
+
+
+@dataclass(frozen=True)
+class LinearPredictor(Predictor):
+    """w . x for w (d,)."""
+
+    w: np.ndarray
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Predictions (m,) at x (m, d)."""
+        values: np.ndarray = x @ self.w
+        return values
+
+
+def draw_sketch(rng: np.random.Generator, features: int, d: int) -> np.ndarray:
+    """S (M, d). Equal streams give sketches whose first rows are equal up to their scale 1 / sqrt(M).
+
+    Args:
+        rng: The random stream of the sketch.
+        features: M.
+        d: Number of inputs.
+    """
+    return np.asarray(rng.standard_normal((features, d)) / np.sqrt(features))
+
+
+def by_sketch(jobs: Sequence[Job[SketchedLearner]]) -> list[tuple[np.ndarray, np.ndarray, list[int]]]:
+    """For each sketch of jobs on one sample: S (M, d), the features (N, M) of the longest set, the jobs' numbers."""
+    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for j, job in enumerate(jobs):
+        groups[job.learner.size(job.train.d), job.ctx.seed].append(j)
+    found = []
+    for (features, seed), numbers in groups.items():
+        longest = max((jobs[j].train for j in numbers), key=lambda train: train.n)
+        sketch = draw_sketch(stream(seed, "sketch"), features, longest.d)
+        found.append((sketch, longest.x @ sketch.T, numbers))
+    return found
