@@ -22,6 +22,7 @@ from .executors.base import Executor as Executor, Pool as Pool, Resources as Res
 from .learner import (
     BatchLearner as BatchLearner,
     Capabilities as Capabilities,
+    Column as Column,
     Context as Context,
     Cost as Cost,
     Data as Data,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Learner
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class RunOptions:
     """Which part of a suite is run, on which device and executor, and into which store.
 
-    Raises ``UsageError`` for a text where a list of texts is expected.
+    Raises ``UsageError`` for a text where a list of texts is expected, ``jobs`` below 1, and an unknown ``redo``.
     """
 
     store: str | Path = DEFAULT_STORE
@@ -58,6 +58,11 @@ class RunOptions:
         for name in ("learners", "tasks", "changes"):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
+        if self.jobs is not None and self.jobs < 1:
+            raise UsageError(f"jobs must be at least 1. Got {self.jobs}.")
+        for word in [self.redo] if isinstance(self.redo, str) else self.redo:
+            if word not in (known := get_args(Redo)) or isinstance(self.redo, str):
+                raise UsageError(f"redo must be a list of {', '.join(known[:-1])} or {known[-1]}. Got {self.redo!r}.")
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -123,6 +128,7 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     from bfc_bench.run.session import run
     from bfc_bench.shards.collect import collect
 
+    _require_options(options)
     plugins, store = options.plugins or load_plugins(), Path(options.store)
     collect(store)
     read, where = _read(suite, options.changes, plugins)
@@ -168,6 +174,7 @@ def run_until_decided(
     from bfc_bench.shards.collect import collect
     from bfc_bench.until_decided import run_until_decided
 
+    _require_options(options)
     plugins = options.plugins or load_plugins()
     collect(Path(options.store))
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
@@ -185,6 +192,11 @@ def run_until_decided(
         listeners=options.listeners,
         tell=tell,
     )
+
+
+def _require_options(options: object) -> None:
+    if not isinstance(options, RunOptions):
+        raise UsageError(f"options must be RunOptions(...). Got {type(options).__name__}.")
 
 
 def grid_of(
@@ -212,5 +224,7 @@ def _read(suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins) -
     """A suite, and its name in error messages."""
     if isinstance(suite, Suite):
         return suite, "suite"
+    if not isinstance(suite, str | Path):
+        raise UsageError(f"a suite must be a name, a path or a bfc_bench.Suite. Got {type(suite).__name__}.")
     path = suite_path(suite, plugins.suites)
     return read_suite(path, changes), str(path)

@@ -11,10 +11,11 @@ from bfc_bench.analysis.claims import KINDS
 from bfc_bench.analysis.claims.base import Claim
 from bfc_bench.executors import EXECUTORS
 from bfc_bench.executors.base import Executor
-from bfc_bench.tasks.base import DataSet, Inputs, Labels, Target
+from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.data import DATA_SETS
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.labels import LABELS
+from bfc_bench.tasks.laws import LAWS
 from bfc_bench.tasks.metrics import METRICS, OF_PROBABILITIES, Metric
 from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.utils.hook_markers import hookimpl
@@ -32,6 +33,13 @@ def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
     """Register every target."""
     for target in TARGETS:
         register(target)
+
+
+@hookimpl
+def bfc_register_laws(register: Callable[[type[JointLaw]], None]) -> None:
+    """Register every joint law."""
+    for law in LAWS:
+        register(law)
 
 
 @hookimpl

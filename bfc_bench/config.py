@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Self, Union, get_args, get_origin
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from bfc_bench.errors import UsageError, suggest
+from bfc_bench.errors import OptionError, UsageError, suggest
 from bfc_bench.utils.plain_json import DEPTH, rank
 
 
@@ -26,6 +27,15 @@ class Settings(BaseModel):
         defer_build=True,  # most classes that are imported are never used, so build validators on first use
     )
 
+    def __init__(self, /, **values: Any) -> None:
+        """Build from Python values. Raises ``OptionError`` on one line, as ``parse`` does for plain values."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise OptionError(explain(error, type(self), type(self).__name__).replace("\n", " ")) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # fields that are models do not call it
+
     @model_validator(mode="before")
     @classmethod
     def _reject_booleans_as_numbers(cls, values: Any) -> Any:
@@ -40,7 +50,7 @@ class Settings(BaseModel):
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
         """Build from plain values. Raises ``UsageError`` that names ``where``, the key, its range and what came."""
         try:
-            return cls(**values)
+            return cls.model_validate(dict(values))
         except ValidationError as error:
             raise UsageError(explain(error, cls, where)) from None
 
@@ -99,16 +109,22 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         model: The class that was to be built.
         where: Start of each line, for example the file and the table.
     """
-    lines = []
-    for item in error.errors(include_url=False):
+    lines, found = [], error.errors(include_url=False)
+    missing = [_dotted_path(item["loc"]) for item in found if item["type"] == "missing"]
+    for item in found:
+        if item["type"] == "extra_forbidden":  # a wrong name is not missing too
+            near = get_close_matches(_dotted_path(item["loc"]), missing, n=1, cutoff=0.5)
+            missing = [name for name in missing if name not in near]
+    if missing:
+        are = "is required and missing" if len(missing) == 1 else "are required and missing"
+        lines.append(f"{where}: {' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))} {are}.")
+    for item in found:
         key = _dotted_path(item["loc"])
         if item["type"] == "extra_forbidden":
             lines.append(
                 f"{where}: unknown option {key!r}.{suggest(str(item['loc'][-1]), _fields_at(model, item['loc']))}"
             )
-        elif item["type"] == "missing":
-            lines.append(f"{where}: {key} is required and missing.")
-        else:
+        elif item["type"] != "missing":
             expected = _expected(item["msg"])
             end = "" if expected.endswith("?") else "."
             lines.append(f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input'])}")

@@ -17,6 +17,10 @@ class UsageError(BenchError):
     exit_code = 2
 
 
+class OptionError(UsageError, ValueError):
+    """A class of settings was built with wrong values; a ``ValueError``, as validators and their callers expect."""
+
+
 class PluginError(UsageError):
     """A plugin breaks the contract: a taken name, a misspelt hook, a learner without a name."""
 
@@ -83,10 +87,14 @@ def is_ctrl_c(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
+NEAR = " Did you mean"
+"""How ``suggest`` begins if a name is near."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """``" Did you mean 'x'?"`` for the nearest known name, else the list of known names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
-        return f" Did you mean {near[0]!r}?"
+        return f"{NEAR} {near[0]!r}?"
     return f" Known: {', '.join(known)}." if known else " None is known."

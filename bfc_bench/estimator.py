@@ -61,7 +61,7 @@ def as_sklearn(
         return GridSearchCV(single, {name: list(values) for name, values in learner.search.items()}, cv=EveryFifth())
     labels = learner.capabilities.labels
     wanted = "real" not in labels if classifier is None else classifier
-    if not (labels & {"binary", "class"} if wanted else "real" in labels):
+    if not (_takes_classes(type(learner)) if wanted else "real" in labels):
         raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
     options = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
     return _estimator_class(type(learner), wanted)(**options, standardize=standardize, shape=shape)
@@ -165,9 +165,19 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         return _blank, (self.learner_class, isinstance(self, ClassifierMixin)), self.__getstate__()
 
 
+def _takes_classes(learner: type[Learner]) -> bool:
+    return bool(learner.capabilities.labels & {"binary", "class"})
+
+
 class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to X (n, d) and y (n,)."""
+        if (texts := np.asarray(y)).dtype.kind in "US" or any(isinstance(value, str) for value in texts.ravel()[:1]):
+            classes = "; as_sklearn(..., classifier=True) fits classes" * _takes_classes(self.learner_class)
+            raise UsageError(
+                f"{self.learner_class.name}: y of a regressor must hold numbers. Got the text {str(texts.ravel()[0])!r}"
+                f"{classes}."
+            )
         x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         if self.standardize:
             self.target_scale_ = _Scale.of(y)

@@ -67,11 +67,23 @@ class Capabilities:
     """Whether a fit goes once through the points in their order and draws its random numbers in that order, so that on
     the way to n points it passes through what it has learned from any m < n. Its stages named ``n<m>`` are then the
     fits to the first m points."""
+    frames: bool = False
+    """Whether x may be a pandas frame with names, categories and missing values, where a table keeps them;
+    ``Learner.takes_frames`` may decide it by the options. Other learners get numbers, without gaps."""
 
     @property
     def required(self) -> frozenset[str]:
         """Distributions that every fit needs: ``libraries`` and the one of its arrays."""
         return self.libraries | {self.arrays[0]} - {"numpy"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    levels: tuple[str, ...] = ()
+    """Names of its categories, in order; empty for numbers."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,8 @@ class DataSpec:
     shape: tuple[int, ...] = ()
     """Structure of a row of x: (channels, height, width), in this order, for an image; (length, alphabet) for a
     sequence, whose positions follow each other in the row, each with a number per letter; else (d,)."""
+    columns: tuple[Column, ...] = ()
+    """The d columns if x is a pandas frame, for learners that take frames; else empty."""
 
     def __post_init__(self) -> None:
         if not self.shape:
@@ -99,7 +113,7 @@ class Data(DataSpec):
     """A training set."""
 
     x: Array = field(default=None, repr=False)
-    """Inputs, (n, d)."""
+    """Inputs, (n, d); a pandas frame if there are ``columns``."""
     y: Array = field(default=None, repr=False)
     """Labels, (n,), always floating-point numbers."""
 
@@ -307,6 +321,13 @@ class Learner(Settings, ABC):
         If one is not installed, the cell is skipped, and its reason names the extra of bfc-bench that installs it.
         """
         return self.capabilities.required
+
+    def takes_frames(self) -> bool:
+        """Whether x may be a pandas frame, with the columns that the training set's ``columns`` describe.
+
+        Categories have pandas' categorical type, and missing values are NaN.
+        """
+        return self.capabilities.frames
 
     def assumes(self) -> Mapping[str, Any]:
         """What these options assume about the target without being told, by the name of the target's fact (``depth``).

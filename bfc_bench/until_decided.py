@@ -47,13 +47,20 @@ class ClaimOutcome:
         return asdict(self)
 
 
-@dataclass
+@dataclass(repr=False)
 class Decided:
     """Result of a run until its claims are decided."""
 
     sessions: list[Session] = field(default_factory=list)
     """The run of the suite as it is, then one session per addition."""
     ended: Records[ClaimOutcome] = field(default_factory=Records)
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{outcome.claim}: {outcome.verdict}" for outcome in self.ended)
+        return f"<{len(self.sessions)} runs; {verdicts or 'no claim is about their cells'}>"
+
+    def _repr_html_(self) -> str:
+        return self.ended._repr_html_()
 
     @property
     def exit_code(self) -> int:

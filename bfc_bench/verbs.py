@@ -2,7 +2,8 @@
 
 VERBS = (
     *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "site"),
-    *("claims", "compare", "merge", "backup", "restore", "data", "sync", "ui", "check", "new", "doctor"),
+    *("claims", "compare", "bundle", "verify", "merge", "backup", "restore", "data", "try", "sync", "ui"),
+    *("check", "new", "doctor"),
 )
 """In the order of ``--help``."""
 HIDDEN = ("shard",)

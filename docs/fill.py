@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
@@ -20,8 +21,11 @@ import typer
 from typer.models import OptionInfo
 
 from bfc_bench.cli.app import VERBS
+from bfc_bench.errors import UsageError
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.reference import ReferenceEntry, entries
+from bfc_bench.run.grid import resolve
+from bfc_bench.suite.model import read_suite
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ROOT / "docs" / "claims.md"
@@ -70,14 +74,15 @@ def suite(path: Path) -> str:
     head = " ".join(
         line.removeprefix("#").strip() for line in takewhile(lambda line: line[:1] == "#", text.splitlines())
     )
+    planned = cells(path)
     tasks, learners, claims = held["task"], held["learner"], held.get("claim", [])
     names = list(dict.fromkeys(learner.get("label", learner["name"]) for learner in learners))
     facts = [
-        f"- **runs**: {cells(held):,} cells: {counted(len(tasks), 'task')}, {counted(len(names), 'learner')}, "
+        f"- **runs**: {planned:,} cells: {counted(len(tasks), 'task')}, {counted(len(names), 'learner')}, "
         f"{held.get('replicates', 3)} replicates",
         f"- **learners**: {', '.join(f'`{name}`' for name in names)}",
         f"- **claims**: {len(claims)}" if claims else "",
-        f"- **fitting took**: {took}" if (took := fitting(path.stem, cells(held))) else "",
+        f"- **fitting took**: {took}" if (took := fitting(path.stem, planned)) else "",
         f"- **note**: {plain(head)}" if head else "",
     ]
     shows = [f"## {path.stem}", plain(held["description"]), "\n".join(filter(None, facts))]
@@ -125,16 +130,20 @@ def said(text: str | None) -> str:
     return plain(re.sub(r"`+", "``", text or ""))
 
 
-def cells(held: dict) -> int:
-    """How many cells a suite plans."""
-    return sum(
-        sum(d <= learner.get("max_d", d) for d in task.get("d", [0]))
-        * sum(n <= learner.get("max_n", n) for n in task["n"])
-        * held.get("replicates", 3)
-        for task in held["task"]
-        for learner in held["learner"]
-        if task["name"] in learner.get("tasks", [task["name"]])
-    )
+def cells(path: Path) -> int:
+    """How many cells a suite plans; the sizes of data that are not on this machine count as they are written."""
+    suite = read_suite(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about options that a suite sets on purpose
+            return sum(1 for _ in resolve(suite, load_plugins(), str(path)).cells())
+    except UsageError:
+        return sum(
+            sum(n <= (learner.max_n or n) for n in task.n) * suite.replicates
+            for task in suite.task
+            for learner in suite.learner
+            if learner.tasks is None or task.name in learner.tasks
+        )
 
 
 def notebook(path: Path) -> str:

@@ -1,13 +1,10 @@
-"""The runs behind claims.md: their stores, packed in ``runs/``, and a site of their reports beside the pages.
+"""The runs behind claims.md: bundles of them in ``runs/``, and a site of their reports beside the pages.
 
-python docs/runs.py pack NAME STORE...    puts what stores of one seed hold into runs/NAME.sqlite.xz
+python docs/runs.py pack NAME STORE...    puts what stores of one seed hold into runs/NAME.zip
 python docs/runs.py unpack FOLDER         makes stores of them again: `bfc-bench results bfc --store FOLDER/NAME`
 python docs/runs.py site FOLDER           writes the site of them
 """
 
-import json
-import lzma
-import re
 import sqlite3
 import subprocess
 import sys
@@ -17,41 +14,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 RUNS = Path(__file__).with_name("runs")
-SUFFIX = ".sqlite.xz"
+SUFFIX = ".zip"
 BENCH = (sys.executable, "-m", "bfc_bench")
+ABOUT = ("--author", "The bfc-bench developers", "--license", "Apache-2.0", "--no-figures")
 
 
 def pack(name: str, stores: Sequence[Path]) -> Path:
-    """Put all that stores hold into one file of this folder; folders of the machine it was made on are left out."""
+    """Put all that stores hold into one bundle of this folder, without tracebacks and folders of their machines."""
+    packed = RUNS / f"{name}{SUFFIX}"
     with TemporaryDirectory() as folder:
         merged = Path(folder, "merged")
         subprocess.run([*BENCH, "merge", *map(str, stores), "--into", str(merged)], check=True)
-        with closing(sqlite3.connect(merged / "results.sqlite", isolation_level=None)) as base:
-            for id, text in base.execute("SELECT id, provenance FROM sessions").fetchall():
-                facts = json.loads(text)
-                command = re.sub(r"^__main__\.py", "bfc-bench", facts.get("command", ""))  # of earlier commits
-                facts["command"] = re.sub(r"(?<=--store[ =])\S*/", "", command)
-                base.execute("UPDATE sessions SET provenance = ? WHERE id = ?", (json.dumps(facts), id))
-            base.execute("PRAGMA journal_mode = DELETE")
-            base.execute("VACUUM")
-        packed = RUNS / f"{name}{SUFFIX}"
-        packed.write_bytes(lzma.compress((merged / "results.sqlite").read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+        title = f"Results of the suites of bfc-bench, {name}"
+        command = [*BENCH, "bundle", "--store", str(merged), "--to", str(packed), "--title", title, *ABOUT]
+        subprocess.run(command, check=True)
     return packed
 
 
 def unpack(folder: Path) -> list[Path]:
-    """Make stores in ``folder`` of the packed ones; those that are there already stay."""
+    """Make stores in ``folder`` of the bundles; those that are there already stay."""
     stores = []
     for packed in sorted(RUNS.glob(f"*{SUFFIX}")):
         stores.append(store := folder / packed.name.removesuffix(SUFFIX))
         if not (store / "results.sqlite").exists():
-            store.mkdir(parents=True, exist_ok=True)
-            (store / "results.sqlite").write_bytes(lzma.decompress(packed.read_bytes()))
+            command = [*BENCH, "merge", str(packed), "--into", str(store)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return stores
 
 
 def site(folder: Path) -> None:
-    """Write the site of all packed runs, judged by today's claims of their suites; reports that show the same stay."""
+    """Write the site of all runs, judged by today's claims of their suites; reports that show the same stay."""
     with TemporaryDirectory() as unpacked:
         stores = unpack(Path(unpacked))
         options = [part for store in stores for part in ("--store", str(store))]

@@ -7,9 +7,11 @@ import bfc_suites
 from bfc_plugins import (
     algorithm_1,
     convolutional,
+    hierarchies,
     index_models,
     kernels,
     networks,
+    power_laws,
     quadratic,
     quadratic_taylor,
     tangents,
@@ -18,7 +20,18 @@ from bfc_plugins.sklearn_estimator import SklearnEstimator
 
 from bfc_bench import Learner, hookimpl
 
-FAMILIES = (algorithm_1, convolutional, index_models, kernels, networks, quadratic, quadratic_taylor, tangents)
+FAMILIES = (
+    algorithm_1,
+    convolutional,
+    hierarchies,
+    index_models,
+    kernels,
+    networks,
+    power_laws,
+    quadratic,
+    quadratic_taylor,
+    tangents,
+)
 
 
 @hookimpl

@@ -24,6 +24,9 @@ from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Lear
 
 CALLS_SECONDS = 1.5e-3
 """Least time of a fit, or of one tree, in seconds."""
+OWN = frozenset({"with_squares", "frame"})
+"""Options that are not scikit-learn's."""
+COLUMN_TRANSFORMER = "sklearn:compose.ColumnTransformer"
 RUNTIME_BYTES = 2**24
 """Least memory of a fit, in bytes."""
 
@@ -48,6 +51,9 @@ class SklearnEstimator(Learner):
 
     with_squares: bool = False
     """Whether the input is (x, x^2 - E x^2), as for this project's networks and kernels, instead of x."""
+    frame: bool | None = None
+    """Whether it takes tables as pandas frames, with their categories and missing values; None: if it is histogram
+    boosting, or a pipeline that begins with a ``ColumnTransformer``."""
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
@@ -75,7 +81,7 @@ class SklearnEstimator(Learner):
     def given(self) -> dict[str, Any]:
         """Options that were set, under scikit-learn's names."""
         extra = self.model_extra or {}
-        return self._named(self.model_fields_set - {"with_squares"} - set(extra)) | extra
+        return self._named(self.model_fields_set - OWN - set(extra)) | extra
 
     @property
     def kinds(self) -> frozenset[LabelKind]:
@@ -88,7 +94,8 @@ class SklearnEstimator(Learner):
 
     def options(self) -> dict[str, Any]:
         """All options as plain data, under scikit-learn's names."""
-        options = self._named(type(self).model_fields) | (self.model_extra or {})
+        named = set(type(self).model_fields) - ({"frame"} if self.frame is None else set())
+        options = self._named(name for name in type(self).model_fields if name in named) | (self.model_extra or {})
         return {name: _plain(value) for name, value in options.items()}
 
     def changed(self) -> dict[str, Any]:
@@ -117,6 +124,19 @@ class SklearnEstimator(Learner):
             weights = columns + 1 if family == "linear_model" else None
             return Cost(50.0 * n * columns, bytes, seconds=CALLS_SECONDS, parameters=weights)
         return None
+
+    def takes_frames(self) -> bool:
+        """Whether x may be a pandas frame; see ``frame``."""
+        if self.with_squares or self.frame is not None:
+            return bool(self.frame) and not self.with_squares
+        if self.path.rpartition(".")[2].startswith("HistGradientBoosting"):
+            return True
+        steps = self.given.get("steps")
+        first = steps[0] if isinstance(steps, list | tuple) and steps else None
+        if isinstance(first, list | tuple) and len(first) > 1:  # a named step of a Pipeline
+            first = first[1]
+        named = first.get("name") if isinstance(first, Mapping) else first
+        return named == COLUMN_TRANSFORMER
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
@@ -158,8 +178,9 @@ class SklearnPredictor(Predictor):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions or classes in {-1, +1}, (m,), or one-hot rows of the predicted classes, (m, C), at x (m, d)."""
-        values = np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(x.dtype))
-        return np.eye(self.classes, dtype=x.dtype)[values.astype(int)] if self.classes else values
+        dtype = getattr(x, "dtype", np.float64)  # a frame has none
+        values = np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(dtype))
+        return np.eye(self.classes, dtype=dtype)[values.astype(int)] if self.classes else values
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
         """The estimator's ``predict_proba``, 0 for classes absent from the training labels; None if it has none."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import t_interval, two_sided_p
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import UsageError, suggest
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 
 ALPHA = 0.05
 MIN_PAIRS = 3
@@ -90,6 +91,22 @@ def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") ->
         for d in sorted(of_a.keys() & of_b.keys()):
             comparisons += compare(of_a[d], of_b[d])
     return comparisons
+
+
+def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[object]) -> None:
+    """Raise ``UsageError`` with the nearest known value for a value that no row has.
+
+    Args:
+        rows: The rows.
+        where: What gave the values, for the error.
+        field: ``label``, ``task`` or ``d``; a label may be ``LABEL/STAGE``.
+        wanted: The values.
+    """
+    rows = Rows.of(rows)
+    known = set(map(str, rows.d.tolist())) if field == "d" else {str(value) for value in rows.distinct(field)}
+    for value in wanted:
+        if (name := str(value).partition("/")[0] if field == "label" else str(value)) not in known:
+            raise UsageError(f"{where}: the results have no {field} {name!r}.{suggest(name, known)}")
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:

@@ -24,6 +24,8 @@ from bfc_bench.store.rows import Rows
 CostName: TypeAlias = Literal["fit_flops", "fit_cpu_seconds", "parameters"]
 """Columns of rows that are costs: declared operations of the fit, its CPU time, declared parameters."""
 COSTS: tuple[CostName, ...] = get_args(CostName)
+FRONTIER_COSTS = 4
+"""Fewest costs to which the slope of a frontier is fitted."""
 IN_WORDS: dict[CostName, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
 
 
@@ -71,9 +73,14 @@ def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) ->
         by_n = [values[(group.n == n) & (values > 0)] for n in curve.n]
         kept = np.array([len(at_n) > 0 for at_n in by_n], dtype=bool)
         if kept.any():
-            means = [float(np.exp(np.log(at_n).mean())) for at_n in by_n if len(at_n)]
+            means = [_geometric_mean(at_n) for at_n in by_n if len(at_n)]
             found.append(CostCurve(_at(curve, kept), cost, np.array(means)))
     return found
+
+
+def _geometric_mean(costs: np.ndarray) -> float:
+    """The geometric mean of positive costs; without rounding if they are equal, so that equal costs stay equal."""
+    return float(costs[0] if (costs == costs[0]).all() else np.exp(np.log(costs).mean()))
 
 
 def _at(curve: Curve, kept: np.ndarray) -> Curve:
@@ -102,8 +109,9 @@ class LeastCost:
     """The cost in the place of N*."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``least`` is the geometric mean with its interval, nan if a replicate is censored."""
+        """A flat record; ``least`` is the geometric mean, nan if a replicate is censored; see ``Reached.as_dict``."""
         interval, (lower, upper) = self.threshold.interval, self.threshold.median
+        lo, hi = self.threshold.bounds
         return {
             "task": self.task,
             "d": self.d,
@@ -112,8 +120,9 @@ class LeastCost:
             "level": self.level,
             "cost": self.cost,
             "least": interval.mean,
-            "lo": interval.lo,
-            "hi": interval.hi,
+            "lo": lo,
+            "hi": hi,
+            "bound": self.threshold.bound,
             "median": lower if lower == upper else math.nan,
             "replicates": len(self.threshold.crossings),
             "below": self.threshold.left,
@@ -170,30 +179,79 @@ def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
         curves: Curves against one cost, of one metric at one (task, d).
     """
     shown = [of for of in curves if of.curve.scale == "log"]
-    if not shown:
-        return []
-    replicates = sorted(set.union(*(set(of.curve.replicates) for of in shown)))
+    found = []
+    for at, best, errors in _chosen_points(shown):
+        curve, n = shown[best.curve], best.n
+        error = t_interval(errors).exp()
+        where = (curve.curve.task, curve.curve.d, curve.curve.metric, curve.cost, at, curve.curve.name, n)
+        found.append(FrontierPoint(*where, error.mean, error.lo, error.hi, error.count))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _CostPoint:
+    """A size of a curve, with the logarithms of its errors, (R,)."""
+
+    cost: float
+    curve: int
+    """Number of the curve."""
+    n: int
+    log_errors: np.ndarray
+
+
+def _chosen_points(curves: Sequence[CostCurve]) -> list[tuple[float, _CostPoint, np.ndarray]]:
+    """For each cost, ascending: the point of least mean up to it, and log errors (R,) at the points others choose."""
+    replicates = sorted(set().union(*(of.curve.replicates for of in curves)))
     points = []
-    for of in shown:
+    for number, of in enumerate(curves):
         values = np.full((len(replicates), len(of.costs)), math.nan)
         values[[replicates.index(r) for r in of.curve.replicates]] = of.curve.log_values
-        points += [(float(c), of.curve.name, int(n), v) for c, n, v in zip(of.costs, of.curve.n, values.T, strict=True)]
-    points = sorted((point for point in points if np.isfinite(point[3]).all()), key=lambda point: point[:3])
+        points += [
+            _CostPoint(float(cost), number, int(n), column)
+            for cost, n, column in zip(of.costs, of.curve.n, values.T, strict=True)
+            if np.isfinite(column).all()
+        ]
+    points.sort(key=lambda point: (point.cost, curves[point.curve].curve.name, point.n))
     if not points:
         return []
-    errors = np.array([values for *_, values in points])
+    errors = np.array([point.log_errors for point in points])
     means, total = errors.mean(axis=1), errors.sum(axis=1)
     by_others = (total[:, None] - errors) / (len(replicates) - 1) if len(replicates) > 1 else errors
-    first, found = shown[0], []
-    costs = [cost for cost, *_ in points]
+    costs, found = [point.cost for point in points], []
     for cost in dict.fromkeys(costs):
         affordable = bisect_right(costs, cost)
-        _, label, n, _ = points[int(means[:affordable].argmin())]
         chosen = by_others[:affordable].argmin(axis=0)
-        error = t_interval(errors[chosen, np.arange(len(replicates))]).exp()
-        at = (first.curve.task, first.curve.d, first.curve.metric, first.cost, cost, label, n)
-        found.append(FrontierPoint(*at, error.mean, error.lo, error.hi, error.count))
+        found.append((cost, points[int(means[:affordable].argmin())], errors[chosen, np.arange(len(replicates))]))
     return found
+
+
+def frontier_slopes(curves: Sequence[CostCurve]) -> tuple[np.ndarray, list[float]]:
+    """Slopes (R,) of log error in log cost along the lower envelope of each replicate, and the costs that count.
+
+    A cost counts if its best point is in the interior of the curves: neither the curve of the smallest or the largest
+    cost per training point, nor the smallest or largest n of its curve. Elsewhere the tested sizes end before the
+    optimum does. Each replicate has the points that the others choose, as in ``frontier``.
+
+    Args:
+        curves: Curves against one cost, of one metric, which may differ in d.
+
+    Returns:
+        No slopes if fewer than ``FRONTIER_COSTS`` costs count.
+    """
+    if not curves:
+        return np.empty(0), []
+    per_point = [float(of.costs[0] / of.curve.n[0]) for of in curves]
+    kept = [
+        (cost, errors)
+        for cost, best, errors in _chosen_points(curves)
+        if min(per_point) < per_point[best.curve] < max(per_point)
+        and curves[best.curve].curve.n[0] < best.n < curves[best.curve].curve.n[-1]
+    ]
+    costs = [cost for cost, _ in kept]
+    if len(kept) < FRONTIER_COSTS:
+        return np.empty(0), costs
+    x = np.log(costs) - np.log(costs).mean()
+    return np.asarray(x @ np.array([errors for _, errors in kept]) / (x @ x)), costs
 
 
 def frontiers(curves: Sequence[CostCurve]) -> list[FrontierPoint]:

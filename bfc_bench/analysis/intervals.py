@@ -30,13 +30,18 @@ class Interval:
 
     def exp(self) -> Interval:
         """The interval of exp(quantity), for a quantity that is averaged as a logarithm."""
-        return Interval(math.exp(self.mean), math.exp(self.lo), math.exp(self.hi), self.count)
+        return Interval(exp(self.mean), exp(self.lo), exp(self.hi), self.count)
 
     def __str__(self) -> str:
         return f"{self.mean:.3g}" + ("" if math.isnan(self.lo) else f" [{self.lo:.3g}, {self.hi:.3g}]")
 
 
 NOTHING = Interval(math.nan, math.nan, math.nan, 0)
+
+
+def exp(x: float) -> float:
+    """e^x; inf if that exceeds float64."""
+    return math.inf if x > 709 else math.exp(x)
 
 
 @cache

@@ -92,6 +92,32 @@ class Threshold:
         return range_interval(lower, upper).exp()
 
     @property
+    def within(self) -> tuple[float, float] | None:
+        """The tested sizes between which N* of every replicate lies, if no N* is interpolated and all share them."""
+        ranges = {crossing.within for crossing in self.crossings}
+        return ranges.pop() if len(ranges) == 1 else None
+
+    @property
+    def bound(self) -> Literal["", "below", "beyond", "between", "partly"]:
+        """What is known of N* if it is not a number: ``below`` the tested sizes or ``beyond`` them in all replicates,
+        ``between`` the same two sizes in all of them, or outside the tested sizes in some of them (``partly``)."""
+        total, outside = len(self.crossings), self.left + self.right
+        if not total or not outside:
+            return "" if self.within is None else "between"
+        return "below" if self.left == total else "beyond" if self.right == total else "partly"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The interval of N*; if some replicate is censored, the sizes between which N* of all of them lies.
+
+        They are (0, 50) below 50, (1600, inf) beyond 1600, and nan without crossings.
+        """
+        if not self.left and not self.right:
+            return self.interval.lo, self.interval.hi
+        lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
+        return math.exp(min(lower)), math.exp(max(upper))
+
+    @property
     def median(self) -> tuple[float, float]:
         """Bounds on the median N*, equal if it is known; 0 or inf if censoring leaves a side open.
 
@@ -119,11 +145,13 @@ class Reached:
     def as_dict(self) -> dict[str, Any]:
         """A flat record.
 
-        ``n_star`` is the geometric mean with its interval, nan if a replicate is censored; ``median`` is nan if
-        censoring hides it. ``below`` and ``beyond`` count left- and right-censored replicates. ``ill_behaved`` and
-        ``last`` are those of ``Threshold``.
+        ``n_star`` is the geometric mean, nan if a replicate is censored. ``lo`` and ``hi`` are its interval, or the
+        bounds that are known, which ``bound`` names (``Threshold``). ``median`` is nan if censoring hides it. ``below``
+        and ``beyond`` count left- and right-censored replicates. ``ill_behaved`` and ``last`` are those of
+        ``Threshold``.
         """
         interval, (lower, upper) = self.threshold.interval, self.threshold.median
+        lo, hi = self.threshold.bounds
         return {
             "task": self.task,
             "d": self.d,
@@ -131,8 +159,9 @@ class Reached:
             "metric": self.metric,
             "level": self.level,
             "n_star": interval.mean,
-            "lo": interval.lo,
-            "hi": interval.hi,
+            "lo": lo,
+            "hi": hi,
+            "bound": self.threshold.bound,
             "median": lower if lower == upper else math.nan,
             "replicates": len(self.threshold.crossings),
             "below": self.threshold.left,

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from bfc_bench.errors import BenchError
 from bfc_bench.tracking import THREAD
+from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked
 from bfc_bench.verbs import HIDDEN, VERBS
 
@@ -106,9 +107,25 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the parser
-            return _complain(str(error.format_message()), int(error.exit_code))
+            return _complain(_with_advice(error, arguments), int(error.exit_code))
         raise
     return code if isinstance(code, int) else 0
+
+
+def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
+    """The text of a usage error; for an option that is a key of suites, how to set it."""
+    option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
+        return str(error.format_message())
+    from bfc_bench.suite.model import Suite
+
+    key = option.lstrip("-").replace("-", "_")
+    if key not in Suite.model_fields:
+        return str(error.format_message())
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    at = next(place for place, text in enumerate(given) if text.partition("=")[0] == option)
+    value = given[at].partition("=")[2] or next(iter(given[at + 1 : at + 2]), "...")
+    return f"No such option: {option}. {key} is a key of the suite: write --set {key}={value}."
 
 
 def leave(code: int) -> None:
@@ -123,7 +140,7 @@ def leave(code: int) -> None:
 
 def _complain(message: str, code: int) -> int:
     if message:
-        print(f"bfc-bench: {masked(message)}", file=sys.stderr)
+        print(f"bfc-bench: {visible(masked(message))}", file=sys.stderr)
     return code
 
 
@@ -135,7 +152,7 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    print(f"bfc-bench: warning: {masked(str(message))}", file=sys.stderr)
+    print(f"bfc-bench: warning: {visible(masked(str(message)))}", file=sys.stderr)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, TaskOption, console, print_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bfc_bench.analysis.compare import Comparison
-    from bfc_bench.store.row import Row
+    from bfc_bench.analysis.compare_thresholds import ThresholdComparison
+
+
+NAMES_SHARE = 1 / 3
+"""Fraction of the terminal that two labels in the head of a column may take."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,65 +40,86 @@ def compare(
         str,
         typer.Option("--metric", metavar="COLUMN", help="Column of the results, or a path such as feature_errors.S2."),
     ] = "nmse",
+    level: Annotated[
+        list[float] | None,
+        typer.Option("--level", metavar="E", help="Compare N*(E), the samples to reach error E, instead. Repeatable."),
+    ] = None,
     format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
     store: StoreOption = STORE,
 ) -> None:
-    """Compare two learners at every n by paired tests over replicates."""
-    from bfc_bench.analysis.compare import compare_labels
+    """Compare two learners by paired tests over replicates: their errors at every n, or their N*."""
     from bfc_bench.errors import UsageError
     from bfc_bench.stored_suite import open_store
 
     if format not in ("table", "json"):
         raise UsageError(f"--format must be table or json. Got {format!r}.")
-    if a == b:
-        raise UsageError(f"compare: A and B must differ. Got {a!r} twice.")
+    if level and min(level) <= 0:
+        raise UsageError(f"--level must be positive. Got {min(level):g}.")
     with open_store(store) as suites:
         if suite is None and len(suites) != 1:
             contents = f"holds {', '.join(suites)}" if len(suites) else "holds no suite"
             raise UsageError(f"compare: --suite is required, since the store in {store} {contents}.")
-        rows = (suites.only() if suite is None else suites[suite]).rows()
-    _require_known(rows, "--task", "task", task or ())
-    _require_known(rows, "--d", "d", d or ())
-    _require_known(rows, "compare", "label", [name.partition("/")[0] for name in (a, b)])
-    rows = [row for row in rows if (not task or row.task in task) and (not d or row.d in d)]
-    comparisons = compare_labels(rows, a, b, metric)
-    if not comparisons:
-        raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
+        stored = suites.only() if suite is None else suites[suite]
+        if level:
+            thresholds = stored.compare_thresholds(a, b, level, metric, tasks=task or (), dims=d or ())
+            print_json([one.as_dict() for one in thresholds]) if format == "json" else _print_thresholds(thresholds)
+            return
+        comparisons = stored.compare(a, b, metric, tasks=task or (), dims=d or ())
     if format == "json":
         print_json([comparison.as_dict() for comparison in comparisons])
     else:
         _print_table(comparisons)
 
 
-def _require_known(rows: Sequence[Row], where: str, field: str, wanted: Sequence[Any]) -> None:
-    """Raise ``UsageError`` for a value that no row has in ``field``."""
-    from bfc_bench.errors import UsageError, suggest
+def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
+    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.report.tables import number, sample_size, with_interval
 
-    known = {str(getattr(row, field)) for row in rows}
-    for value in map(str, wanted):
-        if value not in known:
-            raise UsageError(f"{where}: the results have no {field} {value!r}.{suggest(value, known)}")
+    (a, b), out = _names(comparisons[0], console()), console()
+    lines = [
+        [
+            *(c.task, str(c.d), c.metric, f"{c.level:g}"),
+            *(" ".join(sample_size(of)).strip() for of in (c.of_a, c.of_b)),
+            *(with_interval(c.ratio, c.lo, c.hi), str(c.replicates), number(c.p)),
+            c.verdict + (f" ({c.note})" if c.note else ""),
+        ]
+        for c in comparisons
+    ]
+    header = ["task", "d", "metric", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "p", "verdict"]
+    print_lines(out, header, lines, keys=4, prose=True)
+    out.print(
+        "Geometric mean of the ratio of N* over replicates that both ran; below 1 if the first needs fewer samples. "
+        "Verdicts use the uncorrected p of a paired test; N* beyond the tested sizes enters as a bound.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _names(of: Comparison | ThresholdComparison, out: Console) -> tuple[str, str]:
+    """Names of the two learners for heads of columns; A and B, after a line with both, if they are long."""
+    if len(of.a) + len(of.b) <= NAMES_SHARE * out.width:
+        return of.a, of.b
+    out.print(f"A = {of.a}, B = {of.b}", markup=False, highlight=False, soft_wrap=True)
+    return "A", "B"
 
 
 def _print_table(comparisons: Sequence[Comparison]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     from bfc_bench.analysis.curves import scale_of
+    from bfc_bench.cli.tables import print_lines
     from bfc_bench.report.tables import number, with_interval
 
     differences = scale_of(comparisons[0].metric) == "linear"
-    effect = f"{comparisons[0].a} {'-' if differences else '/'} {comparisons[0].b} [95 %]"
+    (a, b), out = _names(comparisons[0], console()), console()
+    effect = f"{a} {'-' if differences else '/'} {b} [95 %]"
     columns = ("task", "d", "n", "metric", effect, "pairs", "p", "Holm p", "verdict")
-    table = Table(*map(escape, columns), box=None, header_style="bold")
+    lines = []
     for c in comparisons:
         verdict = c.verdict + (f" ({c.refused})" if c.refused else "")
         pairs = str(c.pairs) + (f" (+{c.unpaired} unpaired)" if c.unpaired else "")
         value = with_interval(c.difference if differences else c.ratio, c.lo, c.hi)
         cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.p), number(c.holm_p), verdict)
-        table.add_row(*(escape(str(cell)) for cell in cells))
-    out = console()
-    out.print(table)
+        lines.append([str(cell) for cell in cells])
+    print_lines(out, columns, lines, keys=3, prose=True)
     mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
     out.print(
         f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. Verdicts use "

@@ -98,7 +98,7 @@ def _state(kind: type[DataSet], name: str) -> str:
     if required := [option for option, field in kind.model_fields.items() if field.is_required()]:
         return f"options needed: {', '.join(required)}"
     try:
-        missing = kind.parse({}, name).missing()
+        missing = kind.parse({}, name).missing_files()
     except UsageError:  # one kind for many data sets
         return f"choose one as {name}:NAME"
     return f"not here; `bfc-bench data get {name}`" if missing else "here"
@@ -114,9 +114,17 @@ def _described(contents: DataSetContents) -> list[str]:
     lines.append(
         f"inputs: {points.x.shape[1]:,}" + (f", images of {shape} (channels x height x width)" if shape else "")
     )
-    low, high = float(points.x.min()) / contents.divisor, float(points.x.max()) / contents.divisor
-    lines.append(f"values: {low:.6g} to {high:.6g}")
-    if contents.columns:
+    if contents.table:
+        gaps = np.isnan(points.x).sum(axis=0).tolist()
+        for column, missing in zip(contents.table.columns, gaps, strict=True):
+            held = f"{len(column.levels)} categories: {_some(column.levels)}" if column.levels else "numbers"
+            lines.append(f"column {column.name}: {held}" + (f"; {missing:,} missing" if missing else ""))
+    else:
+        low, high = float(points.x.min()) / contents.divisor, float(points.x.max()) / contents.divisor
+        lines.append(f"values: {low:.6g} to {high:.6g}")
+    if contents.groups is not None:
+        lines.append(f"groups: {len(np.unique(contents.groups)):,}")
+    if contents.columns and not contents.table:
         lines.append(f"columns: {_some(contents.columns)}")
     if contents.classes:
         counts = np.bincount(points.y.astype(int), minlength=len(contents.classes))

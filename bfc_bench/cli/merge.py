@@ -14,20 +14,25 @@ def add_to(app: typer.Typer) -> None:
 
 
 def merge(
-    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores to merge; they are not changed.")],
+    stores: Annotated[
+        list[Path], typer.Argument(metavar="STORE...", help="Stores or bundles to merge; they are not changed.")
+    ],
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Store to merge into; created if needed.")],
     prefer: Annotated[
         str,
         typer.Option("--prefer", metavar="newer|STORE", help="Which row to keep if two stores differ."),
     ] = "",
 ) -> None:
-    """Merge several stores into one, with their runs, looks and artifacts.
+    """Merge several stores or bundles into one store, with their runs, looks and artifacts.
 
     Nothing is written if an error occurs. Merging again adds nothing.
     """
+    from bfc_bench.bundle.unpack import stores_of
     from bfc_bench.store.merge import merge
 
-    done = merge(stores, into, prefer=prefer)
+    with stores_of(stores) as folders:
+        preferred = folders.get(Path(prefer), prefer) if prefer else ""
+        done = merge(list(folders.values()), into, prefer=str(preferred))
     for remark in done.remarks:
         typer.echo(remark)
     typer.echo(f"{into}: {done}.")

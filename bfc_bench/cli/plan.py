@@ -31,7 +31,6 @@ from bfc_bench.cli.options import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.executors.base import Executor
@@ -64,8 +63,7 @@ def plan(
 
     Nothing is run or written.
     """
-    from rich.table import Table
-
+    from bfc_bench.cli.tables import print_lines
     from bfc_bench.errors import UsageError
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
@@ -140,16 +138,16 @@ def plan(
         )
         return
     out = console(160)
-    table = Table(
-        "task", "learner", *("to do", "done", "failed", "skipped"), "est. CPU s", box=None, header_style="bold"
-    )
-    for (name, label), counts in curves.items():
-        numbers = [str(counts[what]) for what in ("to do", "done", "failed", "skipped")]
-        table.add_row(name, label, *numbers, f"{seconds[name, label]:.0f}")
-    out.print(table)
+    states = ("to do", "done", "failed", "skipped")
+    lines = [
+        [name, label, *(str(counts[what]) for what in states), f"{seconds[name, label]:.0f}"]
+        for (name, label), counts in curves.items()
+    ]
+    unused = [(what,) for what in states[1:] if not any(counts[what] for counts in curves.values())]
+    print_lines(out, ["task", "learner", *states, "est. CPU s"], lines, keys=2, omit=unused)
     _print_sizes(sizes, out)
     if claims:
-        out.print(_claims_table(claims))
+        _print_claims(claims, out)
     elif grid.suite.claim:
         out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
     for what, reasons in (("skipped", made.skipped), ("to fail", made.broken)):
@@ -200,14 +198,12 @@ def _no_gpu_remark(gpu_bytes: int) -> str:
     )
 
 
-def _claims_table(claims: Sequence[ReplicatesNeeded]) -> Table:
-    """A table of what would decide each claim."""
-    from rich.table import Table
-    from rich.text import Text
-
+def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:
+    """Print what would decide each claim."""
+    from bfc_bench.cli.tables import print_lines
     from bfc_bench.report.tables import MISSING
 
-    table = Table("claim", "verdict so far", "R", "R needed", "what would decide it", box=None, header_style="bold")
+    lines = []
     for claim in claims:
         needed = MISSING if math.isnan(claim.needed) else f"{claim.needed:.0f}"
         if math.isinf(claim.needed):
@@ -216,5 +212,5 @@ def _claims_table(claims: Sequence[ReplicatesNeeded]) -> Table:
         text = claim.says
         if claim.next_look and claim.look:
             text += f"; next look at {claim.next_look}"
-        table.add_row(Text(claim.id), verdict, str(claim.replicates), needed, Text(text))
-    return table
+        lines.append([claim.id, verdict, str(claim.replicates), needed, text])
+    print_lines(out, ["claim", "verdict so far", "R", "R needed", "what would decide it"], lines, prose=True)

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -16,14 +15,10 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from bfc_bench.store.row import Row
     from bfc_bench.store.rows import Rows
     from bfc_bench.stored_suite import StoredSuite
 
-FITTED_ROWS = 300
-"""A table with at most so many rows is fitted to the terminal, which takes a millisecond a row."""
 NUMBERS = {
     "nmse": "NMSE",
     "nmse_trimmed": "trimmed",
@@ -34,8 +29,8 @@ NUMBERS = {
 """Columns of numbers that are printed, with their titles; error rates only if there are any."""
 READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data", "axes")
 """Columns to read, besides those that identify a cell: the printed ones, those of N* and the origin of a row."""
-WIDEST = 60
-"""Maximum width in characters of the columns of a longer table."""
+OMITTED = (("trimmed",), ("train",), ("CPU s",))
+"""Columns that a narrow terminal does not show."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -75,6 +70,7 @@ def results(
 
     In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
+    from bfc_bench.cli.tables import print_lines
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import as_text, axis_columns, csv_parts, json_parts, parquet_bytes
     from bfc_bench.store.row import AXES, COLUMNS
@@ -82,7 +78,7 @@ def results(
     from bfc_bench.utils.files import write_file
 
     named = [name.strip() for name in columns.split(",")] if columns else []
-    if unknown := [name for name in named if name not in COLUMNS and not name.startswith(AXES)]:
+    if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
     axes: dict[str, list[Any]] = {}
     writers: dict[str, Callable[[Iterable[Row]], Iterable[bytes | memoryview]]] = {
@@ -92,13 +88,7 @@ def results(
     }
     if format not in ("table", *writers):
         raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
-    if raw and format != "csv":
-        raise UsageError(f"--raw is for --format csv. Got --format {format}.")
-    if format == "parquet" and output is None and sys.stdout.isatty():
-        raise UsageError("--format parquet is binary: give --output FILE or redirect.")
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        reason = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
-        raise UsageError(f"--output must name a file to write. {output} {reason}.")
+    _check_output(format, output, raw=raw)
     with open_store(store) as suites:
         stored, wanted = suites[suite], {"task": task, "label": label, "status": status}
         if format == "table" and output is None and not columns:
@@ -112,14 +102,23 @@ def results(
         axes |= axis_columns(stored.axes(every=every))
         if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
-        named = named or [*COLUMNS, *axes]
         kept = _checked_filters(wanted, stored.columns(every=every, only=("status",))) if any(wanted.values()) else {}
+
+        def chosen_of(rows: Iterable[Row]) -> Iterator[Row]:
+            return (row for row in rows if all(getattr(row, name) in values for name, values in kept.items()))
+
+        with closing(stored.each(every=every)) as each:
+            named, nested = _with_nested(named or [*COLUMNS, *axes], chosen_of(each), flat=format in ("csv", "table"))
+        if format == "parquet" and nested:
+            with closing(stored.each(every=every)) as each:
+                lines = [[row.value(name) for name in nested] for row in chosen_of(each)]
+            axes |= {name: [line[k] for line in lines if line[k] is not None] for k, name in enumerate(nested)}
         with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
-            chosen = (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
+            chosen = chosen_of(each)
             if format == "table" and output is None:
-                lines = ([getattr(row, name) for name in named] for row in chosen)
-                texts = [["" if value is None else str(as_text(value)) for value in line] for line in lines]
-                _print_fitted(named, texts, console())
+                values = ([row.value(name) for name in named] for row in chosen)
+                texts = [["" if value is None else str(as_text(value)) for value in line] for line in values]
+                print_lines(console(), named, texts, keys=len(named))
                 return
             parts = writers.get(format, writers["csv"])(chosen)
             if output is None:
@@ -127,6 +126,45 @@ def results(
                 sys.stdout.buffer.flush()
             else:
                 write_file(output, parts)
+
+
+def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
+    """Raise ``UsageError`` if the format cannot be written there, or ``raw`` does not go with it."""
+    from bfc_bench.errors import UsageError
+
+    if raw and format != "csv":
+        raise UsageError(f"--raw is for --format csv. Got --format {format}.")
+    if format == "parquet" and output is None and sys.stdout.isatty():
+        raise UsageError("--format parquet is binary: give --output FILE or redirect.")
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        reason = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
+        raise UsageError(f"--output must name a file to write. {output} {reason}.")
+
+
+def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tuple[list[str], list[str]]:
+    """The columns to write, and those of them that are nested values, such as ``metrics.largest_error``.
+
+    Args:
+        named: The columns that are wanted.
+        rows: The rows to write.
+        flat: Whether a column with nested values is replaced by them.
+
+    Raises:
+        UsageError: No row has a nested value.
+    """
+    from bfc_bench.errors import UsageError, suggest
+    from bfc_bench.store.export import dotted_columns
+    from bfc_bench.store.row import AXES, COLUMNS
+
+    wanted = [name for name in named if "." in name and not name.startswith(AXES)]
+    if not flat and not wanted:
+        return list(named), []
+    parents = {name.partition(".")[0] for name in named}
+    inside = dotted_columns(rows, [column for column in COLUMNS if column in parents])
+    known = [name for names in inside.values() for name in names]
+    if unknown := [name for name in wanted if name not in known]:
+        raise UsageError(f"--columns: the rows have no column {unknown[0]!r}.{suggest(unknown[0], known)}")
+    return [nested for name in named for nested in (inside.get(name, [name]) if flat else [name])], wanted
 
 
 def _checked_filters(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> dict[str, Sequence[str]]:
@@ -143,14 +181,12 @@ def _checked_filters(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> 
 
 
 def _print_table(rows: Rows) -> None:
+    from bfc_bench.cli.tables import print_table
     from bfc_bench.store.row_origin import origin_remarks
 
     out = console()
     header, columns = _columns(rows)
-    if len(rows) > FITTED_ROWS:
-        _print_columns(header, columns)
-    else:
-        _print_fitted(header, zip(*columns(), strict=True), out)
+    print_table(out, header, columns, keys=header.index("status"), omit=OMITTED, prose=True)
     for remark in origin_remarks(rows):
         out.print(remark, markup=False, highlight=False, soft_wrap=True)
 
@@ -167,9 +203,9 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
         yield from (map(str, numbers.tolist()) for numbers in (rows.d, rows.n, rows.replicate))
         yield rows.column("status")
         yield from (numbers(rows.number(name).tolist()) for name in shown)
-        yield rows.mapped_column("reason", lambda reason: reason.split("\n")[0])
         if several:
             yield map(origin, *map(rows.column, ORIGIN))
+        yield rows.mapped_column("reason", lambda reason: reason.split("\n")[0])
 
     def numbers(values: Sequence[float]) -> Iterator[str]:
         return ("" if math.isnan(value) else f"{value:.3g}" for value in values)
@@ -181,14 +217,15 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
         return str(Origin(*made))
 
     axes = rows.axes
-    several = len({tuple(made) for status, *made in rows.groups("status", *ORIGIN) if status != "skipped"}) > 1
+    made = {(label, *made) for status, label, *made in rows.groups("status", "label", *ORIGIN) if status != "skipped"}
+    several = len(made) > len({label for label, *_ in made}) or len({(release, at) for _, release, at, _ in made}) > 1
     shown = {
         k: title
         for k, title in NUMBERS.items()
         if k != "error_rate" or any(not math.isnan(v) for v in rows.number(k).tolist())
     }
-    header = ["task", "label", *axes, "d", "n", "rep", "status", *shown.values(), "reason"]
-    return [*header, *["made by"] * several], texts
+    header = ["task", "label", *axes, "d", "n", "rep", "status", *shown.values()]
+    return [*header, *["made by"] * several, "reason"], texts
 
 
 def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
@@ -199,20 +236,3 @@ def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
             size = sample_size(reached.threshold)[0]
             text = f"{reached.task}, d = {reached.d}, {reached.label}: N*({reached.level:g}) = {size}, {remark}"
             console().print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _print_fitted(header: Sequence[str], lines: Iterable[Sequence[str]], out: Console) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(*header, box=None, header_style="bold")
-    for line in lines:
-        table.add_row(*map(escape, line))
-    out.print(table)
-
-
-def _print_columns(header: Sequence[str], columns: Callable[[], Iterable[Iterable[str]]]) -> None:
-    widths = [max(map(len, chain([name], column))) for name, column in zip(header, columns(), strict=True)]
-    form = "".join(f" {{:{min(width, WIDEST)}}} " for width in widths).format
-    lines = chain([header], zip(*columns(), strict=True))
-    sys.stdout.writelines(form(*line).rstrip() + "\n" for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from bfc_bench.plugins import Plugins
     from bfc_bench.run.session import Session
+    from bfc_bench.stored_suite import StoredSuite
     from bfc_bench.tracking.live import MlflowTracker
 
 
@@ -118,7 +120,7 @@ def run(
             last = LAST if up_to is None else up_to
             done = run_until_decided(suite, options, hours=hours, last=last, tell=display.say)
     if done.sessions:
-        _conclude(done.sessions, plugins, tracker, tracking_uri, out)
+        _conclude(done.sessions, plugins, tracker, tracking_uri, out, suite)
     if until_decided and not done.ended:
         out.print("No claim is about the cells of this run.")
     for claim in done.ended:
@@ -147,10 +149,25 @@ def _tracker(uri: str | None, out: Console) -> MlflowTracker | None:
 
 
 def _conclude(
-    sessions: Sequence[Session], plugins: Plugins, tracker: MlflowTracker | None, uri: str | None, out: Console
+    sessions: Sequence[Session],
+    plugins: Plugins,
+    tracker: MlflowTracker | None,
+    uri: str | None,
+    out: Console,
+    suite: str,
 ) -> None:
-    """Write the report, then print the table of errors, the counts of cells and the path of the report."""
+    """Write the report, then print the table of errors, the counts of cells, the path of the report and what is next.
+
+    Args:
+        sessions: The sessions of the run.
+        plugins: The plugins.
+        tracker: The listener that logged to MLflow, if there was one.
+        uri: The tracking URI.
+        out: The terminal.
+        suite: Name or path of the suite, as the user gave it.
+    """
     from bfc_bench.cli.summary import print_summary
+    from bfc_bench.run.session import counts_text
     from bfc_bench.stored_suite import OpenStore
 
     session, plans = sessions[0], [session.plan for session in sessions]
@@ -162,10 +179,11 @@ def _conclude(
             if tracker is not None and not interrupted:
                 tracker.attempt(lambda: stored.log_report(uri))
             print_summary(stored, out)
+        following = _next_commands(stored, suite, mlflow=tracker is not None)
     statuses = sum((session.statuses for session in sessions), Counter[str]())
     bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
     bad += sum(len(plan.failed) for plan in plans)
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
+    counts = counts_text(statuses)
     text = f"{session.suite}@{session.version}: {sum(plan.cells for plan in plans)} cells; this run: {counts}."
     if done := sum(len(plan.done) for plan in plans):
         text += f" {done} were done before."
@@ -175,3 +193,25 @@ def _conclude(
         text += " Interrupted; the same command continues."
     out.print(text, markup=False, highlight=False, soft_wrap=True)
     out.print(f"Report: {stored.directory / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+    for line in following:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _next_commands(stored: StoredSuite, suite: str, *, mlflow: bool) -> list[str]:
+    """What to do with the results: a line per command, with the store of this run.
+
+    Args:
+        stored: The results.
+        suite: Name or path of the suite, as the user gave it.
+        mlflow: Whether the run was logged there.
+    """
+    store, by_task = stored.store.directory, stored.columns().where(status="ok").groups("task").values()
+    labels = next((labels for rows in by_task if len(labels := rows.distinct("label")) > 1), [])
+    options = "" if store == STORE else f" --store {shlex.quote(str(store))}"
+    name = shlex.quote(suite)
+    lines = [f"bfc-bench results {name}{options} --format csv --output rows.csv"]
+    if stored.suite.claim:
+        lines = [f"bfc-bench claims {name}{options}", *lines]
+    if labels:
+        lines.append(f"bfc-bench compare {shlex.join(labels[:2])} --suite {name}{options}")
+    return ["Next:", *(f"  {line}" for line in [*lines, *([f"bfc-bench ui{options}"] if mlflow else [])])]

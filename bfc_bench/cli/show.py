@@ -62,7 +62,9 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
         out.print()
         out.print(Padding(facts, (0, 0, 0, 2)))
     if entry.options:
-        options = Table("option", "values", "default", "what it is", box=None, header_style="bold", pad_edge=False)
+        options = Table(box=None, header_style="bold", pad_edge=False)
+        for name in ("option", "values", "default", "what it is"):
+            options.add_column(name, overflow="fold")  # nothing is cut
         for option in entry.options:
             options.add_row(*map(Text, (option.name, option.values, option.default, option.text.replace("``", "`"))))
         out.print()

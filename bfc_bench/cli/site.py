@@ -34,7 +34,7 @@ def site(
     ] = None,
     store: Annotated[
         list[Path] | None,
-        typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Folder of a store. Repeatable."),
+        typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Store or bundle. Repeatable."),
     ] = None,
 ) -> None:
     """Write a static web site about the suites of one or more stores.
@@ -42,6 +42,7 @@ def site(
     Existing pages are replaced; reports that are up to date are kept. A store or suite that cannot be shown is named
     on the index and on stderr. The others are written, and the exit code is 1.
     """
+    from bfc_bench.bundle.unpack import stores_of
     from bfc_bench.errors import UsageError
     from bfc_bench.report.site import write_site
     from bfc_bench.stored_suite import open_store
@@ -54,7 +55,7 @@ def site(
         stores: dict[str, OpenStore] = {}
         for name, path in paths.items():
             with failures.kept(f"store {name}"):
-                stores[name] = opened.enter_context(open_store(path))
+                stores[name] = opened.enter_context(open_store(opened.enter_context(stores_of([path]))[path]))
         entries = []
         chosen = _chosen(stores, suites or (), failures)
         repeated = {key for key, count in Counter(key for _, key in chosen).items() if count > 1}

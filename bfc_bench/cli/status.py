@@ -31,9 +31,7 @@ def status(
 
     A shard is waiting, running, done, stopped, failed or lost.
     """
-    from rich.markup import escape
-    from rich.table import Table
-
+    from bfc_bench.cli.tables import print_lines
     from bfc_bench.errors import UsageError
     from bfc_bench.shards.job import jobs
     from bfc_bench.shards.states import states
@@ -52,15 +50,14 @@ def status(
         counts = ", ".join(f"{count} {where}" for where, count in sorted(Counter(s.where for s in own).items()))
         rows, cells = (sum(record[name] for record in records) for name in ("rows", "cells"))
         out.print(f"{job.name}: {job.shards} shards: {counts}; {rows} of {cells} rows", highlight=False, soft_wrap=True)
-        table = Table(
-            "shard", "", "rows", "cells", "machine", "last heartbeat", "running", box=None, header_style="bold"
-        )
+        lines = []
         shown = sorted(records, key=lambda record: record["state"] == "done")
         for record in shown[:SHOWN]:
             texts = [str(record[name]) for name in ("shard", "state", "rows", "cells", "machine")]
             ago = "" if record["silent"] is None else f"{record['silent']:.0f} s ago"
-            table.add_row(*map(escape, [*texts, ago, record["why"] or record["runs"]]))
-        out.print(table)
+            lines.append([*texts, ago, record["why"] or record["runs"]])
+        header = ["shard", "state", "rows", "cells", "machine", "last heartbeat", "running"]
+        print_lines(out, header, lines, keys=2, prose=True)
         if len(shown) > SHOWN:
             out.print(f"and {len(shown) - SHOWN} more", highlight=False)
     if not all_jobs:

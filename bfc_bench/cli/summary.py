@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 def print_summary(stored: StoredSuite, console: Console) -> None:
     """Print the error at the largest n and N* of each level by task, d and label, and remarks on the origin of rows."""
-    from rich.table import Table
-
+    from bfc_bench.cli.tables import print_lines
     from bfc_bench.report.tables import summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
@@ -26,12 +25,14 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
         shown |= {"worst": "worst"}
         shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels}
         shown |= {status: status for status in ("ok", "failed", "skipped")}
-        table = Table(*shown.values(), box=None, header_style="bold")
+        lines = []
         for record in records:
             cells = ["" if record[key] is None else str(record[key]) for key in shown]
             if record["metric"] != "nmse" and len(metrics) > 1:
                 cells[4] += f" ({record['metric']})"
-            table.add_row(*cells)
-        console.print(table)
+            lines.append(cells)
+        all_ok = not any(record["failed"] or record["skipped"] for record in records)
+        omit = [*([("ok", "failed", "skipped")] if all_ok else []), ("worst",)]
+        print_lines(console, list(shown.values()), lines, keys=3, omit=omit)
     for remark in origin_remarks(rows):
         console.print(remark, markup=False, highlight=False, soft_wrap=True)

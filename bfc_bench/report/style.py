@@ -152,7 +152,9 @@ def _around(panel: Axes) -> tuple[float, float, float, float]:
     return left, bottom, right, top
 
 
-def grid(count: int, columns: int, *, width: float | None = None, height: float = 3.4) -> tuple[Drawing, list[Axes]]:
+def grid(
+    count: int, columns: int, *, width: float | None = None, height: float = 3.4, share_y: bool = True
+) -> tuple[Drawing, list[Axes]]:
     """Make a figure of panels that share their axes.
 
     Args:
@@ -160,6 +162,7 @@ def grid(count: int, columns: int, *, width: float | None = None, height: float 
         columns: Panels per row.
         width: Width of a panel in inches.
         height: Height of a panel in inches.
+        share_y: Whether they share the y axis too.
 
     Returns:
         The figure and its panels.
@@ -167,7 +170,7 @@ def grid(count: int, columns: int, *, width: float | None = None, height: float 
     rows = max(1, math.ceil(count / columns))
     width = width or {1: 4.0, 2: 4.0}.get(columns, 3.5)
     figure = Drawing(figsize=(width * columns + 0.4, height * rows + 0.3), layout=PanelLayout())
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    panels = figure.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False).ravel().tolist()
     for spare in panels[count:]:
         spare.remove()
     for axes in panels[:count]:

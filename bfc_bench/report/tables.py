@@ -151,31 +151,39 @@ def number(value: float | None, digits: int = 2) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else ("∞" if value > 0 else "-∞")
     if 1e-3 <= abs(value) < 1e5:
-        return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:#.{digits}g}".rstrip(".")
+        return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:#,.{digits}g}".rstrip(".")
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m[1].strip('+')}{m[2]}", f"{value:.{digits - 1}e}")
 
 
 def with_interval(mean: float, lo: float, hi: float) -> str:
-    """``3.1e-7 [2.2e-7, 4.5e-7]``.
+    """``3.1e-7 [2.2e-7, 4.5e-7]``, with up to five digits if the interval's ends read alike or like 1: ``1.0002``.
 
     Args:
         mean: The mean.
         lo: Lower end of the interval; nan for the mean alone.
         hi: Upper end of the interval.
     """
-    return number(mean) if math.isnan(lo) else f"{number(mean)} [{number(lo)}, {number(hi)}]"
+    if math.isnan(lo):
+        return number(mean)
+    ends = list(map(float, dict.fromkeys(f"{end:.9g}" for end in (lo, hi, 1.0) if math.isfinite(end))))
+    digits = next((d for d in range(2, 5) if len({number(end, d) for end in ends}) == len(ends)), 5)
+    return f"{number(mean, digits)} [{number(lo, digits)}, {number(hi, digits)}]"
 
 
 def sample_size(threshold: Threshold) -> tuple[str, str]:
     """N* as text, and its interval or its censored replicates.
 
-    Examples: ``310`` and ``[280, 343]``; ``>4000`` and ``(5 of 5)``; ``median 310`` and ``(2 of 5 >4000)``;
-    ``3 of 5 >4000`` and nothing if the median is censored too; ``no data``.
+    Examples: ``310`` and ``[280, 343]``; ``between 200 and 400`` and nothing if no more is known; ``>4000`` and
+    ``(5 of 5)``; ``median 310`` and ``(2 of 5 >4000)``; ``3 of 5 >4000`` and nothing if the median is censored too;
+    ``no data``.
     """
     total = len(threshold.crossings)
     if not total:
         return "no data", ""
     interval, (lower, upper) = threshold.interval, threshold.median
+    if threshold.within is not None:
+        lo, hi = map(_size, threshold.within)
+        return f"between {lo} and {hi}", ""
     if not threshold.left and not threshold.right:
         return _size(interval.mean), "" if math.isnan(interval.lo) else f"[{_size(interval.lo)}, {_size(interval.hi)}]"
     smallest = _size(max((c.n for c in threshold.crossings if c.censored == "left"), default=math.nan))

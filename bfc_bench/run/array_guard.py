@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.learner import Array, ArrayKind, Data
+from bfc_bench.learner import Array, ArrayKind, Column, Data
+from bfc_bench.run.frames import from_frame, to_frame
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 
@@ -23,34 +24,44 @@ class ArrayGuard:
 
     def __init__(self, kind: ArrayKind, device: str) -> None:
         self._kind, self._device = kind, device
-        self._copies: dict[tuple[str, str, int], tuple[np.ndarray, Array]] = {}
+        self._copies: dict[tuple[str, str, int], tuple[np.ndarray, Array, tuple[Column, ...]]] = {}
 
-    def guarded_copy(self, what: str, sample: str, x: np.ndarray) -> Array:
+    def guarded_copy(self, what: str, sample: str, x: np.ndarray, columns: tuple[Column, ...] = ()) -> Array:
         """A copy of ``x`` of the kind that the learner wants; the same copy for the same arguments.
 
         Args:
             what: What the array is, for error messages.
             sample: Identifies the sample.
             x: The array; its length is part of its identity.
+            columns: Its columns if the copy is a frame.
         """
         key = (what, sample, len(x))
         if key not in self._copies:
-            # Conversion to torch or JAX copies.
-            given = convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
-            self._copies[key] = (x, given)
+            # Conversion to torch, JAX or a frame copies.
+            given = (
+                to_frame(x, columns)
+                if columns
+                else convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
+            )
+            self._copies[key] = (x, given, columns)
         return self._copies[key][1]
 
     def guarded_data(self, data: Data) -> Data:
         """A training set with copies of its points x (n, d) and labels y (n,)."""
-        x, y = self.guarded_copy("inputs", data.sample, data.x), self.guarded_copy("labels", data.sample, data.y)
+        x = self.guarded_copy("inputs", data.sample, data.x, data.columns)
+        y = self.guarded_copy("labels", data.sample, data.y)
         return replace(data, x=x, y=y)
 
     def changed(self) -> list[str]:
         """Names of the arrays that have changed, each once."""
-        changed = (what for (what, *_), (x, given) in self._copies.items() if not self._is_unchanged(given, x))
+        changed = (what for (what, *_), copies in self._copies.items() if not self._is_unchanged(*copies))
         return list(dict.fromkeys(changed))
 
-    def _is_unchanged(self, given: Array, x: np.ndarray) -> bool:
+    def _is_unchanged(self, x: np.ndarray, given: Array, columns: tuple[Column, ...]) -> bool:
+        if columns:
+            return [str(name) for name in given.columns] == [column.name for column in columns] and _same_bits(
+                from_frame(given, columns), x
+            )
         if self._kind == "jax":
             x = x.astype(given.dtype, copy=False)  # float32 unless x64 is enabled
         return _same_bits(to_numpy(given), x)

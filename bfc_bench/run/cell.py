@@ -142,9 +142,12 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
 
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
-    xs = [guard.guarded_copy("test inputs", item.train.sample, item.test_x) for item in work]
+    xs = [guard.guarded_copy("test inputs", item.train.sample, item.test_x, item.train.columns) for item in work]
     tests = predict(cls, ordered, xs, classes := [item.problem.task.classes for item in work])
-    train_xs = [guard.guarded_copy("inputs", item.train.sample, item.train.x[:TRAIN_POINTS]) for item in work]
+    train_xs = [
+        guard.guarded_copy("inputs", item.train.sample, item.train.x[:TRAIN_POINTS], item.train.columns)
+        for item in work
+    ]
     trains = predict(cls, ordered, train_xs, classes)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
@@ -277,7 +280,7 @@ def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     assumed = {name: value for name, value in agreed[0].items() if all(of.get(name) == value for of in agreed)}
     if oracle := choice.learner.oracle() | item.problem.known(assumed):
         chosen["oracle"] = sorted(oracle)
-    if pool := item.problem.task.test_pool:
+    if pool := item.problem.test_pool:
         chosen["data"] = {"test_points": item.problem.test_size, "test_pool": pool}
     return chosen
 

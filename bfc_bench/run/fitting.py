@@ -137,7 +137,7 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     if not trials:
         return [Choice(item.learner) for item in work]
     trains = {i: guard.guarded_data(train) for i, (train, _) in parts.items()}
-    xs = {i: guard.guarded_copy("inputs", validation.sample, validation.x) for i, (_, validation) in parts.items()}
+    xs = {i: guard.guarded_copy("inputs", part.sample, part.x, part.columns) for i, (_, part) in parts.items()}
     outcomes = fit([Job(learner, trains[i], work[i].context(learner, guard)) for i, learner in trials])
     classes = [work[i].problem.task.classes for i, _ in trials]
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes)

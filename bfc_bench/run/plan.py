@@ -25,6 +25,10 @@ from bfc_bench.utils.plain_json import canonical_json
 
 SHORTEST_SECONDS = 5.0
 """A batch with a shorter estimated time than this is not divided further."""
+SHORT_SHARE = 0.5
+"""Fraction of the estimated time that quick learners may take before the others begin."""
+NEAR_LIMIT = 0.5
+"""Fraction of the time limit of a cell above which an estimated time is near it, since estimates may be half of it."""
 DONE = frozenset({"ok"})
 MOST_NEW = 0.5
 """If at most this fraction of a cell's declared work is new to a batch, the cell stays there, since another batch would
@@ -39,7 +43,7 @@ class Planned:
     seconds: float
 
 
-@dataclass
+@dataclass(repr=False)
 class Plan:
     """All cells of a grid, sorted by what the next run does with them."""
 
@@ -61,13 +65,20 @@ class Plan:
     to_skip: list[Cell] = field(default_factory=list)
     """Skipped cells that have no row yet."""
     cautions: list[str] = field(default_factory=list)
-    """Cautions of the learners, with label and tasks; then claims about sizes that are not planned. A line each."""
+    """Cautions of the learners, with label and tasks; then cells whose time is near the
+    limit, then claims about sizes that are not planned. A line each."""
     peak_bytes: float = 0.0
     """Largest declared memory of a cell to do on the CPU."""
     peak_gpu_bytes: float = 0.0
     """Largest declared GPU memory of a cell to do on a GPU."""
     keys: dict[str, Hashable] = field(default_factory=dict)
     """Batch keys of the cells to run, by id; None: the cell is sent with its curve."""
+
+    def __repr__(self) -> str:
+        counts = (
+            f"{len(self.todo)} to do, {len(self.done)} done, {len(self.failed)} failed, {len(self.skipped)} skipped"
+        )
+        return f"<plan of {self.grid.suite.name}@{self.grid.suite.version}: {counts}>"
 
     @property
     def remarks(self) -> list[str]:
@@ -209,6 +220,30 @@ def _order(planned: Planned) -> tuple[int, str, str, int, int]:
     return -frexp(planned.seconds)[1], learner.name, first.task, first.d, first.replicate
 
 
+def short_first(batches: Sequence[Planned]) -> list[Planned]:
+    """The batches of quick learners, the quickest first, as long as they take ``SHORT_SHARE`` of the time together;
+    then the others. Batches of a learner, and the others, stay in their order.
+
+    So learners that need seconds answer before one that needs minutes begins. Whole learners go first, since a worker
+    serves one learner, and since the short batches of a slow learner must stay at the end, where they let the workers
+    end together.
+    """
+    seconds = Counter[str]()
+    for planned in batches:
+        seconds[_learner_of(planned)] += planned.seconds  # type: ignore[assignment]
+    left, rank = SHORT_SHARE * seconds.total(), {name: len(seconds) for name in seconds}
+    for number, (name, taken) in enumerate(reversed(seconds.most_common())):
+        if (left := left - taken) < 0:
+            break
+        rank[name] = number
+    return sorted(batches, key=lambda planned: rank[_learner_of(planned)])
+
+
+def _learner_of(planned: Planned) -> str:
+    (spec, *_) = planned.batch.learners.values()
+    return spec.name
+
+
 def spec(entry: GridLearner) -> LearnerSpec:
     """A suite's learner as plain data for a worker."""
     options = canonical_json(entry.learner.options())
@@ -268,7 +303,7 @@ def make_plan(
     run = [cell for cell in plan.todo if cell not in plan.broken]
     plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
-    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_unplanned(grid.suite)]
+    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_unplanned(grid.suite)]
     return plan
 
 
@@ -332,6 +367,23 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
             if text and task not in (named := tasks.setdefault((label, text), [])):
                 named.append(task)
     return [f"{label} on {', '.join(named)}: {text}" for (label, text), named in tasks.items()]
+
+
+def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
+    """The cells whose estimated time is near the limit, a line per label and task."""
+    limit = plan.common.cell_seconds
+    longest: dict[tuple[str, str], tuple[float, int]] = {}
+    counts = Counter[tuple[str, str]]()
+    for cell in cells:
+        if (seconds := plan.costs.added(cell, SharedWork()).seconds) > NEAR_LIMIT * limit:
+            curve = cell.label, cell.task
+            counts[curve] += 1
+            longest[curve] = max(longest.get(curve, (0.0, 0)), (seconds, cell.n))
+    for (label, task), (seconds, n) in longest.items():
+        yield (
+            f"{label} on {task}: {counts[label, task]} cells are estimated to take up to {seconds:.0f} s (n = {n}); "
+            f"the limit is {limit:g} s. A lighter option, tune = {{}} or --set budget.cell_seconds=... avoids timeouts."
+        )
 
 
 def _unplanned(suite: Suite) -> Iterator[str]:

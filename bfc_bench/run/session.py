@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from importlib.metadata import version as installed_version
 from itertools import islice
 from math import inf
@@ -24,7 +25,7 @@ from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.executor_selection import open_pool
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
-from bfc_bench.run.plan import Plan, make_plan
+from bfc_bench.run.plan import Plan, make_plan, short_first
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.rescue import rescue
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
@@ -48,7 +49,7 @@ STATUS: dict[str, Status] = {
 """Status of a cell by kind of failure."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Session:
     """A run in progress, as plugins see it."""
 
@@ -66,6 +67,19 @@ class Session:
     statuses: Counter[str] = field(default_factory=Counter)
     """Number of rows of this run by status."""
 
+    def __repr__(self) -> str:
+        return f"<run {self.id} of {self.suite}@{self.version} into {self.store.directory}: {self.counts}>"
+
+    def _repr_html_(self) -> str:
+        state = " (interrupted)" if self.interrupted else ""
+        text = f"{self.counts}{state} in {self.store.directory}; {len(self.plan.done)} were done before"
+        return f"<b>{escape(self.suite)}@{self.version}</b>: {escape(text)}"
+
+    @property
+    def counts(self) -> str:
+        """The rows of this run by status, as text."""
+        return counts_text(self.statuses)
+
     @property
     def exit_code(self) -> int:
         """0 if all cells are ok or skipped, 1 if a cell failed (in this run or an earlier one), 130 if interrupted."""
@@ -73,6 +87,11 @@ class Session:
             return 130
         bad = sum(count for status, count in self.statuses.items() if status not in ("ok", "skipped"))
         return 1 if bad or self.plan.failed else 0
+
+
+def counts_text(statuses: Mapping[str, int]) -> str:
+    """``3 failed, 177 ok``, or ``nothing to do``."""
+    return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
 
 
 def plan_for(
@@ -233,7 +252,8 @@ def _run(
             batches[len(batches)] = batch
             pool.submit(len(batches) - 1, batch, _needs(plan, batch))
 
-        waiting = iter([planned.batch for planned in plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda"))])
+        batches_in_order = short_first(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
+        waiting = iter([planned.batch for planned in batches_in_order])
         for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
             submit(batch)
         for key, outcome in pool.outcomes():

@@ -190,6 +190,7 @@ class CellWork:
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
         candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
         learner = _learner(extra, spec.name, spec.options)
+        problem = problem.framed if learner.takes_frames() else problem
         _load(learner.capabilities.arrays[0], common.device)
         work = cls(batch, cell, problem, learner, candidates, _metrics(extra))
         _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # before the clock starts
@@ -208,7 +209,7 @@ class CellWork:
             square_mean=None if square_mean is None else np.array(square_mean),
             unlabeled=None
             if unlabeled is None
-            else guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled),
+            else guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns),
             margin_column=self.problem.task.labels.margin_column,
             oracle=own(self.problem.facts(learner.oracle())),
             seconds=common.cell_seconds,

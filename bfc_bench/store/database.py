@@ -28,6 +28,8 @@ class Database:
         self.directory = Path(directory)
         self.path = self.directory / "results.sqlite"
         self._opened = ExitStack()
+        if self.directory.is_file():
+            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.")
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)

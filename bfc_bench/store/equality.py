@@ -31,11 +31,18 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     columns ``MEASURED`` may differ by ``GPU_TOLERANCE`` and ``GPU_FLOOR``, except tuned options, which are chosen and
     not measured, and artifacts are compared by name only.
     """
-    columns = exactly_differing(one, other)
-    if one.get("device") != "cuda" or other.get("device") != "cuda":
-        return columns
+    on_gpus = one.get("device") == other.get("device") == "cuda"
+    return closely_differing(one, other) if on_gpus else exactly_differing(one, other)
+
+
+def closely_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Names of the columns in which two rows of a cell differ by more than the tolerance for GPUs, sorted."""
     a, b = measured(one), measured(other)
-    return [name for name in columns if name not in a or name not in b or not _equal_on_gpus(name, a[name], b[name])]
+    return [
+        name
+        for name in exactly_differing(one, other)
+        if name not in a or name not in b or not _within_tolerance(name, a[name], b[name])
+    ]
 
 
 def exactly_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -44,8 +51,8 @@ def exactly_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
     return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
-def _equal_on_gpus(column: str, one: str, other: str) -> bool:
-    """Whether two JSON texts of a column, of rows made on GPUs, are equal within the tolerance."""
+def _within_tolerance(column: str, one: str, other: str) -> bool:
+    """Whether two JSON texts of a column are equal within the tolerance."""
     a, b = json.loads(one), json.loads(other)
     if column == "artifacts":
         return sorted(a) == sorted(b)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bfc_bench.store.row import AXES, COLUMNS, Row
+from bfc_bench.store.row import AXES, COLUMNS, Row, nested
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +43,19 @@ class Records(list[R]):
 
         return pd.DataFrame([record.as_dict() for record in self])
 
+    def __repr__(self) -> str:
+        return f"<{len(self)} {type(self[0]).__name__ if self else 'records'}: .frame() makes a table of them>"
+
     def _repr_html_(self) -> str:
         return str(self.frame()._repr_html_())
+
+
+class RowList(Records[Row]):
+    """A list of rows that a notebook shows as a table."""
+
+    def frame(self) -> pd.DataFrame:
+        """A pandas frame as that of ``rows_frame``."""
+        return rows_frame(self)
 
 
 def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
@@ -78,6 +89,19 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def dotted_columns(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> dict[str, list[str]]:
+    """For each of the columns that has nested values in some row, their names, as in ``rows_frame``.
+
+    The columns ``options`` and ``metrics`` may give ``{"options": ["options.ridge"], "metrics": ["metrics.worst"]}``.
+    """
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for column in columns:
+            if isinstance(value := getattr(row, column), Mapping):
+                names.setdefault(column, {}).update(dict.fromkeys(_flatten(value, f"{column}.")))
+    return {column: list(of_column) for column, of_column in names.items()}
+
+
 def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
     """Parts of a JSON list with one object per row."""
     separator = "[\n"
@@ -88,11 +112,11 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
 
 
 def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: bool = False) -> Iterator[bytes]:
-    """Parts of a CSV file with one line per row; nested columns hold JSON texts.
+    """Parts of a CSV file with one line per row; lists are JSON texts.
 
     Args:
         rows: The rows.
-        columns: Names of the columns to write.
+        columns: Names of the columns to write; a nested value is a column such as ``metrics.largest_error``.
         raw: Whether to write texts as they are, also those that a spreadsheet takes for formulas.
     """
     cell = as_text if raw else (lambda value: without_formula(as_text(value)))
@@ -141,7 +165,8 @@ class ParquetTable:
 
     Args:
         columns: Names of the columns, ``axes.NAME`` for an axis.
-        axes: All values of each axis by its column. If some are not numbers, the column holds texts.
+        axes: All values of each axis, and of each nested column, by its name. If some are not numbers, the column holds
+            texts.
     """
 
     def __init__(self, columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None) -> None:
@@ -154,6 +179,7 @@ class ParquetTable:
         self._columns = columns
         self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
         self._texts = {name for name in axes or {} if types[name] not in arrow_types}
+        self._nested = [name for name in columns if "." in name and not name.startswith(AXES)]
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []
@@ -169,6 +195,9 @@ class ParquetTable:
         for axis, value in (values.get("axes") or {}).items():
             name = f"{AXES}{axis}"
             line[name] = json.dumps(value) if name in self._texts else value
+        for name in self._nested:
+            column, _, path = name.partition(".")
+            line[name] = nested(values.get(column), path)
         self._group.append([as_text(line.get(name)) for name in self._columns])
         if len(self._group) == ROWS_PER_GROUP:
             self._write()
@@ -198,14 +227,19 @@ def axis_columns(axes: Iterable[Mapping[str, Any] | None]) -> dict[str, list[Any
 
 
 def _common_type(values: Sequence[Any]) -> str:
-    """``int``, ``float`` or ``str`` if all values are of this type; otherwise ``Any``."""
+    """``int``, ``float`` or ``str`` if all values are of this type; otherwise, and for integers that 64 bits do not
+    hold, ``Any``."""
+    if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
+        return "Any"
     kinds = {type(value).__name__ for value in values}
     return "float" if kinds == {"int", "float"} else kinds.pop() if len(kinds) == 1 else "Any"
 
 
 def as_text(value: Any) -> Any:
-    """The value, or its JSON text if it is a dictionary."""
-    return (json.dumps(value) if value else "{}") if isinstance(value, dict) else value
+    """The value, or its JSON text if it is a dictionary or a list."""
+    if not isinstance(value, dict | list):
+        return value
+    return json.dumps(value) if value else ("{}" if isinstance(value, dict) else "[]")
 
 
 _DEFAULTS: Mapping[str, Any] = {

@@ -12,11 +12,15 @@ import sqlite3
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from pydantic_core import from_json
+from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store.row import ROW_BYTES, parse
@@ -116,7 +120,7 @@ def session_is_acceptable(record: Sequence[Any]) -> bool:
         and _is_version(version)
         and all(value is None or _is_time(value) for value in (started, finished))
         and _is_suite(mapping(definition))
-        and mapping(provenance) is not None
+        and _is_provenance(mapping(provenance))
     )
 
 
@@ -134,19 +138,43 @@ def definition_is_acceptable(record: Sequence[Any]) -> bool:
 
 def look_is_acceptable(record: Sequence[Any]) -> bool:
     """Whether a record of the table ``looks`` is one that this program writes."""
-    suite, version, claim, content, data, replicates, verdict, text = record
-    plain = mapping(text)
+    suite, version, *columns, text = record
+    if not (is_name(suite) and _is_version(version) and isinstance(text, str)):
+        return False
+    try:
+        look = _looks().validate_json(text)
+    except ValidationError:
+        return False
+    schedule, made = look["looks"]["schedule"], look["looks"]["made"]
     return (
-        is_name(suite)
-        and _is_version(version)
-        and is_name(claim)
-        and all(isinstance(value, str) and len(value) <= 64 for value in (content, data))
-        and type(replicates) is int
-        and 0 < replicates < _LARGEST
-        and verdict in (None, "supported", "contradicted", "undecided")
-        and plain is not None
-        and (plain.get("claim"), plain.get("replicates"), plain.get("verdict")) == (claim, replicates, verdict)
+        columns == [look[name] for name in ("claim", "content", "data", "replicates", "verdict")]
+        and is_name(look["claim"])
+        and all(a < b for a, b in pairwise(schedule))
+        and made == schedule[: len(made)]
+        and look["replicates"] in schedule
     )
+
+
+@cache
+def _looks() -> TypeAdapter[dict[str, Any]]:
+    """The parts of a look as JSON, with their ranges."""
+    strictly = with_config(ConfigDict(strict=True, allow_inf_nan=False, extra="forbid"))
+    size, digest = Annotated[int, Field(ge=1, lt=_LARGEST)], Annotated[str, StringConstraints(max_length=64)]
+    replicates = Annotated[int, Field(ge=2, lt=_LARGEST)]
+    schedule = {
+        "schedule": Annotated[list[replicates], Field(min_length=1)],
+        "total": Annotated[float, Field(gt=0, lt=0.5)],
+        "made": list[replicates],
+    }
+    parts = {
+        "claim": str,
+        **{"content": digest, "data": digest, "replicates": replicates},
+        "reads": list[tuple[str, str, size, list[size]]],  # type: ignore[valid-type]
+        "looks": strictly(TypedDict("looks", schedule)),  # type: ignore[operator]
+        "verdict": Literal["supported", "contradicted", "undecided"] | None,
+        "allows_skewness": NotRequired[bool],
+    }
+    return TypeAdapter(strictly(TypedDict("look", parts)))  # type: ignore[operator]
 
 
 ACCEPTABLE = {
@@ -186,6 +214,15 @@ def mapping(text: object) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _is_provenance(facts: Mapping[str, Any] | None) -> bool:
+    """Whether the facts about a run have texts and tables where readers expect them."""
+    if facts is None:
+        return False
+    texts = (facts.get(name) for name in ("command", "git", "host", "platform", "processor", "python"))
+    tables = (facts.get(name, {}) for name in ("packages", "executor_options", "precision"))
+    return all(isinstance(text, str | None) for text in texts) and all(isinstance(table, dict) for table in tables)
 
 
 def _is_suite(definition: Mapping[str, Any] | None) -> bool:

@@ -147,7 +147,7 @@ class _Merge:
 
     def _merge_rows(self, db: sqlite3.Connection, name: str, store: Store, conflicts: dict[str, list[str]]) -> None:
         """Copy the rows of new cells into the target, and note the cells whose rows differ."""
-        for record in _records(store, "rows"):
+        for record in records_of(store, "rows"):
             if not row_is_unchanged(record):
                 self.changed[name] += 1
                 continue
@@ -157,7 +157,7 @@ class _Merge:
             cell = record[_CELL]
             present = _row(self.target, cell)
             if present is None or not row_is_unchanged(present):
-                _insert(db, "rows", record)
+                insert(db, "rows", record)
                 self.source_of[cell] = name
                 self.merged.new += 1
             elif (equality := _equality(present, record)) is not None:
@@ -183,7 +183,7 @@ class _Merge:
                 unresolved[cell] = rows
                 continue
             if best != present:
-                _insert(db, "rows", rows[best])
+                insert(db, "rows", rows[best])
                 self.source_of[cell] = best
                 self.merged.replaced += 1
         if unresolved:
@@ -217,7 +217,7 @@ class _Merge:
 
     def _merge_sessions(self, db: sqlite3.Connection) -> dict[str, int]:
         """Merge the runs in the order of their starts; returns the position of each run by id."""
-        lists = [list(_records(store, "sessions")) for store in (self.target, *self.sources.values())]
+        lists = [list(records_of(store, "sessions")) for store in (self.target, *self.sources.values())]
         present = {record[0] for record in lists[0]}
         merged: dict[str, Record] = {}
         for _, record in heapq.merge(*map(_by_time, lists), key=lambda item: item[0]):
@@ -226,7 +226,7 @@ class _Merge:
         self.merged.sessions = len(merged.keys() - present)
         db.execute("DELETE FROM sessions")
         for record in merged.values():
-            _insert(db, "sessions", record)
+            insert(db, "sessions", record)
         return {id: position for position, id in enumerate(merged)}
 
     def _merge_definitions(self, db: sqlite3.Connection, order: Mapping[str, int]) -> None:
@@ -235,7 +235,7 @@ class _Merge:
         differing: Counter[tuple[str, int, str]] = Counter()
         last = self._last_runs(order)
         for name, store in self._stores:
-            for record in _records(store, "definitions"):
+            for record in records_of(store, "definitions"):
                 key, suite = record[:4], record[:2]
                 if key in kept and kept[key][1] != record:
                     here, there = (last[of].get(suite, -1) for of in (name, kept[key][0]))
@@ -246,7 +246,7 @@ class _Merge:
                 kept[key] = name, record
         db.execute("DELETE FROM definitions")
         for _, record in kept.values():
-            _insert(db, "definitions", record)
+            insert(db, "definitions", record)
         self.merged.remarks += [
             f"{suite}@{version}: {count} definition{'s differ' if count > 1 else ' differs'}; those of {winner}, which "
             "ran last, are current, and `results --all` shows the rows of the others."
@@ -258,7 +258,7 @@ class _Merge:
         kept: dict[Key, tuple[str, Record]] = {}
         last = self._last_runs(order)
         for name, store in self._stores:
-            for record in _records(store, "looks"):
+            for record in records_of(store, "looks"):
                 suite, key = record[:2], (*record[:3], record[4], record[5])
                 if key not in kept or kept[key][1][6] is None or name == self.prefer:
                     kept[key] = name, record
@@ -276,7 +276,7 @@ class _Merge:
                     )
         db.execute("DELETE FROM looks")
         for _, record in kept.values():
-            _insert(db, "looks", record)
+            insert(db, "looks", record)
 
     @property
     def _stores(self) -> list[tuple[str, Store]]:
@@ -290,10 +290,10 @@ class _Merge:
         positions: dict[str, dict[Key, int]] = {self.name: {}}
         elsewhere: set[str] = set()
         for name, store in self.sources.items():
-            own = {record[0]: record[1:3] for record in _records(store, "sessions")}
+            own = {record[0]: record[1:3] for record in records_of(store, "sessions")}
             elsewhere |= own.keys()
             positions[name] = _latest(own, order)
-        here = {record[0]: record[1:3] for record in _records(self.target, "sessions") if record[0] not in elsewhere}
+        here = {record[0]: record[1:3] for record in records_of(self.target, "sessions") if record[0] not in elsewhere}
         positions[self.name] = _latest(here, order)
         return positions
 
@@ -311,9 +311,16 @@ class _Merge:
             replace_folder(folder, to)
 
 
-def _records(store: Store, table: str) -> Iterator[Record]:
-    """The records of a table that are acceptable, in the order of commits."""
-    records = store.stream(f"SELECT * FROM {table} ORDER BY rowid")
+def records_of(store: Store, table: str, suite: tuple[str, int] | None = None) -> Iterator[Record]:
+    """The records of a table in the order of commits: those that are acceptable, or all of the table ``rows``.
+
+    Args:
+        store: The store.
+        table: Name of the table.
+        suite: Name and version of the suite; by default all.
+    """
+    chosen = "WHERE suite = ? AND version = ? " if suite else ""
+    records = store.stream(f"SELECT * FROM {table} {chosen}ORDER BY rowid", suite or ())
     return records if table == "rows" else filter(ACCEPTABLE[table], records)
 
 
@@ -321,7 +328,14 @@ def _row(store: Store, cell: str) -> Record | None:
     return next(store.stream("SELECT * FROM rows WHERE cell = ?", (cell,)), None)
 
 
-def _insert(db: sqlite3.Connection, table: str, record: Record) -> None:
+def insert(db: sqlite3.Connection, table: str, record: Record) -> None:
+    """Insert a record into a table, in the place of one with the same key.
+
+    Args:
+        db: The store's connection, in a transaction.
+        table: Name of the table.
+        record: The record.
+    """
     db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(record))})", record)
 
 

@@ -137,8 +137,21 @@ class Row:
         return values | {"axes": self.axes} if self.axes else values
 
     def value(self, column: str) -> Any:
-        """The value of a column, or at one axis for ``axes.m``; None for an axis that the row does not have."""
-        return self.axes.get(column.removeprefix(AXES)) if column.startswith(AXES) else getattr(self, column)
+        """The value of a column, or a nested one for ``axes.m`` or ``metrics.largest_error``; None if there is none."""
+        name, dot, path = column.partition(".")
+        return nested(getattr(self, name), path) if dot else getattr(self, name)
+
+
+def nested(value: Any, path: str) -> Any:
+    """What a mapping of mappings has at ``a.b``, where names may contain dots; None if there is nothing."""
+    if not isinstance(value, Mapping):
+        return None
+    if path in value:
+        return value[path]
+    for name, inner in value.items():
+        if path.startswith(f"{name}.") and (found := nested(inner, path.removeprefix(f"{name}."))) is not None:
+            return found
+    return None
 
 
 def measured(values: Mapping[str, Any]) -> dict[str, str]:
@@ -209,11 +222,13 @@ _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]
 _Short = Annotated[str, StringConstraints(max_length=500)]
 _Count = Annotated[int, Field(ge=0, le=2**53)]
 _Size = Annotated[int, Field(ge=1, le=2**53)]
+_Seed = Annotated[int, Field(ge=0, lt=2**63)]
 _Error = Annotated[float, Field(ge=0, le=1e300)] | None
 _RANGES: dict[str, Any] = {
     **{"cell": _Identity, "suite": _Name, "suite_version": _Count, "task": _Name, "label": _Name, "learner": _Short},
     **{"d": _Size, "n": _Size, "replicate": _Count, "nmse": _Error, "nmse_trimmed": _Error, "train_nmse": _Error},
-    **{"fit_flops": _Error, "parameters": _Count | None},
+    **{"fit_flops": _Error, "parameters": _Count | None, "trained_together": _Count | None},
+    **{"peak_memory_bytes": _Count | None, "learner_version": _Count | None, "seed": _Seed | None},
     **{"error_rate": Annotated[float, Field(ge=0, le=1)] | None, "device": _Short | None, "dtype": _Short | None},
     **{"release": _Short | None, "provenance": _Short, "finished_at": Annotated[float, Field(ge=0, le=1e11)] | None},
 }

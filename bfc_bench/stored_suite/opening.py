@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bfc_bench.errors import StoreError, UnknownSuite, UsageError
+from bfc_bench.errors import NEAR, StoreError, UnknownSuite, UsageError, suggest
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
@@ -37,7 +37,7 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         if (name, version) not in stored:
             raise UnknownSuite(
                 f"The store in {self.store.directory} has no run of {name}@{version}; "
-                f"`bfc-bench run {suite}` makes one."
+                f"`bfc-bench run {suite}` makes one. It holds {self._names}."
             )
         return StoredSuite(self.store, self.plugins, name, version, path, model)
 
@@ -52,9 +52,24 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         try:
             path = suite_path(suite, self.plugins.suites)
         except UsageError as error:
-            raise UnknownSuite(str(error)) from None
+            text = f"unknown suite {suite!r}."
+            if not str(error).startswith(text):  # a table, or another file that is no suite
+                raise UnknownSuite(str(error)) from None
+            hint = suggest(suite, {name for name, _ in stored})
+            if not hint.startswith(NEAR):
+                near = suggest(suite, self.plugins.suites)
+                hint = f"{near if near.startswith(NEAR) else ''} {self._contents}"
+            raise UnknownSuite(f"{text}{hint}") from None
         model = read_suite(path)
         return model.name, model.version, path, model
+
+    @property
+    def _contents(self) -> str:
+        return f"The store in {self.store.directory} holds {self._names}."
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(self) or "no suite"
 
     def of(self, suite: Suite) -> StoredSuite:
         """The results of a ``Suite``, whose own claims are judged instead of those of a file."""

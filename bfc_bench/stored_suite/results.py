@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from bfc_bench.errors import UsageError, suggest
 from bfc_bench.plugins import Plugins
-from bfc_bench.store.export import Records, rows_frame
+from bfc_bench.store.export import Records, RowList, rows_frame
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison
+    from bfc_bench.analysis.compare_thresholds import ThresholdComparison
     from bfc_bench.analysis.compute import CostName, FrontierPoint, LeastCost
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
@@ -38,6 +43,9 @@ class Curves(list["Curve"]):
     def frame(self) -> pd.DataFrame:
         """A pandas frame with one line per point: task, d, label, metric, n, and the mean with its interval."""
         return Records(point for curve in self for point in curve.points).frame()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} learning curves: .frame() makes a table of them>"
 
     def _repr_html_(self) -> str:
         return str(self.frame()._repr_html_())
@@ -87,9 +95,22 @@ class Results:
         levels: list[float] = self.definition["levels"]
         return levels
 
-    def rows(self, *, every: bool = False) -> list[Row]:
+    def _levels(self, levels: Sequence[float] | None) -> Sequence[float]:
+        """The levels that were asked for, else the suite's. Raises ``UsageError`` if they are no list of numbers."""
+        if levels is None or (isinstance(levels, Sequence) and not levels):
+            return self.levels
+        if isinstance(levels, str | int | float) or not all(isinstance(level, Real) for level in levels):
+            raise UsageError(f"levels must be a list of numbers, such as [0.1, 0.01]. Got {levels!r}.")
+        return levels
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of the learners in the last run."""
+        return [entry.get("label") or entry["name"] for entry in self.definition.get("learner", ())]
+
+    def rows(self, *, every: bool = False) -> RowList:
         """One row per cell; ``every`` adds the rows of former definitions of tasks and learners."""
-        return self.store.rows(self.name, self.version, every=every)
+        return RowList(self.store.rows(self.name, self.version, every=every))
 
     def each(self, *, every: bool = False) -> Generator[Row, None, None]:
         """``rows`` one by one, so that they need not be in memory at once."""
@@ -114,17 +135,23 @@ class Results:
             metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
             stage: Name of an intermediate predictor; None for the final one.
             rows: Rows to use; by default all current ones.
+
+        Raises:
+            UsageError: The metric is unknown, or no row has the stage.
         """
         from bfc_bench.analysis.curves import by_task, curves, metric_of
 
-        groups = by_task(self.columns() if rows is None else rows).values()
+        rows = self.columns() if rows is None else rows
+        if stage is not None and stage not in (known := rows.names("stages")):
+            raise UsageError(f"curves: the results have no stage {stage!r}.{suggest(stage, known)}")
+        groups = by_task(rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
     def thresholds(self, levels: Sequence[float] | None = None, rows: Rows | None = None) -> Records[Reached]:
         """N*(level) of each curve; ``levels`` are by default the suite's, and ``rows`` all current ones."""
         from bfc_bench.analysis.thresholds import thresholds
 
-        return Records(thresholds(self.curves(rows=rows), levels or self.levels))
+        return Records(thresholds(self.curves(rows=rows), self._levels(levels)))
 
     def exponents(self, levels: Sequence[float] | None = None, axis: str = "d") -> Records[Scaling]:
         """Growth of N*(level) with d, or along another axis, for each (task, label) with several values.
@@ -132,10 +159,17 @@ class Results:
         Args:
             levels: Error levels; by default the suite's.
             axis: d, or an axis of a grid. Along an axis, there is one exponent per d and values of other axes.
+
+        Raises:
+            UsageError: No curve has the axis.
         """
         from bfc_bench.analysis.scaling import scalings
 
-        all_scalings = scalings(self.curves(), levels or self.levels, axis)
+        curves = self.curves()
+        known = ["d", *dict.fromkeys(name for curve in curves for name in curve.axes)]
+        if axis not in known:
+            raise UsageError(f"exponents: no curve has an axis {axis!r}.{suggest(axis, known)}")
+        all_scalings = scalings(curves, self._levels(levels), axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
     def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[LeastCost]:
@@ -147,7 +181,7 @@ class Results:
         """
         from bfc_bench.analysis.compute import cost_curves, least_costs
 
-        return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), levels or self.levels))
+        return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), self._levels(levels)))
 
     def frontier(self, cost: CostName = "fit_flops", metric: str = "nmse") -> Records[FrontierPoint]:
         """The least error of all learners at each cost, by task and d.
@@ -185,9 +219,14 @@ class Results:
             d: Input dimension; by default all.
             metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
         """
+        from bfc_bench.analysis.compare import require_known
         from bfc_bench.analysis.scaling_law import law_of
 
-        rows = self.columns().where(task=task, label=labels, d=d)
+        rows = self.columns()
+        wanted = {"label": labels or (), "task": [task] if task else (), "d": [d] if d else ()}
+        for column, values in wanted.items():
+            require_known(rows, "joint_law", column, values)
+        rows = rows.where(task=task, label=labels, d=d)
         return law_of(rows, self.curves(metric, rows=rows), second)
 
     @cached_property
@@ -264,14 +303,60 @@ class Results:
 
         return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
-    def compare(self, a: str, b: str, metric: str = "nmse") -> Records[Comparison]:
-        """Compare two learners by paired tests at every (task, d, n) that both have.
+    def compare(
+        self, a: str, b: str, metric: str = "nmse", *, tasks: Collection[str] = (), dims: Collection[int] = ()
+    ) -> Records[Comparison]:
+        """Compare the errors of two learners by paired tests at every (task, d, n) that both have.
 
         Args:
             a: Label, or ``LABEL/STAGE``.
             b: Label, or ``LABEL/STAGE``.
             metric: Metric to compare.
+            tasks: Names of the tasks; all of them by default.
+            dims: Input dimensions; all of them by default.
+
+        Raises:
+            UsageError: No row has a label, task or d, or the learners have no common points.
         """
         from bfc_bench.analysis.compare import compare_labels
 
-        return Records(compare_labels(self.columns(), a, b, metric))
+        found = compare_labels(self._rows_of_both(a, b, tasks, dims), a, b, metric)
+        if not found:
+            raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
+        return Records(found)
+
+    def compare_thresholds(
+        self, a: str, b: str, levels: Sequence[float] | None = None, metric: str = "nmse", *,
+        tasks: Collection[str] = (), dims: Collection[int] = (),
+    ) -> Records[ThresholdComparison]:  # fmt: skip
+        """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have.
+
+        Args:
+            a: Label, or ``LABEL/STAGE``.
+            b: Label, or ``LABEL/STAGE``.
+            levels: Error levels; by default the suite's.
+            metric: Metric to compare.
+            tasks: Names of the tasks; all of them by default.
+            dims: Input dimensions; all of them by default.
+
+        Raises:
+            UsageError: As for ``compare``, or a level is not positive.
+        """
+        from bfc_bench.analysis.compare_thresholds import compare_thresholds
+
+        found = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)
+        if not found:
+            raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task and d.")
+        return Records(found)
+
+    def _rows_of_both(self, a: str, b: str, tasks: Collection[str], dims: Collection[int]) -> Rows:
+        """The rows of some tasks and d. Raises ``UsageError`` if no row has one of them or one of the labels."""
+        from bfc_bench.analysis.compare import require_known
+
+        if a == b:
+            raise UsageError(f"compare: A and B must differ. Got {a!r} twice.")
+        rows = self.columns()
+        for column, wanted in (("task", tasks), ("d", dims), ("label", (a, b))):
+            require_known(rows, "compare", column, wanted)
+        rows = rows.where(task=tasks or None)
+        return rows.at(np.isin(rows.d, list(dims))) if dims else rows

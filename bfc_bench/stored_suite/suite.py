@@ -37,7 +37,7 @@ class StoredSuite(Results):
         if task and task not in known:
             raise UsageError(f"{self.name} has no curves of a task {task!r}.{suggest(task, known)}")
         shown = [curve for curve in curves if task in ("", curve.task)]
-        styles = assign(entry.get("label") or entry["name"] for entry in self.definition.get("learner", ()))
+        styles = assign(self.labels)
         return learning_curves(shown, self.name, styles, reached=self.thresholds())
 
     @property

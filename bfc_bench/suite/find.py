@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bfc_bench.errors import UsageError
 from bfc_bench.registry import Registry
+
+DATA_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
+"""Endings of files of points and labels, which are not suites."""
 
 
 def suite_path(suite: str | Path, known: Registry[Path]) -> Path:
-    """The file of a suite given by name or by path. Raises ``UsageError`` that suggests the nearest name."""
+    """The file of a suite given by name or by path.
+
+    Raises ``UsageError`` that suggests the nearest name, or says what to do with a table.
+    """
     path = Path(suite)
+    if path.suffix.lower() in DATA_SUFFIXES and str(suite) not in known:
+        kind, more = ("npz", "") if path.suffix == ".npz" else ("table", ', target = "COLUMN"')
+        raise UsageError(
+            f"{suite} is a table, not a suite. Name it in the file of a suite, as a task with "
+            f'data = {{ kind = "{kind}", path = "{path}"{more} }}; docs/tutorials/data.md has a whole file.'
+        )
+    if str(suite) not in known and path.suffix != ".toml" and path.exists():
+        what = "a folder" if path.is_dir() else "a file whose name does not end in .toml"
+        raise UsageError(f"a suite must be the name of a suite or the path of its .toml file. {suite} is {what}.")
     if str(suite) not in known and (path.suffix == ".toml" or path.parent != Path(".")):
         return path
     return known.get(str(suite))

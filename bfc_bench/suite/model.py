@@ -97,7 +97,7 @@ class TaskEntry(Settings):
         cls,
         name: str,
         x: Any,
-        y: Any,
+        y: Any = None,
         *,
         n: Iterable[int],
         x_test: Any = None,
@@ -109,14 +109,16 @@ class TaskEntry(Settings):
         folder: str | Path | None = None,
         **options: Any,
     ) -> TaskEntry:
-        """A task on arrays or a pandas frame.
+        """A task on arrays, or on a table: a frame of pandas or Polars, a dict of columns, a data set of Hugging Face.
 
         Workers read the arrays from a file, whose name is a digest of its contents.
 
         Args:
             name: The task's name.
-            x: Inputs (N, d), or images (N, height, width) or (N, channels, height, width), or a frame of N rows.
-            y: Target (N,). Text, booleans and categories are classes.
+            x: Inputs (N, d), or images (N, height, width) or (N, channels, height, width), or a table of N rows, or a
+                torch data set of pairs (x, y).
+            y: Target (N,), or the name of a column of the table; None for a torch data set. Text, booleans and
+                categories are classes.
             n: Training sizes.
             x_test: Inputs of a test part.
             y_test: Target of the test part.
@@ -125,20 +127,27 @@ class TaskEntry(Settings):
             test_size: Number of test points; None for the suite's.
             unlabeled: Number of inputs without labels that learners are offered.
             folder: Folder of the file; by default in the cache.
-            **options: Options of the kind ``npz``: ``standardize``, ``whiten``, ``stratify``, ``divisor``.
+            **options: Options of the kind ``npz``: ``standardize``, ``whiten``, ``stratify``, ``divisor``; for a table
+                also ``categorical``, ``categories``, ``dates``, ``missing`` and ``split`` of the kind ``table``.
 
         Raises:
             UsageError: Nothing can be learned from the arrays, or an argument is wrong.
         """
         from bfc_bench.tasks.data.arrays import save_arrays
+        from bfc_bench.tasks.data.columns import ColumnOptions
 
+        columns = ColumnOptions.parse(
+            {key: options[key] for key in ColumnOptions.model_fields if key in options}, f"task {name!r}"
+        )
+        used = {key: value for key, value in options.items() if key not in ("categories", "dates", "split")}
+        into = None if folder is None else Path(folder)
         try:
-            path = save_arrays(x, y, x_test, y_test, classes=classes, folder=None if folder is None else Path(folder))
+            path = save_arrays(x, y, x_test, y_test, classes=classes, options=columns, folder=into)
         except UsageError as error:
             raise UsageError(f"task {name!r}: {error}") from None
         values = {
             "name": name,
-            "data": {"kind": "npz", "path": str(path), **options},
+            "data": {"kind": "npz", "path": str(path), **used},
             "labels": dict(labels or {"kind": "clean"}),
             "test_size": test_size,
             "unlabeled": unlabeled,
@@ -322,7 +331,7 @@ class Suite(Settings):
     version: Annotated[int, Field(strict=True, ge=1)] = 1
     description: str = ""
     replicates: Size = 3
-    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = 0
     test_size: Annotated[int, Field(strict=True, ge=100, le=100_000_000)] = 20_000
     """Number of fresh test points for each task, d and replicate."""
     levels: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.1, 0.01]
@@ -356,10 +365,14 @@ class Suite(Settings):
             for name in entry.tasks or ():
                 if name not in known:
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
-            for task in self.task:
-                if entry.tasks is None or task.name in entry.tasks:
-                    _check_limits(entry, task)
+            own = [task for task in self.task if entry.tasks is None or task.name in entry.tasks]
+            for together in dict.fromkeys(task.grid or task.name for task in own):
+                _check_limits(entry, [task for task in own if (task.grid or task.name) == together])
         return self
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.task)} tasks, {len(self.learner)} learners, {self.replicates} replicates"
+        return f"<suite {self.name}@{self.version}: {counts}, {len(self.claim)} claims>"
 
     @property
     def task_grids(self) -> dict[str, list[str]]:
@@ -461,13 +474,20 @@ def _with_value(who: str, values: Mapping[str, Any], path: Sequence[str], value:
 def _build(entry: type[Entry], values: Mapping[str, Any], who: str) -> Entry:
     """The member of a grid. Raises ``ValueError`` for wrong values."""
     try:
-        return entry(**values)
+        return entry.model_validate(dict(values))
     except ValidationError as error:
         raise ValueError(explain(error, entry, who).rstrip(".")) from None
 
 
-def _check_limits(entry: LearnerEntry, task: TaskEntry) -> None:
-    """Check that a learner has a cell on a task. The sizes of data may depend on a d that is not known yet."""
+def _check_limits(entry: LearnerEntry, tasks: Sequence[TaskEntry]) -> None:
+    """Check that a learner has a cell on a task, or on a member of a grid."""
+    too_small = [_too_small(entry, task) for task in tasks]
+    if all(too_small):
+        raise ValueError(f"learner {entry.label!r}: {too_small[0]}")
+
+
+def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
+    """Why a learner's limits leave no cell of a task; empty if they leave one or if the d of data is not known yet."""
     smallest: dict[str, tuple[int, int | None]] = {}
     if task.d:
         smallest["d"] = task.d[0], entry.max_d
@@ -475,10 +495,8 @@ def _check_limits(entry: LearnerEntry, task: TaskEntry) -> None:
         smallest["n"] = min(task.sizes(d)[0] for d in task.d or [1]), entry.max_n
     for key, (least, most) in smallest.items():
         if most is not None and most < least:
-            raise ValueError(
-                f"learner {entry.label!r}: max_{key} must be at least {least}, the smallest {key} of task "
-                f"{task.name!r}. Got {most}"
-            )
+            return f"max_{key} must be at least {least}, the smallest {key} of task {task.name!r}. Got {most}"
+    return ""
 
 
 def _require_unique(what: str, names: Sequence[str]) -> None:

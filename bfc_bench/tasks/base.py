@@ -19,7 +19,7 @@ import numpy as np
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import LabelKind
+from bfc_bench.learner import Column, LabelKind
 
 Float = np.ndarray
 
@@ -393,6 +393,29 @@ class LabelledPoints:
         return len(self.x)
 
 
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns of x that are encoded when points are drawn, because some hold categories or may have gaps."""
+
+    columns: tuple[Column, ...]
+    """The k columns. x has the numbers of a category's levels, and NaN for a missing value."""
+    keep_categories: bool = False
+    """Whether learners that take frames get categories as they are."""
+    fill: Literal["median", "mean", "indicate", "keep"] = "median"
+    """What missing numbers become: statistics of the n training points; ``indicate`` for the median and a column of 0
+    and 1, ``keep`` for the median, but as they are for learners that take frames."""
+
+    @property
+    def keep_gaps(self) -> bool:
+        """Whether learners that take frames get missing values as they are."""
+        return self.fill == "keep"
+
+    @property
+    def offers_frames(self) -> bool:
+        """Whether learners that take frames get one."""
+        return self.keep_categories or self.keep_gaps
+
+
 @dataclass(frozen=True, eq=False)
 class DataSetContents:
     """The points of a data set and what is known about them."""
@@ -409,6 +432,12 @@ class DataSetContents:
     """Names of the d columns, if they have names."""
     divisor: float = 1.0
     """Number by which x is divided when points are drawn, for example 255 for images of bytes."""
+    table: TableColumns | None = None
+    """The columns of x if they are encoded when points are drawn; x may then have NaN for missing values."""
+    groups: np.ndarray | None = None
+    """Number of each point's group, (N,), where no group may be on both sides; then there is no test part."""
+    times: np.ndarray | None = None
+    """Time of each point, (N,), where the last ones are tested on; then there is no test part."""
 
     @property
     def tested(self) -> LabelledPoints:
@@ -424,6 +453,8 @@ class DataSet(Settings, ABC):
     """
 
     kind: ClassVar[str]
+    reading: ClassVar[frozenset[str]] = frozenset()
+    """Options that only say how a file is read. Contents identify cells, so these do not."""
     standardize: bool | Literal["pool"] = False
     """Whether each column, or each channel of images, is brought to mean 0 and deviation 1: ``true`` by the n training
     points alone, ``"pool"`` by the whole training pool, so that smaller samples stay prefixes of larger ones."""
@@ -442,7 +473,7 @@ class DataSet(Settings, ABC):
         """The data set of the kind ``<this kind>:<path>``. Raises ``UsageError`` unless overridden."""
         raise UsageError(f"data set {cls.kind!r} has no variants; write {cls.kind!r} without ':{path}'.")
 
-    def missing(self) -> str | None:
+    def missing_files(self) -> str | None:
         """What to type to get what ``load`` needs, or None if it is there."""
         return None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
+from bfc_bench.tasks.row_splits import group_pool, group_split, time_split
 from bfc_bench.tasks.stratified import class_order
+from bfc_bench.tasks.table_encoding import TableEncoding, frame_columns, marked_columns, matrix_columns
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
@@ -80,8 +83,17 @@ class DataTask(Task):
 
     @property
     def dimension(self) -> int:
-        """The number of columns of the data."""
-        return int(self.contents.points.x.shape[1])
+        """The number of columns of the data, as numbers."""
+        table = self.contents.table
+        return int(self.contents.points.x.shape[1]) if table is None else len(matrix_columns(table, self.marked))
+
+    @cached_property
+    def marked(self) -> tuple[bool, ...]:
+        """Which columns of a table that is encoded have a column that says where values are missing."""
+        contents = self.contents
+        if contents.table is None:
+            return ()
+        return marked_columns(contents.table, contents.points.x, *([contents.test.x] if contents.test else []))
 
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
@@ -90,17 +102,30 @@ class DataTask(Task):
         limit = len(self.contents.tested) - (0 if self.contents.test else 2)
         if self.test_size is not None and self.test_size > limit:
             return f"test_size must be at most {limit}, as the data have no more points for it. Got {self.test_size}"
+        if self.data.stratify and (self.contents.groups is not None or self.contents.times is not None):
+            return "stratify and split exclude each other; leave out one of the two"
         return self.labels.check_values(self.values_kind) or self.labels.check_data()
 
     def check_size(self, n: int, test_size: int) -> str | None:
         """Why it lacks n training points if the suite asks for ``test_size`` test points, or None."""
         tested = 0 if self.contents.test else self.test_points(test_size)
-        pool = len(self.contents.points) - tested
+        pool = self.pool(test_size)
         if n + self.unlabeled <= pool:
             return None
         kept = f" beside {tested} to test on" if tested else ""
         offered = f", {self.unlabeled} of which are offered without labels" if self.unlabeled else ""
         return f"n must be at most {pool - self.unlabeled}: there are {pool} points to train on{kept}{offered}"
+
+    def pool(self, test_size: int) -> int:
+        """Number of points to train on in every replicate, if the suite asks for ``test_size`` test points."""
+        contents, tested = self.contents, self.test_points(test_size)
+        if contents.test:
+            return len(contents.points)
+        if contents.groups is not None:
+            return max(group_pool(contents.groups, tested), 0)
+        if contents.times is not None:
+            return len(time_split(contents.times, tested)[1])
+        return len(contents.points) - tested
 
     def check_teacher(self, other: Task) -> str | None:
         """Tasks that share an order of points need the same data."""
@@ -124,7 +149,11 @@ class DataTask(Task):
 
     def identity(self) -> dict[str, Any]:
         """What identifies this task: the contents of its data, not their path."""
-        data = {key: value for key, value in self.data.changed().items() if not self.data.is_path(key)}
+        data = {
+            key: value
+            for key, value in self.data.changed().items()
+            if not self.data.is_path(key) and key not in self.data.reading
+        }
         others = {"unlabeled": self.unlabeled, "teacher": self.teacher, "test_size": self.test_size}
         return {
             "name": self.name,
@@ -159,7 +188,7 @@ class DataTask(Task):
         """Number of test points if the suite asks for ``test_size``."""
         if self.test_size is not None:
             return self.test_size
-        points = self.test_pool
+        points = len(self.contents.tested)
         return min(test_size, points if self.contents.test else max(points // TEST_SHARE, 1))
 
     @property
@@ -183,6 +212,8 @@ class DataProblem(Problem):
             lambda block: self._block("test-labels", block, task.contents.tested, self._tested)
         )
         self._whitened: tuple[int, Whitening] | None = None
+        self._encoding: tuple[int, TableEncoding] | None = None
+        self._frames = False
 
     @property
     def square_mean(self) -> None:
@@ -195,10 +226,31 @@ class DataProblem(Problem):
         pool = self._values(self.task.contents.points.y)
         return Labelling(self.task.labels, None, float(np.mean(pool)), float(np.std(pool)), {}, self.task.classes)
 
+    @property
+    def test_pool(self) -> int:
+        """Number of points from which test points are drawn; the last ones in time are the same in all replicates."""
+        return self.task.test_pool if self.task.contents.times is None else self.test_size
+
+    @cached_property
+    def framed(self) -> Self:
+        """This problem for learners that take frames: x is what the table keeps; itself if the table keeps nothing."""
+        table = self.task.contents.table
+        if self._frames or table is None or not table.offers_frames:
+            return self
+        _ = self._order, self._tested  # drawn once for both
+        framed = copy.copy(self)
+        framed._frames = True
+        return framed
+
     def spec(self, n: int) -> DataSpec:
         """What is known of the first n training points before they are drawn."""
-        data, spec = self.task.data, super().spec(n)
-        own_scale = data.standardize is True or data.whiten != "none"  # smaller samples are no prefixes
+        data, spec, table = self.task.data, super().spec(n), self.task.contents.table
+        if self._frames and table:
+            columns = frame_columns(table, self.task.marked)
+            sample = f"{self.sample}/{n}/frame"
+            return DataSpec(sample, n, len(columns), spec.kind, spec.classes, columns=columns)
+        # Otherwise smaller samples are prefixes of larger ones.
+        own_scale = data.standardize is True or data.whiten != "none" or table is not None
         return replace(spec, sample=f"{self.sample}/{n}") if own_scale else spec
 
     def training_points(self, n: int) -> tuple[Float, Float]:
@@ -234,16 +286,26 @@ class DataProblem(Problem):
         return f"data {self.task.data.kind!r}"
 
     @cached_property
+    def _split(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows to test on, in order, and rows to train on, where groups or time decide; None where chance does."""
+        contents = self.task.contents
+        if contents.groups is not None:
+            return group_split(contents.groups, self.test_size, self._stream("test-points"))
+        return None if contents.times is None else time_split(contents.times, self.test_size)
+
+    @cached_property
     def _tested(self) -> np.ndarray:
         """Rows of the test points, (test_size,)."""
+        if self._split:
+            return self._split[0]
         return self._ordered(self.task.contents.tested.y, "test-points")[: self.test_size]
 
     @cached_property
     def _order(self) -> np.ndarray:
         """Rows of the training pool, (pool,), in the order in which samples take them."""
         contents = self.task.contents
-        rows = np.arange(len(contents.points))
-        if not contents.test:
+        rows = self._split[1] if self._split else np.arange(len(contents.points))
+        if not contents.test and not self._split:
             rows = np.setdiff1d(rows, self._tested)
         order: np.ndarray = rows[self._ordered(contents.points.y[rows], "order")]
         return order
@@ -276,10 +338,27 @@ class DataProblem(Problem):
 
     def _seen(self, x: Float, n: int) -> Float:
         """Points as learners see them, read-only."""
+        if self._frames:
+            return frozen(self._encoding_of(n).frame(x))
         x = self._scaled(x, n)
         return frozen(x if self.task.data.whiten == "none" else self._whitening(n)(x))
 
+    def _encoded(self, x: Float, n: int) -> Float:
+        """Points (m, k) of a table as numbers without gaps, (m, d)."""
+        return x if self.task.contents.table is None else self._encoding_of(n).matrix(x)
+
+    def _encoding_of(self, n: int) -> TableEncoding:
+        """Fitted to the first n training points; the one for the last n asked for is kept."""
+        if self._encoding is None or self._encoding[0] != n:
+            contents = self.task.contents
+            assert contents.table is not None
+            x = self._raw(contents.points, self._order[:n])
+            self._encoding = n, TableEncoding.of(x, contents.table, self.task.marked)
+        return self._encoding[1]
+
     def _scaled(self, x: Float, n: int) -> Float:
+        """Points (m, k) as scaled numbers, (m, d)."""
+        x = self._encoded(x, n)
         if not self.task.data.standardize:
             return x
         mean, deviation = self._pool_scaling if self.task.data.standardize == "pool" else self._scaling(n)
@@ -300,7 +379,7 @@ class DataProblem(Problem):
     def _scaling(self, n: int) -> Scaling:
         """Scaling by the first n training points; columns that are constant there keep their scale."""
         shape = self.task.contents.shape
-        x = self._raw(self.task.contents.points, self._order[:n])
+        x = self._encoded(self._raw(self.task.contents.points, self._order[:n]), n)
         by_channel = x.reshape(n, shape[0], -1) if shape else x.reshape(n, -1, 1)
         mean, deviation = by_channel.mean(axis=(0, 2)), by_channel.std(axis=(0, 2))
         constant = np.ptp(by_channel, axis=(0, 2)) == 0  # rounding may give equal numbers a deviation

@@ -66,6 +66,18 @@ def _checked(contents: DataSetContents, where: str) -> DataSetContents:
     if contents.shape and (len(contents.shape) != 3 or np.prod(contents.shape) != width):
         wanted = f"(channels, height, width) of the {width} columns"
         raise UsageError(f"{where}: shape must be {wanted}. Got {contents.shape}.")
+    for name in ("groups", "times"):
+        keys = getattr(contents, name)
+        if keys is not None and (np.shape(keys) != (len(points),) or not np.isfinite(keys).all() or test):
+            raise UsageError(
+                f"{where}: {name} must be a finite number for each of the points, and there is no test part."
+            )
+    if contents.groups is not None and len(np.unique(contents.groups)) < 2:
+        raise UsageError(f"{where}: all rows are of one group; split by group needs 2 or more.")
+    if contents.table and len(contents.table.columns) != width:
+        raise UsageError(
+            f"{where}: table has {len(contents.table.columns)} columns, x has {width}; both need the same."
+        )
     if not contents.classes and np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
     return replace(contents, points=points, test=test)
@@ -81,8 +93,10 @@ def _checked_points(points: LabelledPoints, prefix: str, contents: DataSetConten
     for name, array in ((f"{prefix}x", x), (f"{prefix}y", y)):
         if array.dtype.kind not in "fiub":
             raise UsageError(f"{where}: {name} must hold numbers. Got dtype {array.dtype}.")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            row, *column = np.argwhere(~np.isfinite(array))[0].tolist()
+        gaps = name.endswith("x") and contents.table is not None
+        wrong = np.isinf(array) if gaps and array.dtype.kind == "f" else ~np.isfinite(array)
+        if array.dtype.kind == "f" and wrong.any():
+            row, *column = np.argwhere(wrong)[0].tolist()
             named = f", column {contents.columns[column[0]]!r}" if column and contents.columns else ""
             at = f"row {row}{named or (f', column {column[0]}' if column else '')}"
             raise UsageError(
@@ -105,6 +119,12 @@ def digest_of(contents: DataSetContents) -> str:
     """A digest that depends on the contents alone."""
     hashed = hashlib.blake2b(digest_size=16)
     hashed.update(canonical_json([list(contents.classes), list(contents.shape), contents.divisor]).encode())
+    if contents.table:
+        columns = [[column.name, list(column.levels)] for column in contents.table.columns]
+        hashed.update(canonical_json(columns).encode())
+    for name in ("groups", "times"):
+        if (keys := getattr(contents, name)) is not None:
+            hashed.update(name.encode() + np.ascontiguousarray(keys, float).tobytes())
     for part in filter(None, (contents.points, contents.test)):
         for array in (part.x, part.y):
             hashed.update(canonical_json([array.dtype.str, list(array.shape)]).encode())

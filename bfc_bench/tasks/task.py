@@ -145,6 +145,16 @@ class Problem(ABC):
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',); None if inputs have no law."""
 
+    @property
+    def test_pool(self) -> int | None:
+        """Number of points from which the test points of all replicates are drawn; None if each draws new ones."""
+        return self.task.test_pool
+
+    @property
+    def framed(self) -> Problem:
+        """This problem for learners that take frames; itself unless its points are a table that keeps its columns."""
+        return self
+
     def spec(self, n: int) -> DataSpec:
         """What is known of the first n training points before they are drawn."""
         task = self.task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,9 +107,21 @@ def _open(uri: str) -> MlflowClient:
 def _translated(error: Exception, uri: str, kind: type[TrackingError] = TrackingError) -> TrackingError:
     if type(error).__name__ == "InvalidUrlException":
         kind = TrackingAddressError
-    reason = _REFUSALS.get(getattr(error, "error_code", ""), "")
+    reason = _REFUSALS.get(getattr(error, "error_code", ""), "") or _silence(error)
     reason = reason or masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
     return kind(f"MLflow at {masked(uri)}: {reason}")
+
+
+def _silence(error: Exception) -> str:
+    """What to do if the server does not answer, with the operating system's reason; else an empty string.
+
+    MLflow raises its own exception while it handles that of the connection, which is an ``OSError``.
+    """
+    if not isinstance(error.__context__, OSError):
+        return ""
+    found = re.search(r"\[Errno -?\d+\] ([\w ]+)", str(error))
+    why = found[1].strip() if found else "it took too long" if "timed out" in str(error) else "the connection broke"
+    return f"the server does not answer: {why}. Start it, or name another with --tracking-uri or MLFLOW_TRACKING_URI."
 
 
 @contextmanager

@@ -71,6 +71,11 @@ def canonical_json(value: Any) -> str:
     return _CANONICAL.encode(value)
 
 
+def readable_json(value: Any) -> bytes:
+    """JSON with sorted keys that is indented, as a file for people and programs."""
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
 def digest(value: Any, size: int = 8) -> str:
     """A stable hash of a plain value: ``2 * size`` hexadecimal digits."""
     return digest_text(canonical_json(value), size)

@@ -209,6 +209,22 @@ S2 = {"metric": "feature_errors.S2", "before": "a/layer2", "after": "a", "task":
 EVENTS = {"first": {"metric": "feature_errors.S2", "level": 0.1}, "then": {"metric": "feature_errors.S3", "level": 0.1}}
 SWEPT = [{"task": task, "value": value} for task, value in SWEEP.items()]
 
+
+def frontier_at(rng, truth, r=5):
+    """A model at 5 d, whose least error at the cost d n is (d n)^-truth, where n / d is 1/2, 1 or 2."""
+    noise = 0.02 * rng.standard_normal((r, 5, 9))
+
+    def error(d, n):
+        return (d * n) ** -truth * max(1, abs(math.log2(d / n)))
+
+    return [
+        cell("a", i, error(d, n) * math.exp(noise[i, k, j]), d=d, n=n, fit_flops=float(d * n))
+        for i in range(r)
+        for k, d in enumerate((8, 16, 32, 64, 128))
+        for j, n in enumerate((2, 4, 8, 16, 32, 64, 128, 256, 512))
+    ]
+
+
 LAW = {"kind": "scaling-law", "label": "a", "task": "t"}
 CASES = {
     # the claim, results at a true value, and a value far inside, at the boundary of, and far outside its region
@@ -257,6 +273,10 @@ CASES = {
             "exponent": "parameters", "expected": 1.0, "tolerance": 0.4,
         },
         joint_law_at, 1.0, 0.6, 0.2,
+    ),
+    "frontier": (
+        {"kind": "frontier", "label": "a", "task": "t", "expected": 0.5, "tolerance": 0.1},
+        frontier_at, 0.5, 0.6, 0.8,
     ),
     "drops": ({"kind": "drops", **S2, "factor": 10}, stage_ratio_at, 1e-3, 0.1, 1.0),
     "unchanged": ({"kind": "unchanged", **S2, "tolerance": 0.5}, stage_ratio_at, 1.0, 1.5, 4.0),

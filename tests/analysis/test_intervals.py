@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from bfc_bench.analysis.intervals import (
+    Interval,
     bootstrap_t,
     clopper_pearson,
     geometric_mean,
@@ -171,3 +172,7 @@ def test_shares_of_the_same_points_tell_less_than_those_of_others():
     shares = [0.10, 0.11, 0.12]
     same, others = share_interval(shares, 500, 500), share_interval(shares, 500, 50_000)
     assert same.hi - same.lo > others.hi - others.lo
+
+
+def test_an_interval_of_a_logarithm_may_end_beyond_the_largest_float():
+    assert Interval(0.0, -800.0, 800.0, 3).exp() == Interval(1.0, 0.0, math.inf, 3)

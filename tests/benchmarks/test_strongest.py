@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import strongest
-from bfc_bench.report.tables import number
+from bfc_bench.report.tables import with_interval
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
@@ -92,8 +92,7 @@ def test_a_claim_is_shown_with_its_own_verdict_and_the_opponent_that_comes_neare
     *about, found = lines[0]
     assert about == ["fewer", "t", "4", "0.1"]
     verdict = verdicts["fewer"]
-    assert found.startswith(f"{verdict.sign} {number(verdict.estimate)} [")
-    assert ": ours " in found
+    assert found.startswith(f"{verdict.sign} {with_interval(verdict.estimate, verdict.lo, verdict.hi)}: ours ")
     assert f"; {other} " in found
     assert "| t | a | 20 | 16 | 32 |" in costs
     assert "| t | ours | 1 | 16 | 32 |" in costs
@@ -106,7 +105,7 @@ def test_the_interval_allows_for_the_choice_of_the_nearest_opponent(tmp_path):
     assert several.estimate == one.estimate
     assert several.lo < one.lo
     for verdict, line in zip((several, one), claims.splitlines()[2:], strict=True):
-        assert f"[{number(verdict.lo)}, " in line
+        assert with_interval(verdict.estimate, verdict.lo, verdict.hi) in line
 
 
 def test_a_store_without_the_suite_is_one_line(tmp_path, capsys):

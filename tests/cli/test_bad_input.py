@@ -109,6 +109,12 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["rnu"], "Did you mean 'run'?"),
         (["run", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
         (["run", "nowhere/suite.toml"], "nowhere/suite.toml: cannot be read"),
+        (["run", "clean.csv"], "clean.csv is a table, not a suite. Name it in the file of a suite"),
+        (["plan", "points.npz"], 'data = { kind = "npz", path = "points.npz" }'),
+        (["run", "."], "a suite must be the name of a suite or the path of its .toml file. . is a folder."),
+        (["run", "smoke", "--seed", "5"], "No such option: --seed. seed is a key of the suite: write --set seed=5."),
+        (["plan", "smoke", "--test-size=300"], "test_size is a key of the suite: write --set test_size=300."),
+        (["results", "smoke", "--seed", "5"], "No such option: --seed"),
         (
             ["run", "smoke", "--learner", "layerwize"],
             "--learner layerwize: the suite has no such learner. Did you mean",
@@ -190,6 +196,7 @@ def test_files_and_folders_are_not_taken_for_one_another(capsys, tmp_path):
     file.write_text("kept")
     for arguments, expected in (
         (["plan", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
+        (["run", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
         (["report", "smoke", "--output", str(file)], f"--output must be a folder. {file} is a file."),
         (["results", "smoke", "--output", str(tmp_path)], f"{tmp_path} is a folder."),
         (["results", "smoke", "--output", str(tmp_path / "no" / "x.csv")], "which is not a folder."),

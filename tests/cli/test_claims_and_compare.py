@@ -1,15 +1,18 @@
 """The verbs ``claims`` and ``compare``, and where else verdicts appear: report, MLflow, Python."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from stored_rows import judge_claims
 
 from bfc_bench.cli.app import run
+from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
+from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.model import read_suite
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
@@ -254,16 +257,51 @@ def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):
     assert "joint lower" in answer(capsys, "compare", "joint", "kernel", "--suite", path, "--store", store)
 
 
+def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, capsys):
+    claim = {"id": "n", "kind": "beats", "label": "joint", "against": "kernel", "task": "t", "level": 0.01}
+    path, store = held(claims=[claim])
+    arguments = ("compare", "joint", "kernel", "--suite", path, "--level", "0.01", "--store", store)
+    (found,) = json.loads(answer(capsys, *arguments, "--format", "json"))
+    (verdict,) = judge_claims(path, store=store)
+    assert (found["a_bound"], found["b_bound"], found["b_hi"]) == ("below", "beyond", None)
+    assert found["ratio"] == pytest.approx(verdict.estimate)
+    text = answer(capsys, *arguments)
+    for shown in ("N* of joint", "<10 (4 of 4)", ">20 (4 of 4)", "0.50"):
+        assert shown in text
+    with open_store(store) as suites:
+        assert suites["tiny"].compare_thresholds("joint", "kernel", [0.01])[0].verdict == found["verdict"]
+
+
+@pytest.mark.parametrize("verb", ["compare", "compare_thresholds"])
+def test_python_names_what_is_wrong_as_the_command_line_does(held, verb):
+    _, store = held()
+    with open_store(store) as suites:
+        compare = getattr(suites["tiny"], verb)
+        for arguments, options, text in (
+            (("joint", "kernal"), {}, "no label 'kernal'. Did you mean 'kernel'?"),
+            (("joint", "joint"), {}, "A and B must differ"),
+            (("joint", "kernel"), {"tasks": ["tt"]}, "no task 'tt'. Did you mean 't'?"),
+            (("joint", "kernel"), {"dims": [5]}, "no d '5'. Known: 4."),
+            (("joint/layer2", "kernel"), {}, "'joint/layer2' and 'kernel' have no nmse at the same task"),
+        ):
+            with pytest.raises(UsageError, match=re.escape(text)):
+                compare(*arguments, **options)
+        with pytest.raises(UsageError, match="no curve has an axis 'width'"):
+            suites["tiny"].exponents(axis="width")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["joint", "kernal"], "the results have no label 'kernal'. Did you mean 'kernel'?"),
-        (["joint", "kernel", "--task", "tt"], "--task: the results have no task 'tt'. Did you mean 't'?"),
-        (["joint", "kernel", "--d", "5"], "--d: the results have no d '5'. Known: 4."),
+        (["joint", "kernel", "--task", "tt"], "compare: the results have no task 'tt'. Did you mean 't'?"),
+        (["joint", "kernel", "--d", "5"], "compare: the results have no d '5'. Known: 4."),
         (["joint", "kernel", "--metric", "nsme"], "metric must be a column of the results. Got 'nsme'"),
         (["joint", "kernel", "--metric", "error_rate"], "have no error_rate at the same task, d and n"),
         (["joint/layer2", "kernel"], "'joint/layer2' and 'kernel' have no nmse"),
         (["joint", "joint"], "A and B must differ"),
+        (["joint", "kernel", "--level", "0"], "--level must be positive. Got 0."),
+        (["joint", "kernal", "--level", "0.1"], "the results have no label 'kernal'. Did you mean 'kernel'?"),
         (["joint", "kernel", "--format", "xml"], "--format must be table or json. Got 'xml'"),
         (["joint", "kernel", "--suite", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
     ],

@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import bfc_bench as bb
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.store.export import csv_parts, without_formula
@@ -68,6 +70,24 @@ def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path: Pa
     columns = ["label", "nmse"]
     assert b"".join(csv_parts([row], columns)) == b"label,nmse\n'=1+1,-0.5\n"
     assert b"".join(csv_parts([row], columns, raw=True)) == b"label,nmse\n=1+1,-0.5\n"
+
+
+def test_nested_values_are_columns_of_their_own_as_in_the_frame(
+    stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["results", *stored, "--format", "csv"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode())))
+    with bb.open_store(stored[-1]) as suites:
+        frame = suites.only().frame()
+    assert {name for name in frame if "." in name} == {name for name in lines[0] if "." in name}
+    assert float(lines[0]["options.ridge"]) == frame["options.ridge"][0]
+    assert run(["results", *stored, "--columns", "n,options.ridge", "--format", "json"]) == 0
+    assert [list(row) for row in json.loads(capsysbinary.readouterr().out)] == [["n", "options.ridge"]] * len(lines)
+    assert run(["results", *stored, "--columns", "n,options.ridge", "--format", "parquet"]) == 0
+    table = pd.read_parquet(io.BytesIO(capsysbinary.readouterr().out))
+    assert table["options.ridge"].tolist() == frame["options.ridge"].tolist()
+    assert run(["results", *stored, "--columns", "options.ridges"]) == 2
+    assert b"no column 'options.ridges'. Did you mean 'options.ridge'?" in capsysbinary.readouterr().err
 
 
 def test_raw_is_for_csv(stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -20,7 +20,7 @@ from bfc_bench.tasks.task import Task
 from bfc_bench.testing import check_learner, check_part
 
 SOURCE = Path(__file__).parent / "hierarchies"
-GRAMMAR = {"kind": "random-hierarchy", "vocabulary": 4, "synonyms": 2, "branching": 2, "levels": 2, "classes": 3}
+GRAMMAR = {"kind": "outside-hierarchy", "vocabulary": 4, "synonyms": 2, "branching": 2, "levels": 2, "classes": 3}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def task_of(plugins: Plugins, **parts: object) -> Task:
 
 
 def source_of(plugins: Plugins, **options: object) -> PointSource:
-    law = plugins.laws.get("random-hierarchy")(**{k: v for k, v in {**GRAMMAR, **options}.items() if k != "kind"})
+    law = plugins.laws.get("outside-hierarchy")(**{k: v for k, v in {**GRAMMAR, **options}.items() if k != "kind"})
     assert law.dimension is not None
     return law.draw(stream("grammar"), law.dimension)
 
@@ -61,7 +61,7 @@ def source_of(plugins: Plugins, **options: object) -> PointSource:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("laws", "random-hierarchy"), ("laws", "hidden-coin"), ("inputs", "letters"), ("targets", "parse")],
+    [("laws", "outside-hierarchy"), ("laws", "hidden-coin"), ("inputs", "letters"), ("targets", "parse")],
 )
 def test_its_parts_meet_every_requirement(plugins: Plugins, kind: str, name: str) -> None:
     report = check_part(plugins.registries[kind].get(name))
@@ -78,10 +78,10 @@ def test_its_learners_meet_every_requirement(plugins: Plugins, name: str) -> Non
 def test_the_command_checks_a_law_with_options_and_a_suite(
     plugins: Plugins, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["check", "random-hierarchy", "--set", "levels=1", "--set", "classes=2"]) == 0
+    assert run(["check", "outside-hierarchy", "--set", "levels=1", "--set", "classes=2"]) == 0
     assert run(["check", "hierarchies"]) == 0
     assert "0 failed" in capsys.readouterr().out
-    assert run(["check", "random-hierarchy", "--set", "synonyms=9"]) == 1
+    assert run(["check", "outside-hierarchy", "--set", "synonyms=9"]) == 1
     assert "check(d) refuses d = 32: there are 64 strings, fewer than the 72" in capsys.readouterr().out
 
 
@@ -158,8 +158,8 @@ def test_labels_that_do_not_go_with_classes_or_with_a_law_are_refused(plugins: P
 
 
 def test_learners_are_told_the_options_with_defaults_and_cannot_change_them(plugins: Plugins) -> None:
-    facts = task_of(plugins, law={"kind": "random-hierarchy", "levels": 3}).facts(64)
-    assert (facts.law, facts.target, facts.inputs) == ("random-hierarchy", "", "")
+    facts = task_of(plugins, law={"kind": "outside-hierarchy", "levels": 3}).facts(64)
+    assert (facts.law, facts.target, facts.inputs) == ("outside-hierarchy", "", "")
     assert facts.options == {"vocabulary": 8, "synonyms": 2, "branching": 2, "levels": 3, "classes": 8}
     with pytest.raises(TypeError):
         facts.options["levels"] = 2  # type: ignore[index]

@@ -10,6 +10,8 @@ import pytest
 from pages import blocks
 
 from bfc_bench import open_store
+from bfc_bench.bundle.verify import verify
+from bfc_bench.plugins import load_plugins
 from bfc_bench.store.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -78,3 +80,10 @@ def test_looks_that_are_not_at_a_claim_of_the_page_are_named_as_where_it_was_fir
                 current = {one.data for one in suite.looks_by_claim()}
                 others = [one for one in suite.store.looks.of(suite.name, suite.version) if one["data"] not in current]
                 assert {f"{suite.name}/{one['claim']}" for one in others} <= named
+
+
+@pytest.mark.slow
+def test_the_verdicts_in_the_published_bundles_are_those_of_their_rows():
+    found = [verify(path, load_plugins(), cells=0) for path in sorted((ROOT / "docs" / "runs").glob("*.zip"))]
+    assert [one.differences for one in found] == [[], []]
+    assert all(one.verdicts for one in found)

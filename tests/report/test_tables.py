@@ -86,6 +86,13 @@ def test_a_sample_size_reads(specs, main, detail):
     assert tables.sample_size(threshold) == (main, detail)
 
 
+def test_a_range_that_all_replicates_share_is_printed_instead_of_its_middle():
+    same = Threshold(0.1, tuple(Crossing(r, math.sqrt(200 * 400), within=(200, 400)) for r in range(3)))
+    assert tables.sample_size(same) == ("between 200 and 400", "")
+    ranges = Threshold(0.1, (*same.crossings, Crossing(3, math.sqrt(100 * 200), within=(100, 200))))
+    assert tables.sample_size(ranges)[0] == "238"
+
+
 def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
     again = Crossing(0, 90, last=690)
     assert (
@@ -121,3 +128,14 @@ def test_numbers_have_two_digits(value, text):
 def test_one_replicate_has_no_interval():
     assert tables.with_interval(0.3, math.nan, math.nan) == "0.30"
     assert tables.with_interval(3e-7, 2e-7, 4.5e-7) == "3.0e-7 [2.0e-7, 4.5e-7]"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [((1.004, 0.998, 1.01), "1.00 [0.998, 1.01]"), ((0.9991, 0.99816, 1.00004), "0.99910 [0.99816, 1.0000]"),
+     ((0.98, 0.96, 0.999), "0.980 [0.960, 0.999]"), ((0.5, 0.499, 0.501), "0.500 [0.499, 0.501]"),
+     ((1.0, 1.0, 1.0), "1.0 [1.0, 1.0]"), ((1341.3, 1341.1, 1341.4), "1,341.3 [1,341.1, 1,341.4]"),
+     ((0.3, 0, math.inf), "0.30 [0, ∞]")],
+)  # fmt: skip
+def test_an_interval_shows_on_which_side_of_1_it_ends_and_how_wide_it_is(values, text):
+    assert tables.with_interval(*values) == text

@@ -199,7 +199,7 @@ def test_progress_is_on_the_console_and_json_has_every_column(faulty, suite_file
     ran = bench("run", path, "--store", tmp_path / "s", "--no-mlflow")
     assert ran.returncode == 1
     assert "failed: faulty · t · d=4 · n=10 · r0: ZeroDivisionError: one over nothing" in ran.stdout
-    assert "report.html" in ran.stdout.splitlines()[-1]
+    assert "report.html" in ran.stdout
     listed = bench("results", path, "--store", tmp_path / "s", "--format", "json")
     rows = json.loads(listed.stdout)
     assert len(rows) == 4

@@ -12,7 +12,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned
+from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned, short_first
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -90,6 +90,32 @@ def test_longer_batches_go_first():
     assert seconds[0] > 4 * seconds[-1]
 
 
+def test_quick_learners_go_before_a_slow_one_and_the_order_is_the_same_within_both():
+    slow = {"name": "quad-densenet", "label": "slow", "options": {"widths": [40], "steps": 50_000}, "tune": {}}
+    quick = [
+        {"name": "sklearn:linear_model.Ridge", "label": "linear", "tune": {}},
+        {"name": "kernel-ridge", "tune": {}},
+    ]
+    batches = planned(learner=[slow, *quick]).batches(2)
+    in_order = short_first(batches)
+    assert sorted(map(id, in_order)) == sorted(map(id, batches))
+    labels = [item.batch.cells[0].label for item in in_order]
+    of_slow = [item for item in batches if item.batch.cells[0].label == "slow"]
+    assert in_order[-len(of_slow) :] == of_slow
+    totals = {label: sum(i.seconds for i in batches if i.batch.cells[0].label == label) for label in set(labels)}
+    assert list(dict.fromkeys(labels)) == sorted(totals, key=totals.__getitem__)
+    two_slow = planned(learner=[slow, {**slow, "label": "slow-too", "options": {"widths": [41], "steps": 50_000}}])
+    assert short_first(two_slow.batches(2)) == two_slow.batches(2)
+
+
+def test_a_plan_warns_of_cells_whose_time_is_near_the_limit():
+    seconds = max(planned().seconds.values())
+    (caution, *_) = planned(budget={"cell_seconds": 1.5 * seconds}).cautions
+    assert caution.startswith("wide on t: 48 cells are estimated to take up to")
+    assert f"the limit is {1.5 * seconds:g} s" in caution
+    assert not planned(budget={"cell_seconds": 3 * seconds}).cautions
+
+
 @pytest.mark.parametrize("jobs", [2, 4, 8, 16])
 @pytest.mark.parametrize("labels", [["slow"], ["slow", "fast", "wide", "smooth", "rough"]])
 def test_no_worker_is_idle_for_long_at_the_end(jobs, labels):
@@ -97,6 +123,8 @@ def test_no_worker_is_idle_for_long_at_the_end(jobs, labels):
     plan.todo = [cell for cell in plan.todo if cell.label in labels]
     seconds = [item.seconds for item in plan.batches(jobs)]
     assert wall(seconds, jobs) <= sum(seconds) / jobs + SHORTEST_SECONDS
+    short = [item.seconds for item in short_first(plan.batches(jobs))]
+    assert wall(short, jobs) <= sum(seconds) / jobs + SHORTEST_SECONDS
     assert max(seconds) > 1.5 * SHORTEST_SECONDS  # or it would be so by itself
 
 

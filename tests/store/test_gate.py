@@ -77,6 +77,10 @@ def change(folder: Path, sql: str, *values: object) -> None:
         {"status": "fine"},
         {"suite": "../s"},
         {"reason": "x" * 3_000_000},
+        {"peak_memory_bytes": 10**30},
+        {"trained_together": 10**30},
+        {"learner_version": 10**30},
+        {"seed": 2**63},
     ],
     ids=lambda odd: f"{next(iter(odd))}={str(next(iter(odd.values())))[:20]}",
 )
@@ -90,6 +94,61 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
     merged = merge([folder], tmp_path / "into")
     assert merged.new == 1
     assert merged.remarks == [f"1 rows of {folder} were refused: bfc-bench could not have written them."]
+
+
+LOOK = {
+    "claim": "c",
+    "content": "1",
+    "data": "2",
+    "replicates": 3,
+    "reads": [["t", "l", 2, [3]]],
+    "looks": {"schedule": [3, 5], "total": 0.025, "made": []},
+    "verdict": None,
+}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"data": None},
+        {"content": {}},
+        {"replicates": 4},
+        {"reads": 1},
+        {"reads": [["t", {}, 2, [3]]]},
+        {"reads": [["t", "l", 2, 3]]},
+        {"looks": {"schedule": 3, "total": 0.025, "made": []}},
+        {"looks": {"schedule": [5, 3], "total": 0.025, "made": []}},
+        {"looks": {"schedule": [3, 5], "total": 0.6, "made": []}},
+        {"looks": {"schedule": [3, 5], "total": 0.025, "made": [5]}},
+        {"looks": {"schedule": [3, 5], "total": 0.025}},
+        {"verdict": "certain"},
+        {"allows_skewness": 1},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_look_that_could_not_be_written_is_left_out(odd, tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    with Store(folder, write=True) as store:
+        store.looks.put("s", 1, [LOOK])
+    with Store(folder) as store:
+        assert store.looks.of("s", 1) == [LOOK]
+    columns = {name: value for name, value in odd.items() if name in ("replicates", "verdict")}
+    for name, value in columns.items():
+        change(folder, f"UPDATE looks SET {name} = ?", value)
+    change(folder, "UPDATE looks SET record = ?", json.dumps(LOOK | odd))
+    with Store(folder) as store:
+        assert store.looks.of("s", 1) == []
+
+
+def test_a_message_about_a_store_has_no_control_characters(tmp_path, capsys):
+    folder = store_of(tmp_path / "s", ROW)
+    file = folder / "results.sqlite"
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE looks", b"CREATE TABLE l\x14\x1bks"))
+    assert run(["merge", str(folder), "--into", str(tmp_path / "into")]) == 2
+    message = capsys.readouterr().err
+    assert str(folder) in message
+    assert message.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize(
@@ -112,6 +171,8 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
         ("definition", '{"learner": 1}'),
         ("definition", '{"learner": ["l"]}'),
         ("provenance", "no"),
+        ("provenance", '{"command": 1}'),
+        ("provenance", '{"packages": []}'),
     ],
 )
 def test_a_run_of_a_suite_that_cannot_be_is_not_listed(column, value, tmp_path):

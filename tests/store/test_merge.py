@@ -23,6 +23,9 @@ ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l
           replicate=0, status="ok", nmse=0.5, provenance="r", finished_at=1.0)  # fmt: skip
 DEFINITIONS = {"t": "td"}, {"l": "ld"}
 
+PLAN = {"reads": [["t", "l", 2, [3]]], "looks": {"schedule": [3, 5], "total": 0.025, "made": []}}
+"""What a look reads, and the schedule of its claim."""
+
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
@@ -137,7 +140,7 @@ def test_a_store_that_is_preferred_settles_what_others_disagree_on(made, tmp_pat
 
 
 def test_merging_twice_is_as_merging_once(made, tmp_path):
-    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": None}
+    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": None, **PLAN}
     a = made("a", [ROW], at=1.0, looks=[look])
     b = made("b", [replace(ROW, cell="c1", n=4)], at=2.0, looks=[{**look, "verdict": "supported"}])
     merge([a, b], tmp_path / "c")
@@ -149,7 +152,7 @@ def test_merging_twice_is_as_merging_once(made, tmp_path):
 
 
 def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
-    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": "supported"}
+    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": "supported", **PLAN}
     a, b = made("a", [ROW], looks=[look], at=1.0), made("b", [], looks=[{**look, "verdict": "contradicted"}], at=2.0)
     with pytest.raises(StoreError, match=r"Claim c of s@1 was looked at.*supported.*contradicted"):
         merge([a, b], tmp_path / "c")
@@ -161,7 +164,7 @@ def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
 
 @pytest.mark.parametrize("other", [{"claim": "d"}, {"data": "z"}, {"replicates": 5}])
 def test_looks_at_another_claim_other_data_or_other_replicates_are_all_kept(other, made, tmp_path):
-    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": "supported"}
+    look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": "supported", **PLAN}
     a, b = made("a", [ROW], looks=[look]), made("b", [], looks=[{**look, **other, "verdict": "contradicted"}])
     merge([a, b], tmp_path / "c")
     with Store(tmp_path / "c") as store:

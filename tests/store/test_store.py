@@ -248,6 +248,7 @@ def test_looks_at_claims_are_kept_whole_and_a_planned_one_is_replaced_when_it_is
         "replicates": 3,
         "verdict": None,
         "reads": [["t", "l", 2, [3]]],
+        "looks": {"schedule": [3, 5], "total": 0.025, "made": []},
     }
     made, other = {**planned, "verdict": "undecided"}, {**planned, "data": "z"}
     with Store(tmp_path, write=True) as store:

@@ -86,7 +86,12 @@ def test_the_wheel_lacks_no_file(installed):
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(smoke):
     store, output, _ = smoke
     assert "NMSE at n" in output
-    assert output.splitlines()[-1] == f"Report: {store / 'reports' / 'smoke@1' / 'report.html'}"
+    lines = output.splitlines()
+    following = lines[lines.index(f"Report: {store / 'reports' / 'smoke@1' / 'report.html'}") + 1 :]
+    assert [line.split()[:2] for line in following if line != "Next:"] == [
+        ["bfc-bench", verb] for verb in ("claims", "results", "compare", "ui")
+    ]
+    assert all(f"--store {store}" in line for line in following[1:])
     assert (store / "reports" / "smoke@1" / "report.html").stat().st_size > 10_000
 
 

@@ -14,7 +14,10 @@ from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.labels import Agnostic, BeyondThreshold, Clean, Flip, Noise
+from bfc_bench.tasks.laws.grammar import symbols_of
+from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
 from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
@@ -113,6 +116,7 @@ LAWS = {
     "gaussian-dropped": [0.837192746454, 2.27227000015],
     "gaussian-mixture": [0.15450074747, -0.662755393147],
     "gaussian-nonspherical": [-0.783106187349, 0.450404966768],
+    "gaussian-power-law": [0.837192746454, 2.27227000015],
     "hypercube": [1.0, -1.0],
     "sphere": [0.334722617392, 0.810830147443],
     "uniform": [-0.610938662786, -1.24871625226],
@@ -121,8 +125,10 @@ TEACHERS = {
     "hard-kernel": [2.19647836628, 3.13171326348],
     "hard-poly": [24.4315738714, 17.515285302],
     "index-model": [0.13697695939, -0.290402917898],
+    "linear": [0.681818181818, 0.681818181818],
     "lowrank-poly": [-0.0311509807825, 0.0372832486044],
     "quadratic-densenet": [0.259087941293, 1.74112538682],
+    "quadratic-feature": [-0.394317014629, 1.78676119375],
     "slide-correction": [1.93923178154, 0.267642189724],
     "slide-densenet": [-2.05689733994, -0.883237196016],
     "slide-quartic": [2.50150048645, 0.162996106959],
@@ -161,3 +167,24 @@ def teacher(target):
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.kind)
 def test_every_teacher_is_pinned(target):
     np.testing.assert_allclose(teacher(target), TEACHERS[target.kind], rtol=1e-7)
+
+
+GRAMMARS = {
+    "uniform": (
+        {"vocabulary": 8, "synonyms": 4, "levels": 3, "classes": 2},
+        [[[4, 5, 0, 0, 2, 5, 6, 3], [5, 3, 4, 5, 6, 5, 0, 0]], [-1.0, 1.0]],
+    ),
+    "zipf": (
+        {"vocabulary": 8, "synonyms": 4, "levels": 2, "classes": 8, "zipf": 0.5},
+        [[[1, 4, 4, 2], [7, 3, 2, 3]], [1.0, 2.0]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_sequences_of_grammars_are_pinned(name):
+    options, pinned = GRAMMARS[name]
+    law = RandomHierarchy(**options)
+    x, y = JointTask("t", law, Clean()).problem(SEED, law.dimension, REPLICATE, 10).training_points(BLOCK + 10)
+    found = symbols_of(x[[0, -1]], law.vocabulary).tolist()
+    assert [found, y[[0, -1]].tolist()] == pinned

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
+from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
@@ -103,7 +103,7 @@ def test_the_error_of_a_term_is_unbiased():
     ],
 )
 def test_wrong_options(options, message):
-    with pytest.raises(ValidationError, match=re.escape(message)):
+    with pytest.raises(UsageError, match=re.escape(message)):
         IndexModel(**options)
 
 

@@ -9,6 +9,7 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.gaussian_dropped import GaussianDropped
 from bfc_bench.tasks.inputs.gaussian_mixture import GaussianMixture
 from bfc_bench.tasks.inputs.gaussian_nonspherical import GaussianNonspherical, equal_row_factor
+from bfc_bench.tasks.inputs.gaussian_power_law import GaussianPowerLaw
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
@@ -26,6 +27,8 @@ def covariance(law):
         return np.mean([sigma @ sigma.T for sigma in law.drawn["sigmas"]], axis=0)
     if isinstance(law.inputs, GaussianDropped):
         return (1 - 1 / law.d) * np.eye(law.d)
+    if isinstance(law.inputs, GaussianPowerLaw):
+        return np.diag(np.arange(1, law.d + 1) ** -law.inputs.a)
     return np.eye(law.d)
 
 

@@ -244,7 +244,11 @@ def test_a_task_is_built_from_plain_data():
     ("part", "table", "message"),
     [
         (0, {"kind": "unifrm"}, "inputs: unknown input law 'unifrm'. Did you mean 'uniform'?"),
-        (1, {"kind": "quadratic"}, "target: unknown target 'quadratic'. Did you mean 'quadratic-densenet'?"),
+        (
+            1,
+            {"kind": "quadratic-dens"},
+            "target: unknown target 'quadratic-dens'. Did you mean 'quadratic-densenet'?",
+        ),
         (2, {"kind": "noises", "sd": 1}, "labels: unknown labelling 'noises'. Did you mean 'noise'?"),
         (0, {}, "inputs: kind must be the name of one of: gaussian, "),
         (0, {"kind": 3}, "inputs: kind must be the name of one of: gaussian, "),

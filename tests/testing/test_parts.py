@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 NEED_FILES = {"idx", "npz", "table", "sklearn", "cifar-10", "cifar-100", "cifar-2", "fashion-mnist", "mnist"}
 PARTS = [
     (name, registry)
-    for registry in (PLUGINS.inputs, PLUGINS.targets, PLUGINS.labels, PLUGINS.data, PLUGINS.claims)
+    for registry in (PLUGINS.inputs, PLUGINS.targets, PLUGINS.laws, PLUGINS.labels, PLUGINS.data, PLUGINS.claims)
     for name in registry
     if name not in NEED_FILES
 ]
@@ -346,7 +346,7 @@ def test_a_suite_that_names_an_unknown_learner_fails(tmp_path: Path) -> None:
 
 
 def test_options_without_a_default_must_be_given() -> None:
-    with pytest.raises(UsageError, match="widths is required and missing"):
+    with pytest.raises(UsageError, match="widths and alphas are required and missing"):
         check_part(PLUGINS.targets.get("quadratic-densenet"))
     with pytest.raises(UsageError, match="check_part expects an Inputs, Target"):
         check_part(3)  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
 import math
+import socket
 import subprocess
 import sys
 import threading
@@ -295,3 +296,15 @@ def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said,
     assert str(error.value).startswith(f"MLflow at {uri}: ")
     assert len(str(error.value).splitlines()) == 1
     assert "not-the-one" not in str(error.value)
+
+
+def test_a_server_that_does_not_answer_is_named_in_a_short_line(rows, store_dir):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    with pytest.raises(TrackingError) as error:
+        sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+    assert str(error.value) == (
+        f"MLflow at {uri}: the server does not answer: Connection refused. Start it, or name another with "
+        "--tracking-uri or MLFLOW_TRACKING_URI."
+    )

@@ -16,6 +16,7 @@ from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.drops import Drops
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.follows import Follows
+from bfc_bench.analysis.claims.frontier import FrontierClaim
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, mean_of, measure, ratio_of
 from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
@@ -62,7 +63,7 @@ KINDS: dict[str, type[Claim]] = {
     claim.kind: claim
     for claim in (
         *(Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim),
-        *(Drops, Unchanged, Precedes, Follows),
+        *(Drops, Unchanged, Precedes, Follows, FrontierClaim),
     )
 }
 """The built-in kinds by name."""

@@ -68,7 +68,8 @@ def resolve_grids(
     at = values.get("at", {})
     if not isinstance(at, Mapping):
         raise UsageError(f"{where}: at must be a table of values by axis. Got {at!r}.")
-    names = _Names(suite, at, has_axis, where)
+    lists = [key for key in ONE if key in fields and fields[key].annotation == tuple[str, ...]]
+    names = _Names(suite, at, has_axis, where, lists)
     kept = {key: value for key, value in values.items() if key != "at"}
     names.check_at(kept)
     return names.along(str(axis), kept) if along else names.members(kept)
@@ -77,8 +78,10 @@ def resolve_grids(
 class _Names:
     """The grids of a suite, as one claim sees them."""
 
-    def __init__(self, suite: Suite, at: Mapping[str, Any], has_axis: bool, where: str) -> None:
-        self.at, self.has_axis, self.where = at, has_axis, where
+    def __init__(
+        self, suite: Suite, at: Mapping[str, Any], has_axis: bool, where: str, lists: Sequence[str] = ()
+    ) -> None:
+        self.at, self.has_axis, self.where, self.lists = at, has_axis, where, lists
         self.tasks: dict[str, list[TaskEntry]] = {}
         self.learners: dict[str, list[LearnerEntry]] = {}
         for task in suite.task:
@@ -105,9 +108,9 @@ class _Names:
         if isinstance(task := kept.get("task"), str):
             kept["task"] = self._one("task", task, self.tasks, "name")
         for key in ONE:
-            if isinstance(name := kept.get(key), str):
+            if key not in self.lists and isinstance(name := kept.get(key), str):
                 kept[key] = self._one(key, name, self.learners, "label")
-        for key in SEVERAL:
+        for key in (*SEVERAL, *self.lists):
             if key in kept and any(name.partition("/")[0] in self.learners for name in _list(kept[key])):
                 kept[key] = [member for name in _list(kept[key]) for member in self._labels(key, name)]
         return kept

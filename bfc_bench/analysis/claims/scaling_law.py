@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words
+from bfc_bench.analysis.claims.base import MetricName, Names, Near, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.scaling_law import ScalingLaw, law_of
 from bfc_bench.store.row import Row
@@ -20,7 +20,7 @@ DOUBTFUL = 0.05
 """Lack-of-fit p below which a verdict is quoted with it."""
 
 
-class ScalingLawClaim(Bounded):
+class ScalingLawClaim(Near):
     """An exponent of error ~ c + a n^-b, or of the joint law c + a M^-p + b n^-q, is within bounds or near a number.
 
     One law is fitted to all replicates together. M is ``second``: the number of parameters, d or an axis of the grid.
@@ -41,18 +41,9 @@ class ScalingLawClaim(Bounded):
     """Input dimension; the largest of each task by default, and all for the second number `d`."""
     metric: MetricName = "nmse"
     """The error."""
-    expected: Finite | None = None
-    """Expected exponent, instead of bounds."""
-    tolerance: Positive | None = None
-    """Allowed distance from the expected exponent."""
 
     @model_validator(mode="after")
     def _complete(self) -> ScalingLawClaim:
-        bounded = self.at_most is not None or self.at_least is not None
-        if bounded == (self.expected is not None):
-            raise ValueError("exactly one of bounds (at_most, at_least) and expected is required")
-        if (self.expected is None) != (self.tolerance is None):
-            raise ValueError("expected and tolerance go together")
         if self.exponent not in ("n", self.second):
             raise ValueError(f"exponent must be n or the second number. Got {self.exponent!r} and {self.second!r}")
         if self.second == "n":
@@ -92,24 +83,12 @@ class ScalingLawClaim(Bounded):
         powers = f"n and {self.second}" if self.second else "n"
         statement = (
             f"The exponent of {self.exponent} in the law of the {in_words(self.metric)} of {' and '.join(self.label)} "
-            f"in {powers}, with a floor, is {self._bound} ({where})."
+            f"in {powers}, with a floor, is {self.bound} ({where})."
         )
-        verdict = self.verdict(statement, self._region, self._evidence(curves, law), log=False)
+        verdict = self.verdict(statement, self.region, self._evidence(curves, law), log=False)
         if law is None or not law.lack_of_fit_p < DOUBTFUL or verdict.verdict == "undecided":
             return verdict
         return replace(verdict, but=f"the errors depart from the law (lack of fit p = {short(law.lack_of_fit_p)})")
-
-    @property
-    def _region(self) -> Region:
-        if self.expected is None or self.tolerance is None:
-            return self.region
-        return Region(self.expected - self.tolerance, self.expected + self.tolerance)
-
-    @property
-    def _bound(self) -> str:
-        if self.expected is None or self.tolerance is None:
-            return self.bound
-        return f"within {short(self.tolerance)} of {short(self.expected)}"
 
     def _evidence(self, curves: Sequence[Curve], law: ScalingLaw | None) -> Evidence:
         if not curves:

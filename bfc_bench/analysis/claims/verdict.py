@@ -403,10 +403,5 @@ def short(x: float) -> str:
     return re.sub(r"e([+-])0*", lambda match: "e" + match[1].strip("+"), f"{x:.3g}")
 
 
-def exp(x: float) -> float:
-    """e^x; inf if that exceeds float64."""
-    return math.inf if x > 709 else math.exp(x)
-
-
 def _join(notes: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(notes))

@@ -54,7 +54,7 @@ class Cifar10(ImageSet):
     def _find(self) -> Path:
         return find(self.home, *self.binary, *self.pickled)
 
-    def missing(self) -> str | None:
+    def missing_files(self) -> str | None:
         """What to type if the files are missing."""
         try:
             self._find()

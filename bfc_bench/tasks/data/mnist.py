@@ -44,7 +44,7 @@ class Mnist(ImageSet):
     def _files(self, part: str) -> list[Path]:
         return [find(self.kind, *_both_forms(name.format(part)), package=self.package) for name in (IMAGES, LABELS)]
 
-    def missing(self) -> str | None:
+    def missing_files(self) -> str | None:
         """What to type if a file is missing."""
         try:
             _ = [self._files(part) for part in PARTS]

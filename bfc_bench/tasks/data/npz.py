@@ -11,8 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError, error_text, suggest
-from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints, TableColumns
 from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
+from bfc_bench.tasks.data.columns import Categorical, Missing, columns_of, table_columns
 
 REQUIRED, PARTS = ("x", "y"), (("x", "y"), ("x_test", "y_test"))
 OTHERS = ("columns", "classes")
@@ -23,7 +24,8 @@ class Npz(DataSet):
 
     x is (N, d), or (N, height, width) or (N, channels, height, width) for images. Labels that are text or booleans are
     classes. An array ``columns`` may name the columns of x. If an array ``classes`` names classes, labels are their
-    numbers.
+    numbers. ``levels`` may hold a JSON list for each column, the names of the categories whose numbers x has.
+    ``groups`` or ``times``, (N,), split the points as ``split`` does in the kind ``table``.
     """
 
     kind: ClassVar[str] = "npz"
@@ -33,6 +35,10 @@ class Npz(DataSet):
     """Whether labels are classes; None: if they are not numbers."""
     divisor: Annotated[float, Field(gt=0)] = 1.0
     """Number by which x is divided, for example 255 for images of bytes."""
+    categorical: Categorical | None = None
+    """What becomes of columns with ``levels``, see the kind ``table``."""
+    missing: Missing | None = None
+    """What becomes of NaN in x, see the kind ``table``."""
 
     def load(self) -> DataSetContents:
         """The contents of the file."""
@@ -58,7 +64,31 @@ class Npz(DataSet):
         )
         assert points is not None
         columns = tuple(map(str, arrays["columns"].tolist())) if "columns" in arrays else ()
-        return DataSetContents(points, test, names(known), _shape(arrays["x"]), columns, self.divisor)
+        return DataSetContents(
+            points,
+            test,
+            names(known),
+            _shape(arrays["x"]),
+            columns,
+            self.divisor,
+            self._table(arrays, columns),
+            arrays.get("groups"),
+            arrays.get("times"),
+        )
+
+    def _table(self, arrays: dict[str, np.ndarray], columns: tuple[str, ...]) -> TableColumns | None:
+        """The columns, if some hold categories or may have gaps."""
+        if self.categorical is None and self.missing is None and "levels" not in arrays:
+            return None
+        given = columns or tuple(f"x{i}" for i in range(int(np.prod(arrays["x"].shape[1:]))))
+        levels = arrays["levels"].tolist() if "levels" in arrays else ["[]"] * len(given)
+        try:
+            known = columns_of(given, levels)
+        except ValueError as error:
+            raise UsageError(f"{self.path}: levels must hold a JSON list for each column. Got {error}.") from None
+        if self.categorical is None and any(column.levels for column in known):
+            raise UsageError(f"{self.path}: it has columns of categories; set categorical to 'one-hot' or 'keep'.")
+        return table_columns(known, self.categorical, self.missing)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError, error_text, suggest
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
+from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, labels, table_columns
+from bfc_bench.tasks.data.text_table import TextFormat, line_of, read_text
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
 
 
-class Table(DataSet):
+class Table(ColumnOptions, DataSet):
     """A table with named columns: CSV with a header, or parquet.
 
-    A target of text, booleans or categories is a class. All other columns that are learned from must hold numbers.
+    A target of text, booleans or categories is a class. The other columns hold numbers or dates, and text and missing
+    values where ``categorical`` and ``missing`` say what becomes of them.
     """
 
     kind: ClassVar[str] = "table"
+    reading: ClassVar[frozenset[str]] = frozenset({"decimal", "encoding", "missing_texts"})
     path: str
     """The file, which ends in .csv, .tsv, .txt or .parquet."""
     test_path: str = ""
@@ -31,146 +33,88 @@ class Table(DataSet):
     target: str
     """The column to be predicted."""
     columns: Annotated[list[str], Field(min_length=1)] | None = None
-    """The columns to learn from; None: all but the target."""
+    """The columns to learn from; None: all but the target and the one of ``split``."""
     classes: bool | None = None
     """Whether the target is a class; None: if it is not a number."""
     separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
-    """Separator of a text file; None: a tab in .tsv, otherwise a comma."""
+    """Separator of a text file; None: a tab in .tsv, otherwise the one of comma, semicolon, tab and bar that splits all
+    lines alike."""
+    decimal: Literal[".", ","] | None = None
+    """Decimal mark of a text file; None: the one that its numbers have."""
+    encoding: str = "utf-8"
+    """Encoding of a text file, such as ``latin-1``."""
+    missing_texts: list[str] = []
+    """Texts that stand for a missing value, such as ``?``, besides those that pandas knows."""
 
     def load(self) -> DataSetContents:
         """The contents of the files."""
-        frame = _read(Path(self.path), self.separator)
-        columns = self.columns or [name for name in map(str, frame.columns) if name != self.target]
-        if self.target in columns:
-            raise UsageError(f"{self.path}: columns must not have the target, {self.target!r}, among them.")
-        x, y, order = self._part(frame, self.path, columns)
+        parts = [self.read_part(path) for path in (self.path, self.test_path) if path]
+        aside = {self.target} | ({self.split.column} if self.split else set())
+        columns = self.columns or [name for name in map(str, parts[0].frame.columns) if name not in aside]
+        self._check(parts, columns)
+        encoded = encode(parts, columns, self)
+        ys = [labels(part.frame[self.target], self.target, part.locate, self.classes, part.decimal) for part in parts]
+        (y, order), *tested = ys
         target = f"{self.path}: column {self.target!r}"
         known: list[Any] = []
         classes = are_classes(y, self.classes, target) if len(y) else False
         if classes:
             y, known = class_numbers(y, target, order)
-        points, test = LabelledPoints(x, y), None
-        if self.test_path:
-            x, y, _ = self._part(_read(Path(self.test_path), self.separator), self.test_path, columns)
-            target = f"{self.test_path}: column {self.target!r}"
+        points, test = LabelledPoints(encoded.parts[0].x, y), None
+        if tested:
+            (y, _), target = tested[0], f"{self.test_path}: column {self.target!r}"
             if len(y) and are_classes(y, self.classes, target) != classes:
                 raise UsageError(f"{target}: classes in one of the two files and numbers in the other.")
-            test = LabelledPoints(x, class_numbers(y, target, known)[0] if classes else y)
-        return DataSetContents(points, test, names(known), columns=tuple(columns))
+            test = LabelledPoints(encoded.parts[1].x, class_numbers(y, target, known)[0] if classes else y)
+        key = encoded.parts[0].split
+        return DataSetContents(
+            points,
+            test,
+            names(known),
+            columns=tuple(columns),
+            table=table_columns(encoded.columns, self.categorical, self.missing),
+            groups=key if self.split and self.split.group else None,
+            times=key if self.split and self.split.time else None,
+        )
 
-    def _part(self, frame: Any, path: str, columns: list[str]) -> tuple[np.ndarray, np.ndarray, list[Any]]:
-        """x (N, d), y (N,), and the classes in order if the file orders them."""
-        for name in (self.target, *columns):
-            if name not in frame.columns:
-                raise UsageError(f"{path}: there is no column {name!r}.{suggest(name, map(str, frame.columns))}")
-        locator = RowLocator(path, self.separator)
-        x = [numbers(frame[name], name, locator) for name in columns]
-        y, order = labels(frame[self.target], self.target, locator, self.classes)
-        return np.column_stack(x) if x else np.empty((len(y), 0)), y, order
+    def read_part(self, path: str) -> Part:
+        """The columns of one of the files, before anything is checked."""
+        missing = tuple(self.missing_texts)
+        frame, form = _read(Path(path), TextFormat(self.separator, self.decimal, self.encoding, missing))
+        remark = form.words if Path(path).suffix in TEXT_SUFFIXES else ""
+        return Part(frame, RowLocator(path, form).of, path, form.decimal or ".", remark)
+
+    def _check(self, parts: list[Part], columns: list[str]) -> None:
+        for part in parts:
+            known = list(map(str, part.frame.columns))
+            for name in (self.target, *columns):
+                if name not in known:
+                    hint = suggest(name, known) + (f" {part.remark}" if len(known) == 1 else "")
+                    raise UsageError(f"{part.where}: there is no column {name!r}.{hint}")
+        if self.target in columns:
+            raise UsageError(f"{self.path}: columns must not have the target, {self.target!r}, among them.")
+        if self.split and self.test_path:
+            raise UsageError(f"{self.path}: split and test_path both say what is tested on; leave out one of the two.")
+        if self.split and self.split.column == self.target:
+            raise UsageError(f"{self.path}: split must name another column than the target, {self.target!r}.")
 
 
 class RowLocator:
     """Locates rows of a table for error messages."""
 
-    def __init__(self, path: str, separator: str | None = None) -> None:
-        self.path, self.separator = path, separator
+    def __init__(self, path: str, form: TextFormat) -> None:
+        self.path, self.form = path, form
 
     def of(self, row: int, column: str) -> str:
         """File, line (in a text file) or row, and column."""
         path = Path(self.path)
-        if path.suffix not in SUFFIXES[:3]:
+        if path.suffix not in TEXT_SUFFIXES:
             return f"{self.path}: row {row}, column {column!r}"
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=_separator(path, self.separator))
-            lines = (reader.line_num for fields in reader if fields)
-            return f"{self.path}: line {next(islice(lines, row + 1, None))}, column {column!r}"
+        return f"{self.path}: line {line_of(path, self.form, row)}, column {column!r}"
 
 
-def numbers(series: Any, name: str, locator: RowLocator) -> np.ndarray:
-    """A column as float64, (N,).
-
-    Args:
-        series: The column, a pandas series (N,).
-        name: Its name.
-        locator: Locates rows for the message.
-
-    Raises:
-        UsageError: A value is missing or not a finite number; the message names file, line and column.
-    """
-    import pandas as pd
-
-    kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else ""
-    if kind in "Mmc" and kind:
-        raise UsageError(f"{locator.of(0, name)} must be a number. Got {series.iloc[0]!s}, of dtype {series.dtype}.")
-    if not (pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series)):
-        parsed = pd.to_numeric(series.astype(object), errors="coerce")
-        if (wrong := np.flatnonzero(parsed.isna() & series.notna())).size:
-            value = series.iloc[wrong[0]]
-            raise UsageError(f"{locator.of(int(wrong[0]), name)} must be a number. Got {value!r}.")
-        series = parsed
-    _check_complete(series, name, locator)
-    numeric: np.ndarray = series.to_numpy(dtype=float)
-    if (wrong := np.flatnonzero(~np.isfinite(numeric))).size:
-        raise UsageError(f"{locator.of(int(wrong[0]), name)} must be finite. Got {numeric[wrong[0]]}.")
-    return numeric
-
-
-def labels(series: Any, name: str, locator: RowLocator, classes: bool | None) -> tuple[np.ndarray, list[Any]]:
-    """The target's values, (N,), and its classes in order if it is categorical.
-
-    Text among numbers is taken for a mistake, unless ``classes`` is true.
-
-    Args:
-        series: The column, a pandas series (N,).
-        name: Its name.
-        locator: Locates rows for the message.
-        classes: Whether the values are classes; None: if they are not numbers.
-
-    Raises:
-        UsageError: A value is missing, or should be a number.
-    """
-    import pandas as pd
-
-    _check_complete(series, name, locator)
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        present = set(series.unique())
-        order = [str(item) for item in series.dtype.categories if item in present]
-        return series.astype(str).to_numpy(dtype=str), order
-    if pd.api.types.is_bool_dtype(series):
-        return series.to_numpy(dtype=float if classes is False else bool), []
-    text = not pd.api.types.is_numeric_dtype(series)
-    if text and classes is None and series.dtype.kind not in "Mm":
-        parsed = pd.to_numeric(series.astype(object), errors="coerce").notna().to_numpy()
-        if parsed.any() and not parsed.all():
-            row = int(np.flatnonzero(~parsed)[0])
-            raise UsageError(
-                f"{locator.of(row, name)} must be a number, as others in the column are. Got {series.iloc[row]!r}. "
-                "Set classes = true if they are names of classes."
-            )
-    if text and classes is not False:
-        return series.astype(str).to_numpy(dtype=str), []
-    return numbers(series, name, locator), []
-
-
-def _check_complete(series: Any, name: str, locator: RowLocator) -> None:
-    if (gaps := np.flatnonzero(series.isna())).size:
-        others = f", as are {gaps.size - 1:,} more of {len(series):,}" if gaps.size > 1 else ""
-        raise UsageError(
-            f"{locator.of(int(gaps[0]), name)} is empty or NA{others}. Leave such rows out, or fill them in before."
-        )
-
-
-def _separator(path: Path, separator: str | None) -> str:
-    return separator or ("\t" if path.suffix == ".tsv" else ",")
-
-
-def _exact_floats(version: str) -> dict[str, str]:
-    """Options with which pandas reads numbers to the last digit, as it does by default from 3.1 on."""
-    return {} if tuple(map(int, version.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-
-
-def _read(path: Path, separator: str | None) -> Any:
-    """The table in a file, a pandas frame. Raises ``UsageError`` that names the file."""
+def _read(path: Path, form: TextFormat) -> tuple[Any, TextFormat]:
+    """The table in a file, a pandas frame, and the format of a text file. Raises ``UsageError`` that names the file."""
     import pandas as pd
 
     if path.suffix not in SUFFIXES:
@@ -178,19 +122,8 @@ def _read(path: Path, separator: str | None) -> Any:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file.")
     try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        return pd.read_csv(
-            path,
-            sep=_separator(path, separator),
-            index_col=False,
-            low_memory=False,  # else one column may get several types
-            encoding="utf-8-sig",
-            **_exact_floats(pd.__version__),
-        )
+        return (pd.read_parquet(path), form) if path.suffix == ".parquet" else read_text(path, form)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} must be text in UTF-8; its byte {error.start} is not.") from None
-    except (ValueError, ImportError) as error:  # errors of pandas and pyarrow are ValueErrors
+    except (ValueError, ImportError) as error:  # errors of pyarrow are ValueErrors
         raise UsageError(f"{path} is no table: {' '.join(error_text(error).split())}") from None

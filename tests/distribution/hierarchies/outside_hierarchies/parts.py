@@ -14,7 +14,7 @@ Count = Annotated[int, Field(ge=2)]
 class RandomHierarchy(JointLaw):
     """The class y of a sequence x that a random grammar makes from y."""
 
-    kind: ClassVar[str] = "random-hierarchy"
+    kind: ClassVar[str] = "outside-hierarchy"
 
     vocabulary: Count = 8
     """v, the number of symbols."""

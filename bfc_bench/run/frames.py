@@ -1,0 +1,45 @@
+"""Converts the numbers of a table to a pandas frame and back.
+
+Shapes: m rows, k columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bfc_bench.learner import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_frame(x: np.ndarray, columns: Sequence[Column]) -> pd.DataFrame:
+    """A frame of its own memory: numbers are float64 and categories of pandas' categorical type; NaN is missing.
+
+    Args:
+        x: Values, and numbers of levels for categories, (m, k).
+        columns: The columns.
+    """
+    import pandas as pd
+
+    made: dict[str, Any] = {}
+    for i, column in enumerate(columns):
+        if column.levels:
+            codes = np.where(np.isnan(x[:, i]), -1, x[:, i]).astype(int)
+            made[column.name] = pd.Categorical.from_codes(codes, categories=list(column.levels))
+        else:
+            made[column.name] = np.array(x[:, i])
+    return pd.DataFrame(made)
+
+
+def from_frame(frame: pd.DataFrame, columns: Sequence[Column]) -> np.ndarray:
+    """The numbers (m, k) of a frame that ``to_frame`` made."""
+    parts = []
+    for column in columns:
+        series = frame[column.name]
+        codes = series.cat.codes.to_numpy(dtype=float) if column.levels else None
+        parts.append(series.to_numpy(dtype=float) if codes is None else np.where(codes < 0, np.nan, codes))
+    return np.column_stack(parts)

@@ -1,0 +1,122 @@
+"""Turns tables of other libraries into pandas frames or arrays, without importing those libraries.
+
+Known are pandas and Polars frames, dicts of columns, data sets of Hugging Face's kind (``column_names`` and
+``features``), and torch data sets, whose items are pairs (x, y).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.errors import UsageError, suggest
+
+
+def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
+    """Inputs as a pandas frame or as they are, and the target as it is or as a pandas series.
+
+    Args:
+        x: Inputs, with a column of the target if ``y`` is its name, or a torch data set if ``y`` is None.
+        y: Target (N,), the name of a column of x, or None for a torch data set.
+        name: Name of the argument, for error messages.
+
+    Raises:
+        UsageError: There is no column of this name, lengths differ, or x has no target.
+    """
+    if y is None:
+        return _pairs(x, name)
+    table = frame_of(x, name)
+    if isinstance(y, str):
+        if table is None:
+            raise UsageError(f"y = {y!r} names a column, but {name} is {type(x).__name__}, which has no named columns.")
+        known = [str(column) for column in table.columns]
+        if y not in known:
+            raise UsageError(f"{name} has no column {y!r} for the target.{suggest(y, known)}")
+        return _inputs(table.drop(columns=[y])), table[y]
+    if _is_series(y):
+        y = y.to_numpy()
+    if table is None:
+        return x, y
+    if len(table) != len(y):
+        raise UsageError(f"{name} has {len(table)} rows and its target {len(y)}; both need the same number.")
+    return _inputs(table), y
+
+
+def frame_of(x: Any, name: str = "x") -> Any:
+    """A pandas frame with the columns of x; None if x has no named columns. Raises ``UsageError`` for an odd table."""
+    import pandas as pd
+
+    if isinstance(x, pd.DataFrame):
+        _check_names(list(map(str, x.columns)), name)
+        return x
+    if isinstance(x, Mapping):
+        if splits := [key for key, part in x.items() if hasattr(part, "column_names")]:
+            raise UsageError(
+                f"{name} has the parts {', '.join(map(repr, splits))}; give one of them, such as x[{splits[0]!r}]."
+            )
+        return _frame({str(key): values for key, values in x.items()}, {}, name)
+    if hasattr(x, "column_names") and hasattr(x, "features"):
+        columns = list(x.column_names)
+        return _frame({column: x[column] for column in columns}, dict(x.features or {}), name)
+    if hasattr(x, "get_column") and hasattr(x, "columns"):  # Polars
+        return _frame({column: x.get_column(column).to_list() for column in x.columns}, {}, name)
+    return None
+
+
+def _frame(columns: Mapping[str, Any], features: Mapping[str, Any], name: str) -> Any:
+    """A frame of columns of equal length; numbers of a feature with ``names`` become these."""
+    import pandas as pd
+
+    made: dict[str, Any] = {}
+    for column, given in columns.items():
+        values = given if isinstance(given, np.ndarray) else list(given)
+        names = getattr(features.get(column), "names", None)
+        if names:
+            codes = [-1 if value is None or value < 0 else int(value) for value in values]
+            made[column] = pd.Categorical.from_codes(codes, categories=list(names))
+        else:
+            made[column] = pd.Series(list(values))
+    _check_names(list(made), name)
+    lengths = {column: len(values) for column, values in made.items()}
+    first = next(iter(lengths), "")
+    if odd := [column for column, length in lengths.items() if length != lengths[first]]:
+        raise UsageError(
+            f"{name}: all columns must have one length. Got {lengths[first]} in {first!r} and {lengths[odd[0]]} in "
+            f"{odd[0]!r}."
+        )
+    return pd.DataFrame(made)
+
+
+def _check_names(names: list[str], name: str) -> None:
+    if twice := [column for column in names if names.count(column) > 1]:
+        raise UsageError(f"{name}: two columns are named {twice[0]!r}. Give each column a name of its own.")
+
+
+def _inputs(table: Any) -> Any:
+    """A frame; the array of its only column if that holds arrays, such as images."""
+    if len(table.columns) == 1 and len(table):
+        column = table.iloc[:, 0]
+        if isinstance(column.iloc[0], np.ndarray | list | tuple):
+            return np.stack([np.asarray(item) for item in column])
+    return table
+
+
+def _pairs(dataset: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """x and y of a data set whose items are pairs, as torch's are."""
+    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")) or frame_of(dataset) is not None:
+        raise UsageError(f"y is missing: give the target (N,), or the name of a column of {name}.")
+    items = [dataset[i] for i in range(len(dataset))]
+    if not items or any(not isinstance(item, tuple | list) or len(item) != 2 for item in items):
+        raise UsageError(f"{name}: without y, its items must be pairs (x, y), as those of a torch data set are.")
+    shapes = {np.shape(item[0]) for item in items}
+    if len(shapes) > 1:
+        raise UsageError(f"{name}: the x of all items must have one shape. Got {sorted(map(str, shapes))[:3]}.")
+    x = np.stack([np.asarray(item[0]) for item in items])
+    return (x[:, None] if x.ndim == 1 else x), np.array([np.asarray(item[1]).item() for item in items])
+
+
+def _is_series(y: Any) -> bool:
+    """Whether y is a series of Polars, which pandas does not take."""
+    return type(y).__module__.partition(".")[0] == "polars" and hasattr(y, "to_numpy")

@@ -1,0 +1,155 @@
+"""Tables of the terminal: no text is cut, whatever the width."""
+
+import io
+import re
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bfc_bench.cli.app import run
+from bfc_bench.cli.display import Display
+from bfc_bench.cli.summary import print_summary
+from bfc_bench.cli.tables import print_lines
+from bfc_bench.seeds import stream
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+from bfc_bench.stored_suite import open_store
+from bfc_bench.suite.model import read_suite
+
+WIDTHS = (60, 80, 120, 200)
+HEADER = ["task", "d", "learner", "n", "error", "worst"]
+LINES = [
+    ["layerwise-eq-1.2", "20", "kernel-ridge-1", "400", "0.0031 [0.0021, 0.0044]", "0.0049"],
+    ["layerwise-eq-1.2-gaussian", "20", "kernel-ridge-2", "400", "3.1e-7 [2.1e-7, 4.4e-7]", "4.9e-7"],
+]
+
+
+def terminal(width):
+    return Console(file=io.StringIO(), width=width, force_terminal=True, no_color=True)
+
+
+def shown(out):
+    return re.sub(r"\x1b\[[0-9;]*m", "", out.file.getvalue())
+
+
+def table(width, lines=LINES, **options):
+    out = terminal(width)
+    print_lines(out, HEADER, lines, **options)
+    return shown(out)
+
+
+@pytest.mark.parametrize("width", [40, *WIDTHS])
+def test_no_text_is_cut_and_no_line_is_wider_than_the_terminal(width):
+    text = table(width, keys=3)
+    for line in LINES:
+        for cell in line:
+            assert cell in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+
+
+def test_a_wide_terminal_has_all_columns_and_a_narrow_one_those_that_differ():
+    assert table(120).split("\n")[0].split() == HEADER
+    caption, header, *lines = table(80).splitlines()
+    assert caption == "d = 20, n = 400"
+    assert header.split() == ["task", "learner", "error", "worst"]
+    assert len(lines) == 2
+    header, *lines = table(82, omit=[("worst",)]).splitlines()
+    assert header.split() == HEADER[:-1]
+    assert not any("0.0049" in line for line in lines)
+
+
+def test_a_table_that_does_not_fit_is_printed_in_blocks():
+    assert table(50, keys=3).splitlines()[:3] == [
+        "d = 20, n = 400",
+        "layerwise-eq-1.2 · kernel-ridge-1",
+        "  error: 0.0031 [0.0021, 0.0044] · worst: 0.0049",
+    ]
+
+
+def test_an_empty_table_has_its_header():
+    assert table(80, lines=[]).split() == HEADER
+
+
+def test_sentences_are_wrapped_at_words_beside_the_columns_that_say_what_they_are_about():
+    lines = [["claim-1", "add n = 80 " * 12], ["claim-2", "decided"]]
+    out = terminal(60)
+    print_lines(out, ["claim", "what would decide it"], lines, prose=True)
+    first, *rest = shown(out).splitlines()[1:]
+    assert first.startswith("claim-1  add n = 80")
+    assert all(line.startswith(" " * 9) for line in rest[:-1])
+    assert max(map(len, [first, *rest])) <= 60
+
+
+def test_the_width_of_a_table_in_a_pipe_is_that_of_its_texts():
+    out = Console(file=io.StringIO(), width=60)
+    print_lines(out, HEADER, LINES)
+    header, *lines = out.file.getvalue().splitlines()
+    assert header.split() == HEADER
+    assert [re.split("  +", line) for line in lines] == LINES
+
+
+LABELS = ("kernel-ridge:gamma0.1", "kernel-ridge:gamma0.3", "kernel-ridge-with-squares")
+
+
+@pytest.fixture
+def held(suite_file, tmp_path):
+    """A store with the results of a suite with long labels and a claim."""
+    learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
+    labels = [entry["label"] for entry in learners]
+    claim = {"id": "squares-help-with-rows", "kind": "beats", "label": labels[2], "against": labels[:2], "task": "t"}
+    path = suite_file("narrow", learner=learners, replicates=4, claim=[{**claim, "source": "BFC Theorem 1"}])
+    rows = [
+        Row(
+            cell=f"c{k}-{n}-{r}", suite="narrow", suite_version=1, task="t", learner="kernel-ridge", label=label,
+            options={}, d=4, n=n, replicate=r, status="ok",
+            nmse=float(np.exp(stream("narrow", label, n, r).standard_normal() / 5)) / n**1.5 * (3 - k),
+            fit_cpu_seconds=1e-3, finished_at=1.7e9 + n, release=version("bfc-bench"), device="cpu",
+        )
+        for k, label in enumerate(labels) for n in (10, 20) for r in range(4)
+    ]  # fmt: skip
+    with Store(tmp_path / "store", write=True) as store:
+        store.sessions.begin("session", "narrow", 1, read_suite(path).definition(), {"packages": {}})
+        store.sessions.define("narrow", 1, {"t": "x"}, dict.fromkeys(labels, "y"))
+        store.put([(row, "x", "y", "") for row in rows])
+    return path, tmp_path / "store", labels
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("verb", ["claims", "results", "compare", "plan", "summary"])
+def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
+    path, store, labels = held
+    for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    if verb == "summary":
+        with open_store(store) as suites:
+            out = terminal(width)
+            print_summary(suites[path], out)
+        text = shown(out)
+    else:
+        about = [labels[0], labels[2]] if verb == "compare" else [str(path)]
+        assert run([verb, *about, "--store", str(store)]) == 0
+        text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    for label in labels if verb != "compare" else (labels[0], labels[2]):
+        assert label in text
+    assert "…" not in text
+    if verb == "claims":
+        assert "squares-help-with-rows" in text
+        assert re.search(r"0\.\d+ \[[^ ]+, [^ ]+\]", text)
+        text = text.partition("claims:")[0]
+    lines = [line for line in text.splitlines() if "Geometric mean" not in line and "cells:" not in line]
+    assert max(map(len, lines)) <= width
+
+
+def test_the_progress_of_a_run_shows_the_tasks_that_fit():
+    out = terminal(60)
+    display = Display(out)
+    for task in ("layerwise-eq-1.2", "layerwise-eq-1.2-gaussian", "staircase-with-three-steps"):
+        values = {"cell": task, "suite": "s", "suite_version": 1, "task": task, "learner": "l", "label": "kernel-ridge"}
+        display.bfc_result(Row(**values, options={}, d=2, n=4, replicate=0, status="ok", nmse=0.5, finished_at=1.0))
+    out.print(display._render())
+    assert "staircase-with-three-steps" in shown(out)
+    assert "layerwise" not in shown(out)
+    assert "…" not in shown(out)

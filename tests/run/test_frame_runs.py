@@ -1,0 +1,140 @@
+"""Learners that take frames and others on one table, run as cells."""
+
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import Capabilities, Column, Data
+from bfc_bench.run.array_guard import ArrayGuard
+
+RNG = np.random.default_rng(0)
+N = 160
+IMPUTER = {
+    "name": "sklearn:make_pipeline",
+    "label": "imputer",
+    "options": {
+        "steps": [
+            {
+                "name": "sklearn:compose.ColumnTransformer",
+                "options": {
+                    "transformers": [
+                        ["numbers", "sklearn:impute.SimpleImputer", ["size"]],
+                        [
+                            "texts",
+                            {"name": "sklearn:preprocessing.OneHotEncoder", "options": {"handle_unknown": "ignore"}},
+                            ["city"],
+                        ],
+                    ]
+                },
+            },
+            "sklearn:linear_model.LinearRegression",
+        ]
+    },
+}
+LEARNERS = [
+    {"name": "sklearn:ensemble.HistGradientBoostingRegressor", "label": "boosting", "options": {"min_samples_leaf": 3}},
+    IMPUTER,
+    {"name": "sklearn:linear_model.LinearRegression", "label": "linear"},
+]
+
+
+def made(missing="keep", learners=LEARNERS, **options):
+    rng = np.random.default_rng(0)
+    size, city = rng.standard_normal(N), rng.choice(["a", "b", "c"], N)
+    frame = pd.DataFrame({"size": size, "city": city, "y": size + 3.0 * (city == "b")})
+    frame.loc[rng.random(N) < 0.2, "size"] = np.nan
+    task = bb.TaskEntry.from_arrays("t", frame, "y", n=[60], categorical="keep", missing=missing, **options)
+    return bb.Suite(name="frames", replicates=3, task=[task], learner=learners)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def errors(suite, store):
+    session = bb.run_suite(suite, bb.RunOptions(store=store, executor="serial"))
+    assert set(session.statuses) == {"ok"}
+    with bb.open_store(store) as suites:
+        return {label: sorted(r.nmse for r in suites["frames"].rows() if r.label == label) for label in labels(suite)}
+
+
+def labels(suite):
+    return [entry.label for entry in suite.learner]
+
+
+def test_learners_with_and_without_frames_have_results_on_one_table(tmp_path):
+    found = errors(made(), tmp_path / "s")
+    assert all(0 < error < 0.9 for values in found.values() for error in values)
+
+
+def test_an_imputer_of_means_in_a_pipeline_is_what_the_option_mean_does(tmp_path):
+    """Both fill by the mean of the training points and encode one-hot, so least squares gives equal errors."""
+    by_option = errors(made("mean", LEARNERS[2:]), tmp_path / "a")["linear"]
+    in_pipeline = errors(made("keep", [IMPUTER]), tmp_path / "b")["imputer"]
+    np.testing.assert_allclose(by_option, in_pipeline, rtol=1e-9)
+
+
+def test_which_estimators_take_frames():
+    def takes(name, **options):
+        return bb.load_learner(f"sklearn:{name}", **options).takes_frames()
+
+    assert takes("ensemble.HistGradientBoostingClassifier")
+    assert not takes("ensemble.HistGradientBoostingClassifier", frame=False)
+    assert takes("make_pipeline", steps=IMPUTER["options"]["steps"])
+    assert not takes("linear_model.Ridge")
+    assert takes("ensemble.RandomForestRegressor", frame=True)
+    with pytest.raises(UsageError):
+        bb.load_learner("sklearn:linear_model.Ridge", frame=7)
+
+
+def test_a_new_option_changes_neither_identity_nor_rows_of_estimators_without_it():
+    plain = bb.load_learner("sklearn:linear_model.Ridge")
+    assert "frame" not in plain.options()
+    assert "frame" not in plain.changed()
+    assert bb.load_learner("sklearn:linear_model.Ridge", frame=True).changed()["frame"] is True
+
+
+COLUMNS = (Column("size"), Column("city", ("a", "b")))
+CHANGES = {
+    "a number": lambda frame: frame.__setitem__("size", 1.0),
+    "a category": lambda frame: frame.__setitem__("city", frame.city.cat.codes),
+    "a column": lambda frame: frame.pop("city"),
+    "another column": lambda frame: frame.insert(0, "more", 1.0),
+    "the order of rows": lambda frame: frame.__setitem__("size", frame["size"].to_numpy()[::-1].copy()),
+}
+
+
+@pytest.mark.parametrize("change", [None, *CHANGES])
+def test_a_learner_that_changes_its_frame_is_noticed(change):
+    x = np.array([[1.0, 0], [np.nan, 1], [3, np.nan]])
+    guard = ArrayGuard("numpy", "cpu")
+    data = guard.guarded_data(Data("s", 3, 2, columns=COLUMNS, x=x, y=np.zeros(3)))
+    assert data.x is guard.guarded_copy("inputs", "s", x, COLUMNS)
+    assert guard.changed() == []
+    if change is not None:
+        CHANGES[change](data.x)
+        try:
+            found = guard.changed()
+        except Exception:  # the framework takes it for a change
+            found = ["inputs"]
+        assert found == ["inputs"]
+
+
+class TakesFrames(bb.Learner):
+    """Declares that it takes frames."""
+
+    name: ClassVar[str] = "takes-frames"
+    capabilities: ClassVar[Capabilities] = Capabilities(frames=True)
+
+    def fit(self, train, ctx):
+        raise AssertionError("it is not fitted here")
+
+
+def test_a_learner_declares_that_it_takes_frames():
+    assert TakesFrames().takes_frames()
+    assert not bb.load_learner("kernel-ridge").takes_frames()

@@ -1,0 +1,95 @@
+"""What Python users see: errors on one line, short texts and tables in notebooks."""
+
+import re
+
+import numpy as np
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.api import RunOptions, run_suite
+from bfc_bench.run.plan import Plan
+
+SHORT = 200
+"""Most characters of a text that an interpreter shows of a result."""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A finished run and its open results."""
+    task = {
+        "name": "t",
+        "inputs": {"kind": "uniform"},
+        "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+        "d": [4],
+        "n": [10, 20],
+    }
+    learners = [{"name": "kernel-ridge", "label": label, "tune": {}} for label in ("linear", "other")]
+    suite = bb.Suite.parse({"name": "s", "test_size": 200, "task": [task], "learner": learners}, "suite")
+    folder = tmp_path_factory.mktemp("answers")
+    session = run_suite(suite, RunOptions(store=folder / "store", executor="serial"))
+    with bb.open_store(folder / "store") as results:
+        yield suite, session, results.of(suite)
+
+
+def test_texts_of_results_are_short_and_say_what_they_are(ran):
+    suite, session, stored = ran
+    assert repr(session).startswith(f"<run {session.id} of s@1 into ")
+    assert repr(session).endswith(": 12 ok>")
+    assert repr(suite) == "<suite s@1: 1 tasks, 2 learners, 3 replicates, 0 claims>"
+    assert repr(session.plan) == "<plan of s@1: 12 to do, 0 done, 0 failed, 0 skipped>"
+    assert isinstance(session.plan, Plan)
+    found = (
+        stored.rows(),
+        stored.curves(),
+        stored.thresholds(),
+        stored.compare("linear", "other"),
+        bb.Decided([session]),
+    )
+    assert all(len(repr(value)) < SHORT for value in found)
+
+
+def test_a_notebook_shows_every_result_as_html(ran):
+    _, session, stored = ran
+    assert "12 ok" in session._repr_html_()
+    tables = (
+        *(stored, stored.rows(), stored.curves(), stored.thresholds(), stored.claims(), stored.scaling_laws()),
+        *(stored.compare("linear", "other"), stored.compare_thresholds("linear", "other"), bb.Decided([session])),
+    )
+    assert all("<table" in table._repr_html_() or "<div" in table._repr_html_() for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda stored: bb.Suite(tasks=[]), "unknown option 'tasks'. Did you mean 'task'?"),
+        (lambda stored: bb.Suite(), "Suite: name, task and learner are required and missing."),
+        (lambda stored: bb.LearnerEntry(label="x"), "LearnerEntry: name is required and missing."),
+        (lambda stored: run_suite(None), "a suite must be a name, a path or a bfc_bench.Suite. Got NoneType."),
+        (lambda stored: run_suite("s", {}), "options must be RunOptions(...). Got dict."),
+        (lambda stored: run_suite("a.csv"), "a.csv is a table, not a suite."),
+        (lambda stored: RunOptions(jobs=0), "jobs must be at least 1. Got 0."),
+        (lambda stored: RunOptions(redo=["faild"]), "redo must be a list of failed, killed, stale or all."),
+        (lambda stored: stored.compare("linear", "lin"), "the results have no label 'lin'. Did you mean 'linear'?"),
+        (lambda stored: stored.curves(stage="first"), "the results have no stage 'first'."),
+        (lambda stored: stored.thresholds(0.1), "levels must be a list of numbers, such as [0.1, 0.01]. Got 0.1."),
+        (lambda stored: stored.joint_law("d", task="u"), "joint_law: the results have no task 'u'. Known: t."),
+        (
+            lambda stored: bb.as_sklearn("kernel-ridge").fit(np.eye(4), ["a", "b", "a", "b"]),
+            "kernel-ridge: y of a regressor must hold numbers. Got the text 'a'; as_sklearn(..., classifier=True)",
+        ),
+        (
+            lambda stored: bb.as_sklearn("sequential-kernel").fit(np.eye(4), np.array(list("abab"), dtype=object)),
+            "sequential-kernel: y of a regressor must hold numbers. Got the text 'a'",
+        ),
+    ],
+)
+def test_a_wrong_value_is_answered_on_one_line(ran, call, text):
+    with pytest.raises(bb.UsageError, match=re.escape(text)) as error:
+        call(ran[2])
+    assert "\n" not in str(error.value)
+
+
+def test_a_wrong_name_is_not_missing_too(ran):
+    with pytest.raises(bb.UsageError) as error:
+        bb.Suite(name="s", tasks=[], learner=[{"name": "mean"}])
+    assert str(error.value) == "Suite: unknown option 'tasks'. Did you mean 'task'?"

@@ -1,0 +1,38 @@
+"""The target linear and the inputs gaussian-power-law: their moments."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.gaussian_power_law import GaussianPowerLaw
+from bfc_bench.tasks.targets.linear import Linear
+
+D, M = 12, 100_000
+
+
+def law(a):
+    return GaussianPowerLaw(a=a).law(np.random.default_rng(0), D)
+
+
+@pytest.mark.parametrize("a", [0.8, 2.0])
+def test_the_covariance_is_diagonal_with_a_power_law(a):
+    x = law(a).sample(np.random.default_rng(1), M)
+    z = x * np.arange(1.0, D + 1) ** (a / 2)
+    np.testing.assert_allclose(z.T @ z / M, np.eye(D), atol=5 * np.sqrt(2 / M))
+
+
+@pytest.mark.parametrize(("a", "decay"), [(2.0, 0.0), (0.8, 1.0)])
+def test_the_variance_of_the_target_is_the_same_for_all_teachers_with_signs(a, decay):
+    i = np.arange(1.0, D + 1)
+    for seed in range(3):
+        teacher = Linear(decay=decay).draw(np.random.default_rng(seed), law(a))
+        values = teacher(law(a).sample(np.random.default_rng(9), M))
+        assert np.var(values) == pytest.approx(np.sum(i ** -(a + 2 * decay)), rel=0.03)
+        np.testing.assert_allclose(np.abs(teacher.w), i**-decay)
+
+
+@pytest.mark.parametrize("prior", ["signs", "gaussian"])
+def test_the_prior_of_the_coefficients_is_isotropic_without_decay(prior):
+    rng, inputs = np.random.default_rng(0), Gaussian().law(np.random.default_rng(0), D)
+    w = np.array([Linear(prior=prior).draw(rng, inputs).w for _ in range(20_000)])
+    np.testing.assert_allclose(w.T @ w / len(w), np.eye(D), atol=5 * np.sqrt(2 / len(w)))

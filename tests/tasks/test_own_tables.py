@@ -1,0 +1,404 @@
+"""Tables of one's own: how they are read, encoded by the n training points alone, split, and given as frames."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.frames import from_frame, to_frame
+from bfc_bench.tasks.build import build_data
+from bfc_bench.tasks.data.arrays import save_arrays
+from bfc_bench.tasks.data.columns import ColumnOptions
+from bfc_bench.tasks.data.npz import Npz
+from bfc_bench.tasks.data_task import DataTask
+from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.load_data import digest_of, read
+from bfc_bench.tasks.row_splits import group_pool, group_split, time_split
+
+RNG = np.random.default_rng(0)
+N = 120
+
+
+def load(path, **options):
+    table = {"kind": "table", "path": str(path), "target": "y", **options}
+    return read(build_data(table, load_plugins().data, "s"), "t")
+
+
+def refuses(path, *expected, **options):
+    with pytest.raises(UsageError) as caught:
+        load(path, **options)
+    assert "\n" not in str(caught.value)
+    for part in expected:
+        assert part in str(caught.value), str(caught.value)
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text, name="t.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+# --- reading
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_separator_decimal_mark_and_byte_order_mark_are_recognised(table, separator, decimal, encoding):
+    rows = [["größe", "b", "y"], ["1.5", "2", "3.25"], ["-0.5", "4", "1"], ["2.1234", "5", "2"]]
+    quoted = [[f'"{value.replace(".", decimal)}"' for value in row] for row in rows]
+    path = table("\n".join(separator.join(row) for row in quoted).encode(encoding))
+    found = load(path)
+    assert found.columns == ("größe", "b")
+    assert found.points.x.tolist() == [[1.5, 2], [-0.5, 4], [2.1234, 5]]
+    assert found.points.y.tolist() == [3.25, 1, 2]
+
+
+REFUSED = {
+    "both marks": ("a;b;y\n1,5;2.5;1\n2,5;3.5;2\n", {}, ["decimal = ','", "decimal = '.'", "'1,5'"]),
+    "thousands": ("a;y\n1,500;1\n2,500;2\n", {}, ["'1,500'", "decimal = ','"]),
+    "named decimal": ("a;y\n1,5;1\n2,5;2\n", {"decimal": "."}, ["Got '1,5'", "decimal = ','"]),
+    "point in commas": ("a;b;y\n1,5;2.5;1\n2,5;3;2\n", {"decimal": ","}, ["column 'b' must be a number", "'2.5'"]),
+    "separator": ("a;b;y\n1;2;3\n2;3;4\n", {"separator": ","}, ["no column 'y'", "separator ','", "set separator"]),
+    "twice": ("a,a,y\n1,2,3\n4,5,6\n", {}, ["two columns are named 'a'"]),
+    "latin-1": ("größe;y\n1;2\n".encode("latin-1"), {}, ['encoding = "latin-1"']),
+    "utf-16": ("a;y\n1;2\n".encode("utf-16"), {}, ['encoding = "utf-16"']),
+    "no encoding": ("a;y\n1;2\n", {"encoding": "klingon"}, ["encoding must be one that Python knows"]),
+    "slip in commas": ("a;y\n1,5;2\n?;3\n3,5;4\n", {"categorical": "keep"}, ["Got '?'", "missing_texts = ['?']"]),
+    "slip": ("a,y\n1,2\nx,3\n3,4\n", {"categorical": "keep"}, ["line 3, column 'a'", "missing_texts = ['x']"]),
+    "gap": ("a,y\nu,2\n,3\nv,4\n", {"categorical": "keep"}, ["line 3, column 'a' is empty", "set missing"]),
+    "date": ("a,y\n01/31/2020,2\n02/03/2020,3\n", {"dates": {"a": "%d/%m/%Y"}}, ["line 2", "of the form %d/%m/%Y"]),
+    "groups": ("a,g,y\n1,p,2\n2,p,3\n", {"split": {"group": "g"}}, ["all rows are of one group"]),
+    "no group": ("a,g,y\n1,p,2\n2,,3\n", {"split": {"group": "g"}}, ["line 3, column 'g' is empty"]),
+    "no time": (
+        "a,t,y\n1,p,2\n2,q,3\n",
+        {"split": {"time": "t"}, "categorical": "keep"},
+        ["must hold dates or numbers"],
+    ),
+    "two splits": ("a,y\n1,2\n", {"split": {"time": "a", "group": "a"}}, ["split", "group", "time"]),
+    "categories": ("a,y\n1,2\n", {"categories": ["a"]}, ["categories needs categorical"]),
+    "unknown": ("a,y\n1,2\n2,3\n", {"split": {"group": "b"}}, ["no column 'b'"]),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_one_line_that_names_the_option(table, case):
+    text, options, expected = REFUSED[case]
+    refuses(table(text), *expected, **options)
+
+
+def test_named_formats_are_read(table):
+    path = table("größe;y\n1;2\n3;4\n".encode("latin-1"))
+    assert load(path, encoding="latin-1").columns == ("größe",)
+    path = table("a;b;y\n1,500;?;1\n2,250;7;2\n")
+    found = load(path, decimal=",", missing_texts=["?"], missing="median")
+    np.testing.assert_array_equal(found.points.x, [[1.5, np.nan], [2.25, 7]])
+
+
+def test_dates_are_days_since_1970_in_every_form(table, tmp_path):
+    first = load(table("a,y\n1970-01-02,1\n2000-01-01 12:00,2\n")).points.x
+    np.testing.assert_array_equal(first[:, 0], [1, 10957.5])
+    other = load(table("a;y\n02.01.1970;1\n01.01.2000;2\n")).points.x
+    named = load(table("a;y\n01/02/1970;1\n01/01/2000;2\n"), dates={"a": "%m/%d/%Y"}).points.x
+    np.testing.assert_array_equal(other, named)
+    assert other[:, 0].tolist() == [1, 10957]
+    pd.DataFrame({"a": pd.to_datetime(["1970-01-02", "2000-01-01"]), "y": [1.0, 2]}).to_parquet(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(load(tmp_path / "t.parquet").points.x, other)
+
+
+def test_the_digest_depends_on_contents_and_not_on_how_they_are_written(table):
+    texts = {"a.csv": "a,b,y\n1.5,u,1\n2.5,v,2\n", "b.csv": "a;b;y\n1,5;u;1\n2,5;v;2\n"}
+    one, two = (load(table(text, name), categorical="keep") for name, text in texts.items())
+    other = load(table("a,b,y\n1.5,u,1\n2.5,w,2\n", "c.csv"), categorical="keep")
+    assert digest_of(one) == digest_of(two) != digest_of(other)
+
+
+def test_options_that_say_how_a_file_is_read_do_not_identify_a_cell(table):
+    path = table("a,y\n1,1\n2,2\n3,3\n4,5\n")
+    tasks = [
+        problem_task(path, categorical=None, missing=None, **options)
+        for options in ({}, {"decimal": "."}, {"encoding": "latin-1"}, {"missing_texts": ["?"]})
+    ]
+    assert len({str(task.identity()) for task in tasks}) == 1
+    assert set(tasks[0].identity()["data"]) == {"kind", "target"}
+
+
+# --- encoding
+
+
+def hard_frame():
+    city = RNG.choice(["Bonn", "Köln", "Ulm"], N).astype(object)
+    area = RNG.uniform(30, 200, N)
+    y = 2 * area + 50 * (city == "Köln") + RNG.standard_normal(N)
+    area[RNG.random(N) < 0.3] = np.nan
+    city[RNG.random(N) < 0.1] = None
+    who = np.sort(RNG.integers(0, 25, N))
+    return pd.DataFrame({"row": np.arange(N), "area": area, "city": city, "who": who, "y": y})
+
+
+@pytest.fixture
+def hard(tmp_path):
+    frame = hard_frame()
+    frame.to_csv(tmp_path / "hard.csv", index=False)
+    return tmp_path / "hard.csv"
+
+
+def problem(path, replicate=0, test_size=100, **options):
+    options = {"categorical": "keep", "missing": "keep", "columns": ["row", "area", "city"], **options}
+    data = build_data({"kind": "table", "path": str(path), "target": "y", **options}, load_plugins().data, "s")
+    made = DataTask("t", data, Clean())
+    return made.problem(0, made.dimension, replicate, test_size)
+
+
+def rows(x):
+    return np.asarray(x)[:, 0].astype(int).tolist()
+
+
+def test_gaps_and_categories_are_encoded_by_their_definition(hard):
+    frame = pd.read_csv(hard)
+    made = problem(hard, missing="indicate")
+    assert made.task.dimension == 1 + 2 + 3
+    train, test = made.train(40).x, made.test_inputs(40)
+    median = frame.area[rows(train)].median()
+    for x in (train, test):
+        held = frame.loc[rows(x)]
+        np.testing.assert_array_equal(x[:, 1], held.area.fillna(median))
+        np.testing.assert_array_equal(x[:, 2], held.area.isna())
+        for column, city in enumerate(["Bonn", "Köln", "Ulm"]):
+            np.testing.assert_array_equal(x[:, 3 + column], held.city == city)
+    by_mean = problem(hard, missing="mean")
+    test = by_mean.test_inputs(40)
+    gaps = frame.area[rows(test)].isna().to_numpy()
+    np.testing.assert_allclose(test[gaps, 1], frame.area[rows(by_mean.train(40).x)].mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["median", "mean", "indicate", "keep"])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_what_learners_get_depends_on_no_row_beyond_the_n(hard, missing, standardize):
+    n, options = 30, {"missing": missing, "standardize": standardize}
+    made, raw = problem(hard, **options), problem(hard, missing=missing)
+    train = raw.train(n).x
+    taken, tested = rows(train), rows(raw.test_inputs(n))
+    before = made.train(n).x, made.test_inputs(n)
+    frame = pd.read_csv(hard)
+    others = [row for row in range(N) if row not in {*taken, *tested}]
+    frame.loc[others, "area"] = 1e6 * RNG.random(len(others))
+    frame.to_csv(hard, index=False)
+    changed = problem(hard, **options)
+    np.testing.assert_array_equal(before[0], changed.train(n).x)
+    np.testing.assert_array_equal(before[1], changed.test_inputs(n))
+    assert not np.array_equal(made.train(n + 20).x, changed.train(n + 20).x)
+
+
+def test_a_category_that_the_training_points_lack_is_0_in_all_columns(tmp_path):
+    city = np.array(["Bonn"] * (N - 1) + ["Ulm"])
+    pd.DataFrame({"row": np.arange(N), "area": 1.0, "city": city, "y": np.arange(N) % 7}).to_csv(tmp_path / "t.csv")
+    for replicate in range(12):
+        made = problem(tmp_path / "t.csv", replicate)
+        train, test = made.train(20).x, made.test_inputs(20)
+        if N - 1 in rows(test):
+            assert np.all(train[:, 3] == 0)
+            np.testing.assert_array_equal(test[rows(test).index(N - 1), 2:], [0, 0])
+            return
+    raise AssertionError("the lone row was never tested on")
+
+
+def test_frames_have_what_the_table_keeps(hard):
+    frame = pd.read_csv(hard)
+    made = problem(hard, standardize=True)
+    framed = made.framed
+    data = framed.train(40)
+    assert [column.name for column in data.columns] == ["row", "area", "city"]
+    assert (data.d, data.columns[2].levels) == (3, ("Bonn", "Köln", "Ulm"))
+    given = to_frame(data.x, data.columns)
+    held = frame.loc[given.row.astype(int), ["row", "area", "city"]].reset_index(drop=True)
+    assert given.city.dtype == "category"
+    pd.testing.assert_frame_equal(given.astype({"city": object}), held, check_dtype=False)
+    np.testing.assert_array_equal(data.y, made.train(40).y)
+    np.testing.assert_array_equal(from_frame(given, data.columns), data.x)
+    assert data.sample != made.train(40).sample
+    filled = problem(hard, missing="median").framed.train(40)
+    assert not np.isnan(filled.x[:, 1]).any()
+    assert len(filled.columns) == 3
+    assert problem(hard, categorical="one-hot").framed.train(40).d == 5
+    plain = problem(hard, categorical="one-hot", missing="mean")
+    assert plain.framed is plain
+
+
+# --- splits
+
+
+def test_no_group_is_on_both_sides(hard):
+    frame = pd.read_csv(hard)
+    for replicate in range(8):
+        made = problem(hard, replicate, split={"group": "who"})
+        n = made.task.pool(100)
+        train, test = rows(made.train(n).x), rows(made.test_inputs(n))
+        assert len(train) == n
+        assert len(set(test)) == len(test) == N // 4
+        assert not set(frame.who[train]) & set(frame.who[test])
+    assert "n must be at most" in made.task.check_size(n + 1, 100)
+
+
+def test_groups_leave_as_many_rows_as_promised_and_every_group_is_tested_alike():
+    groups = np.repeat(np.arange(12), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+    left, tested = [], np.zeros(len(groups))
+    for seed in range(400):
+        test, train = group_split(groups, 20, np.random.default_rng(seed))
+        assert len(test) == 20
+        assert not set(groups[test]) & set(groups[train])
+        left.append(len(train))
+        tested[test] += 1
+    assert min(left) >= group_pool(groups, 20)
+    assert tested.min() > 0
+
+
+def test_training_points_are_earlier_than_all_test_points():
+    times = np.array([5.0, 1, 2, 2, 3, 3, 3, 9, 7, 0])
+    test, train = time_split(times, 4)
+    assert sorted(times[test]) == [3, 5, 7, 9]
+    assert sorted(times[train]) == [0, 1, 2, 2]
+
+
+def test_time_orders_the_rows_of_a_task_and_is_not_learned_from(hard):
+    frame = pd.read_csv(hard)
+    frame["day"] = pd.date_range("2020-01-01", periods=N)[::-1].strftime("%d.%m.%Y")
+    frame.to_csv(hard, index=False)
+    made = problem(hard, split={"time": "day"}, columns=None)
+    assert "day" not in made.task.contents.columns
+    test, train = rows(made.test_inputs(50)), rows(made.train(90).x)
+    assert sorted(test) == list(range(30))
+    assert set(train) == set(range(30, N))
+    assert (made.test_size, made.test_pool, problem(hard).test_pool) == (30, 30, N)
+    assert rows(problem(hard, 1, split={"time": "day"}).train(50).x) != rows(made.train(50).x)
+    both = problem_task(hard, stratify=True, split={"time": "day"})
+    assert "stratify" in both.check(both.dimension)
+
+
+def problem_task(path, **options):
+    data = {"kind": "table", "path": str(path), "target": "y", "categorical": "keep", "missing": "keep", **options}
+    return DataTask("t", build_data(data, load_plugins().data, "s"), Clean())
+
+
+# --- tables of a Python session
+
+
+class Dataset:
+    """What bfc_bench uses of a data set of Hugging Face's."""
+
+    class ClassLabel:
+        names = ("cat", "dog")
+
+    def __init__(self, columns):
+        self.columns_ = columns
+        self.features = {name: self.ClassLabel() if name == "animal" else None for name in columns}
+
+    @property
+    def column_names(self):
+        return list(self.columns_)
+
+    def __getitem__(self, name):
+        return self.columns_[name]
+
+    def __len__(self):
+        return len(next(iter(self.columns_.values())))
+
+
+class Column(list):
+    def to_list(self):
+        return list(self)
+
+
+class Polars:
+    """What bfc_bench uses of a frame of Polars'."""
+
+    def __init__(self, columns):
+        self.columns_ = columns
+        self.columns = list(columns)
+
+    def get_column(self, name):
+        return Column(self.columns_[name])
+
+
+COLUMNS = {"a": [1.5, 2.5, None, 3.5], "city": ["u", "v", "u", None], "y": [1.0, 2.0, 3.0, 4.0]}
+OPTIONS = ColumnOptions(categorical="keep", missing="keep")
+
+
+def saved(tmp_path, x, y="y", options=OPTIONS, **given):
+    path = save_arrays(x, y, options=options, folder=tmp_path, **given)
+    kept = {key: value for key, value in options.changed().items() if key in ("categorical", "missing")}
+    return read(Npz(path=str(path), **kept), "t")
+
+
+def test_frames_dicts_and_data_sets_are_the_same_contents(tmp_path):
+    pandas = saved(tmp_path, pd.DataFrame(COLUMNS))
+    digests = {digest_of(saved(tmp_path, kind(COLUMNS))) for kind in (dict, Dataset, Polars)}
+    assert digests == {digest_of(pandas)}
+    np.testing.assert_array_equal(pandas.points.x, [[1.5, 0], [2.5, 1], [np.nan, 0], [3.5, np.nan]])
+    assert pandas.table.columns[1].levels == ("u", "v")
+    assert pandas.points.y.tolist() == [1, 2, 3, 4]
+
+
+def test_a_frame_of_polars_is_read(tmp_path):
+    polars = pytest.importorskip("polars")
+    assert digest_of(saved(tmp_path, polars.DataFrame(COLUMNS))) == digest_of(saved(tmp_path, COLUMNS))
+
+
+def test_names_of_a_class_label_are_classes(tmp_path):
+    found = saved(tmp_path, Dataset({"a": [1.0, 2, 3, 4], "animal": [1, 0, 1, 0]}), "animal", ColumnOptions())
+    assert (found.classes, found.points.y.tolist()) == (("cat", "dog"), [1, 0, 1, 0])
+    pictures = {"image": [np.zeros((4, 4)), np.ones((4, 4))] * 2, "y": [0.0, 1, 2, 3]}
+    images = saved(tmp_path, pictures, "y", ColumnOptions())
+    assert images.shape == (1, 4, 4)
+
+
+def test_a_torch_data_set_of_pairs_is_read(tmp_path):
+    torch = pytest.importorskip("torch")
+    x, y = torch.arange(12.0).reshape(6, 2), torch.arange(6.0)
+    found = saved(tmp_path, torch.utils.data.TensorDataset(x, y), None, ColumnOptions())
+    np.testing.assert_array_equal(found.points.x, x.numpy())
+    np.testing.assert_array_equal(found.points.y, y.numpy())
+
+
+def test_groups_times_and_a_test_part_of_a_frame(tmp_path):
+    days = ["2020-01-04", "2020-01-03", "2020-01-02", "2020-01-01"]
+    frame = pd.DataFrame({**COLUMNS, "who": ["p", "q", "p", "q"], "day": days})
+    grouped = saved(tmp_path, frame.drop(columns="day"), options=OPTIONS.model_copy(update={"split": None}))
+    assert grouped.table.columns[-1].name == "who"
+    for split, kept, left in (({"group": "who"}, "groups", "day"), ({"time": "day"}, "times", "who")):
+        options = ColumnOptions(categorical="keep", missing="keep", split=split)
+        found = saved(tmp_path, frame, options=options)
+        assert getattr(found, kept) is not None
+        assert [column.name for column in found.table.columns] == ["a", "city", left]
+    test = pd.DataFrame({"city": ["w", "u"], "a": [1.0, 2.0], "y": [1.0, 2.0]})
+    tested = saved(tmp_path, COLUMNS, x_test=test)
+    assert tested.table.columns[1].levels == ("u", "v", "w")
+    np.testing.assert_array_equal(tested.test.x, [[1, 2], [2, 0]])
+
+
+WRONG = {
+    "length": ({"a": [1.0, 2], "b": [1.0], "y": [1.0, 2]}, "y", "one length. Got 2 in 'a' and 1 in 'b'"),
+    "target": (COLUMNS, "z", "x has no column 'z' for the target"),
+    "rows": (COLUMNS, [1.0], "x has 4 rows and its target 1"),
+    "splits": ({"train": Dataset(COLUMNS)}, "y", "give one of them, such as x['train']"),
+    "twice": (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1.0], "two columns are named 'a'"),
+    "array": (np.zeros((3, 2)), "y", "has no named columns"),
+    "pairs": (np.zeros((3, 4)), None, "its items must be pairs (x, y)"),
+    "no target": (COLUMNS, None, "y is missing"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_tables_that_are_wrong_are_one_line(tmp_path, case):
+    x, y, expected = WRONG[case]
+    with pytest.raises(UsageError) as caught:
+        save_arrays(x, y, options=OPTIONS, folder=Path(tmp_path))
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)

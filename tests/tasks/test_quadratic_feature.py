@@ -1,0 +1,56 @@
+"""The target quadratic-feature: the law of its feature, the orthonormal link, and its correlation with the feature."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.seeds import stream
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.targets.quadratic_feature import QuadraticFeature, orthonormal_polynomials
+from bfc_bench.utils.hermite import hermite
+
+
+def drawn(d=8, m=200_000, **options):
+    law = Gaussian().law(stream("law"), d)
+    return QuadraticFeature(**options).draw(stream("teacher"), law), law.sample(stream("x"), m)
+
+
+def test_the_form_is_symmetric_without_a_trace_and_of_unit_variance():
+    teacher, x = drawn()
+    np.testing.assert_allclose(teacher.form, teacher.form.T, atol=1e-15)
+    assert np.trace(teacher.form) == pytest.approx(0, abs=1e-12)
+    assert 2 * np.sum(teacher.form**2) == pytest.approx(1)
+    assert np.var(teacher.feature(x)) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("d", [2, 8, 12])
+def test_the_polynomials_are_orthonormal_under_the_law_of_the_feature(d):
+    half = stream("gamma", d)
+    p = (half.chisquare(d / 2, 400_000) - half.chisquare(d / 2, 400_000)) / np.sqrt(2 * d)
+    values = np.array([np.polynomial.polynomial.polyval(p, row) for row in orthonormal_polynomials(d, 2)])
+    assert np.abs(values @ values.T / p.size - np.eye(3)).max() < 0.05
+    # E p^4 = 3 + 12 / d, so that h_2 = (p^2 - 1) / sqrt(2 + 12 / d).
+    np.testing.assert_allclose(orthonormal_polynomials(d, 2)[2], np.array([-1, 0, 1]) / np.sqrt(2 + 12 / d), rtol=1e-9)
+
+
+def test_the_polynomials_are_those_of_hermite_for_large_d():
+    p = np.linspace(-2, 2, 9)
+    values = [np.polynomial.polynomial.polyval(p, row) for row in orthonormal_polynomials(10**6, 4)]
+    np.testing.assert_allclose(values, hermite(p, 4), atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("c", [0.2, 0.9])
+def test_the_target_has_variance_1_and_correlation_c_with_its_feature(c, k):
+    teacher, x = drawn(c=c, k=k)
+    y, p = teacher(x), teacher.feature(x)
+    assert np.mean(y) == pytest.approx(0, abs=0.02)
+    assert np.var(y) == pytest.approx(1, abs=0.08)
+    assert np.mean(y * p) == pytest.approx(c, abs=0.04)
+    np.testing.assert_array_equal(teacher.hidden(x[:3])["S2"], p[:3, None])
+    assert teacher.facts == {"c": c}
+
+
+def test_odd_dimensions_and_other_inputs_are_refused():
+    assert "even d" in QuadraticFeature().check(5)
+    assert "not 'uniform'" in QuadraticFeature().check_inputs(Uniform())

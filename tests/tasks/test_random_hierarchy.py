@@ -1,0 +1,139 @@
+"""The joint law random-hierarchy: strings, marginals, classes, Zipf rules and hidden symbols, against closed forms."""
+
+import numpy as np
+import pytest
+
+from bfc_bench.seeds import stream
+from bfc_bench.tasks.laws.grammar import Grammar, one_hot, symbols_of
+from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy, SequenceSource
+
+SIZES = [
+    {"vocabulary": 8, "synonyms": 4, "branching": 2, "levels": 3, "classes": 2},
+    {"vocabulary": 4, "synonyms": 2, "branching": 3, "levels": 2, "classes": 5},
+    {"vocabulary": 6, "synonyms": 5, "branching": 2, "levels": 4, "classes": 3, "zipf": 1.0, "zipf_level": 2},
+]
+
+
+def source(**options) -> SequenceSource:
+    law = RandomHierarchy(**options)
+    assert law.check(law.dimension) is None
+    return law.draw(stream("grammar"), law.dimension)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_each_symbol_has_m_strings_and_no_string_two_parents(sizes):
+    grammar = source(**sizes).grammar
+    v, m, s = sizes["vocabulary"], sizes["synonyms"], sizes["branching"]
+    assert [rule.shape for rule in grammar.rules] == [
+        (parents, m, s) for parents in (sizes["classes"], *[v] * (sizes["levels"] - 1))
+    ]
+    for rule in grammar.rules:
+        strings = rule.reshape(-1, s)
+        assert len(np.unique(strings, axis=0)) == len(strings)
+        assert strings.min() >= 0
+        assert strings.max() < v
+
+
+def test_the_number_of_sequences_is_that_of_the_derivations():
+    made = source(vocabulary=4, synonyms=2, branching=2, levels=2, classes=3)
+    x, y = made.sample(stream("points"), 30_000)
+    sequences, counts = np.unique(np.column_stack([y, x]), axis=0, return_counts=True)
+    assert len(sequences) == 3 * 2 ** (1 + 2)  # C m^((s^L - 1) / (s - 1))
+    assert len(np.unique(sequences[:, 1:], axis=0)) == len(sequences)
+    assert np.abs(counts - 30_000 / 24).max() < 5 * np.sqrt(30_000 / 24)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_marginals_are_those_of_a_sample_and_classes_invert_sequences(sizes):
+    made = source(**sizes)
+    x, y = made.sample(stream("points"), 40_000)
+    assert x.shape == (40_000, RandomHierarchy(**sizes).dimension)
+    np.testing.assert_array_equal(made.expected(x), y)
+    p = made.square_mean
+    assert np.abs(x.mean(axis=0) - p).max() < 5 * np.sqrt(0.25 / 40_000)
+    np.testing.assert_allclose(p.reshape(-1, sizes["vocabulary"]).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_symbols_are_uniform_where_every_string_has_a_parent():
+    np.testing.assert_allclose(
+        source(vocabulary=4, synonyms=4, branching=2, levels=3, classes=4).square_mean, 1 / 4, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_strings_have_zipf_frequencies_at_one_level_only(level):
+    made = source(vocabulary=6, synonyms=5, branching=2, levels=2, classes=6, zipf=0.5, zipf_level=level)
+    grammar, m = made.grammar, 40_000
+    x, y = made.sample(stream("points"), m)
+    symbols = symbols_of(x, 6)
+    expected = np.arange(1.0, 6) ** -1.5
+    zipf, flat = expected / expected.sum(), np.full(5, 0.2)
+    top = grammar.parse(symbols)[0]  # the strings of the classes
+    used = (grammar.rules[0][y.astype(int)] == top[:, None]).all(axis=2).mean(axis=0)
+    below = (grammar.rules[1][top[:, 0]] == symbols[:, None, :2]).all(axis=2).mean(axis=0)
+    for found, frequencies in ((below, zipf if level == 1 else flat), (used, zipf if level == 2 else flat)):
+        assert np.abs(found - frequencies).max() < 5 * np.sqrt(0.25 / m)
+
+
+def test_zipf_keeps_the_strings_and_its_level_must_exist():
+    options = {"vocabulary": 6, "synonyms": 5, "levels": 2, "classes": 6}
+    plain, zipf = source(**options).grammar, source(**options, zipf=1.0).grammar
+    for mine, its in zip(plain.rules, zipf.rules, strict=True):
+        np.testing.assert_array_equal(mine, its)
+    assert RandomHierarchy(zipf=1.0, zipf_level=3).check(32) == "zipf_level = 3 is above levels = 2"
+    assert RandomHierarchy(zipf_level=3).check(32) is None
+
+
+def test_hidden_symbols_are_the_parents_of_the_strings_and_determine_the_class():
+    made = source(vocabulary=8, synonyms=4, branching=2, levels=3, classes=2)
+    x, y = made.sample(stream("points"), 500)
+    hidden = made.hidden(x)
+    assert {name: layer.shape for name, layer in hidden.items()} == {"S2": (500, 32), "S3": (500, 16)}
+    assert (hidden["S2"].sum(axis=1) == 4).all()
+    rules = made.grammar.rules
+    top = symbols_of(hidden["S3"], 8)
+    assert (rules[0][y.astype(int)] == top[:, None]).all(axis=2).any(axis=1).all()
+    strings = symbols_of(hidden["S2"], 8).reshape(500, 2, 2)
+    assert (rules[1][top] == strings[:, :, None]).all(axis=3).any(axis=2).all()
+
+
+def test_strings_without_a_parent_have_no_class_and_no_hidden_symbol():
+    made = source(vocabulary=4, synonyms=2, branching=2, levels=2, classes=3)
+    every = np.stack(np.meshgrid(*[np.arange(4)] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
+    x = one_hot(every, 4)
+    classes = made.expected(x)
+    assert [int((classes == number).sum()) for number in (-1, 0, 1, 2)] == [4**4 - 24, 8, 8, 8]
+    lost = made.hidden(x)["S2"].reshape(-1, 2, 4).sum(axis=2)
+    assert set(np.unique(lost)) == {0.0, 1.0}
+    assert (classes[(lost == 0).any(axis=1)] == -1).all()
+
+
+def test_what_one_symbol_explains_is_the_r2_of_a_regression_on_it():
+    made = source(vocabulary=8, synonyms=4, branching=2, levels=2, classes=2)
+    x, y = made.sample(stream("points"), 60_000)
+    found = made.facts["explained"]
+    assert list(found) == ["S1", "S2"]
+    for name, layer in (("S1", x), ("S2", made.hidden(x)["S2"])):
+        r2 = []
+        for block in np.split(layer, layer.shape[1] // 8, axis=1):
+            weights = np.linalg.lstsq(block, y - y.mean(), rcond=None)[0]
+            r2.append(np.var(block @ weights) / np.var(y))
+        assert found[name] == pytest.approx(np.mean(r2), abs=0.005)
+
+
+def test_a_symbol_of_one_class_alone_explains_it():
+    grammar = Grammar((np.array([[[0, 1]], [[1, 0]]]),), (np.ones(1),), 2)
+    assert grammar.explained() == [1.0]
+    same_first = Grammar((np.array([[[0, 1]], [[0, 0]]]),), (np.ones(1),), 2)
+    assert same_first.explained() == [0.5]  # the first symbol explains nothing, the second everything
+
+
+def test_what_a_symbol_explains_falls_with_each_level_below_it():
+    drawn = [
+        RandomHierarchy(vocabulary=8, synonyms=4, levels=4, classes=2).draw(stream(r), 128).facts["explained"]
+        for r in range(40)
+    ]
+    means = [np.mean([d[name] for d in drawn]) for name in ("S1", "S2", "S3", "S4")]
+    ratios = np.divide(means[1:], means[:-1])
+    # Each level keeps a share of the order of 1 / m: the correlation is an average over m strings with random signs.
+    assert ((ratios > 2) & (ratios < 16)).all()
