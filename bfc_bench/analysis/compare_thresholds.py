@@ -75,12 +75,19 @@ def compare_thresholds(
         used = metric_of(group, metric)
         of_a, of_b = ({curve.d: curve for curve in curves_of(group, name, task, used)} for name in (a, b))
         comparisons += [
-            _compare(of_a[d], of_b[d], level) for d in sorted(of_a.keys() & of_b.keys()) for level in levels
+            compare_curves(of_a[d], of_b[d], level) for d in sorted(of_a.keys() & of_b.keys()) for level in levels
         ]
     return comparisons
 
 
-def _compare(a: Curve, b: Curve, level: float) -> ThresholdComparison:
+def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
+    """Compare N* of two learning curves on one task at one d.
+
+    Args:
+        a: The first curve.
+        b: The second curve.
+        level: Level of error.
+    """
     of_a, of_b = crossings(a, level), crossings(b, level)
     failed = (bool(a.failures.any()), bool(b.failures.any()))
     found = crossing_ratio(of_a, of_b, failure_notes([a, b]), failed)

@@ -16,7 +16,8 @@ from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.report import axis_plots, section, tables
+from bfc_bench.report import axis_plots, plots, section, tables
+from bfc_bench.report.answers import answers
 from bfc_bench.report.artifacts import CellFiles, show
 from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
@@ -32,6 +33,8 @@ from bfc_bench.utils.files import inside, make_folder, write_file
 
 POINTS = 3000
 """Maximum number of curve points that a page holds as CSV, about 400 KB."""
+FIRST_ANSWERS = 6
+"""Up to so many tasks have their answer in the first screen; those of the others are folded."""
 PROBLEMS = {
     "status": "status",
     "task": "task",
@@ -134,6 +137,8 @@ def write_report(
         suite=suite,
         release=release_of("bfc-bench"),
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
+        answers=answers(sections, plots.METRIC_NAMES),
+        first_answers=FIRST_ANSWERS,
         headline=headline(suite, verdicts, sections, gallery, styles, theories or {}),
         curves_csv=_curves_csv(sections),
         command=_command(suite, sessions),

@@ -140,7 +140,7 @@ def test_a_learner_has_one_mark_in_the_whole_page_that_of_its_curves(written):
     text = written.read_text(encoding="utf-8").replace("grow (alphas).", "grow")
     styles = assign([*LAWS, "relu-mlp"])
     marks = re.findall(r'class="mark" style="color: ([^"]+)"[^>]*><use href="#mark-(\d+)"/></svg>([^<]+)<', text)
-    assert {(label, colour, int(mark)) for colour, mark, label in marks} == {
+    assert {(label.strip(), colour, int(mark)) for colour, mark, label in marks} == {
         (label, style.css, index) for index, (label, style) in enumerate(styles.items())
     }
     for index, style in enumerate(styles.values()):

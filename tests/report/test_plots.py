@@ -144,13 +144,27 @@ def test_levels_are_lines_with_a_bar_at_each_n_star_that_is_known():
     found = curves(cells)
     reached = [each for scaling in scalings(found, [0.1, 1e-9]) for each in scaling.reached]
     figure = plots.learning_curves(found, reached=reached)
-    assert any(note.startswith("Dotted line: a level of error. Bar on it: N*") for note in figure.notes)
+    assert any(note.startswith("Dotted line: a level of error. Upright bar on it: N*") for note in figure.notes)
     for panel in figure.axes:
         bars = [line for line in panel.get_lines() if line.get_marker() == "|"]
         levels = [line.get_ydata()[0] for line in panel.get_lines() if line.get_linestyle() == ":"]
         assert levels == [0.1]  # the other lies beyond the axis
         assert [(bar.get_xdata()[0], bar.get_ydata()[0]) for bar in bars] == [(pytest.approx(100), 0.1)]
     assert not any("N*" in note for note in plots.learning_curves(found).notes)
+
+
+def test_an_n_star_that_is_only_known_to_lie_between_two_sizes_is_drawn_from_one_to_the_other():
+    errors = {50: 0.9, 100: 0.8, 200: 1e-6, 400: 1e-6}
+    cells = [row(n=n, replicate=r, nmse=e, label=x) for n, e in errors.items() for r in range(3) for x in ("a", "b")]
+    found = curves(cells)
+    figure = plots.learning_curves(found, reached=[each for s in scalings(found, [0.1]) for each in s.reached])
+    (panel,) = figure.axes
+    bars = [line for line in panel.get_lines() if np.round(line.get_xdata(), 6).tolist() == [100, 200]]
+    assert [list(bar.get_ydata()) for bar in bars] == [[0.1, 0.1]] * 2
+    a, b = (bar.get_transform().transform([100, 0.1]) for bar in bars)
+    assert a[0] == b[0]
+    assert a[1] < b[1]  # one does not hide the other
+    assert not [line for line in panel.get_lines() if line.get_marker() == "|"]
 
 
 def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():

@@ -32,6 +32,15 @@ def test_the_tolerance_is_relative_to_the_larger_number_with_a_floor_for_roundin
     assert difference({"nmse": 1e-15 + 1.03 * GPU_FLOOR}, one=tiny) == ["nmse"]
 
 
+def test_the_tolerance_for_gpus_is_one_percent_and_a_billionth():
+    assert (GPU_TOLERANCE, GPU_FLOOR) == (1e-2, 1e-9)  # verdicts on published rows depend on them
+
+
+def test_the_order_of_names_is_no_difference():
+    one = replace(ROW, options={"a": 1, "b": 2}, device="cpu")
+    assert difference({"options": {"b": 2, "a": 1}}, one=one) == []
+
+
 @pytest.mark.parametrize(("change", "expected"), [({"share": 0.3001}, []), ({"count": 10**6 + 1}, ["chosen"])])
 def test_counts_have_no_tolerance(change, expected):
     assert difference({"chosen": {"info": {**ROW.chosen["info"], **change}}}) == expected

@@ -1,0 +1,112 @@
+"""The first lines of a report: for each task, how many training points each learner needs, and which need the fewest.
+
+One level of error and one d stand for a task: those at which N* of the most learners is known, then the smaller level
+and the larger d. N* of each learner is compared with that of the learner that needs the fewest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from bfc_bench.analysis.compare_thresholds import compare_curves
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.thresholds import Reached, Threshold
+from bfc_bench.report.section import Section
+from bfc_bench.report.tables import number, sample_size
+
+
+@dataclass(frozen=True)
+class Need:
+    """The training points that one learner needs."""
+
+    label: str
+    n_star: str
+    """N* with its interval or bound: ``112 [43, 294]``, ``<50``, ``between 200 and 400``."""
+    told: str
+    """Facts about the target that the learner was told; empty for none."""
+    fewest: bool
+    """Whether no learner is shown to need fewer."""
+    p: str
+    """The p of the test against the learner that needs the fewest, if it is shown to need more."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one task needs, the learner with the fewest training points first."""
+
+    task: str
+    anchor: str
+    """Id of the task's section in the page."""
+    metric: str
+    level: float
+    d: int
+    needs: Sequence[Need]
+    beyond: Sequence[str]
+    """Labels that do not reach the level at any tested size in any replicate."""
+
+
+def answers(sections: Sequence[Section], metric_names: Mapping[str, str]) -> list[Answer]:
+    """The answer of each task whose N* is known for some learner.
+
+    Args:
+        sections: Sections of the tasks, in the order of the page.
+        metric_names: Names of metrics for readers, by column.
+    """
+    return [
+        answer
+        for place, section in enumerate(sections, start=1)
+        for answer in _answer(section, f"task-{place}", metric_names)
+    ]
+
+
+def _answer(section: Section, anchor: str, metric_names: Mapping[str, str]) -> Iterator[Answer]:
+    groups: dict[tuple[float, int], list[Reached]] = {}
+    for scaling in section.scalings:
+        for reached in scaling.reached:
+            if reached.threshold.crossings:
+                groups.setdefault((reached.level, reached.d), []).append(reached)
+    if not groups:
+        return
+
+    def shown(at: tuple[float, int]) -> tuple[int, bool, float, int]:
+        level, d = at
+        return sum(map(_is_known, groups[at])), any(map(_is_reached, groups[at])), -level, d
+
+    level, d = max(groups, key=shown)
+    ranked = sorted(groups[level, d], key=lambda reached: _size(reached.threshold))
+    within = list(filter(_is_reached, ranked))
+    if not within:
+        return
+    curves = {curve.label: curve for curve in section.curves if curve.d == d}
+    best = curves[within[0].label]
+    needs = [_need(reached, best, curves[reached.label], section.oracle.get(reached.label, "")) for reached in within]
+    metric = metric_names.get(section.metric, section.metric)
+    yield Answer(section.name, anchor, metric, level, d, needs, [x.label for x in ranked if x not in within])
+
+
+def _is_known(reached: Reached) -> bool:
+    """Whether N* is a number or a range between tested sizes in each replicate."""
+    return not reached.threshold.left and not reached.threshold.right
+
+
+def _is_reached(reached: Reached) -> bool:
+    """Whether some replicate reaches the level at a tested size."""
+    return reached.threshold.right < len(reached.threshold.crossings)
+
+
+def _size(threshold: Threshold) -> float:
+    """The geometric mean of N*, with the bound in the place of those beyond the tested sizes."""
+    return fmean(math.log(crossing.n) for crossing in threshold.crossings)
+
+
+def _need(reached: Reached, best: Curve, curve: Curve, told: str) -> Need:
+    size, detail = sample_size(reached.threshold)
+    size = size if reached.threshold.bound == "below" else f"{size} {detail}".rstrip()  # (8 of 8) goes without saying
+    if curve.label == best.label:
+        return Need(reached.label, size, told, True, "")
+    found = compare_curves(best, curve, reached.level)
+    fewest = found.verdict != f"{best.name} needs fewer"
+    return Need(reached.label, size, told, fewest, "" if fewest else f"p {number(found.p)}")

@@ -1,0 +1,75 @@
+import pytest
+from synthetic import row
+
+from bfc_bench.analysis.curves import curves
+from bfc_bench.analysis.scaling import scalings
+from bfc_bench.report.answers import answers
+from bfc_bench.report.html import FIRST_ANSWERS, write_report
+from bfc_bench.report.plots import METRIC_NAMES
+from bfc_bench.report.section import Section
+
+SIZES = (50, 100, 200, 400)
+
+
+def cells(constants, sizes=SIZES, **fields):
+    """Rows with NMSE c / n, 5 replicates that scatter by 4 %, each label in its own order, for each label's c."""
+    return [
+        row(label=label, n=n, replicate=r, nmse=c / n * 1.01 ** (r * ord(label[0]) % 5), **fields)
+        for label, c in constants.items()
+        for n in sizes
+        for r in range(5)
+    ]
+
+
+def answered(rows, levels=(0.1, 0.01), oracle=None):
+    found = curves(rows)
+    section = Section("cubic", {}, "nmse", found, scalings(found, levels), oracle=oracle or {})
+    return answers([section], METRIC_NAMES)
+
+
+def test_learners_are_ranked_by_their_n_star_and_those_that_need_more_have_a_p():
+    (answer,) = answered(cells({"slow": 30, "fast": 10, "never": 1e9}), oracle={"fast": "degree"})
+    assert (answer.task, answer.anchor, answer.metric, answer.level) == ("cubic", "task-1", "NMSE", 0.1)
+    fast, slow = answer.needs
+    assert (fast.label, fast.fewest, fast.p, fast.told) == ("fast", True, "", "degree")
+    assert fast.n_star.startswith("102 [")
+    assert (slow.label, slow.fewest, slow.told) == ("slow", False, "")
+    assert float(slow.p.removeprefix("p ")) < 1e-5
+    assert answer.beyond == ["never"]
+
+
+def test_learners_that_are_not_told_apart_are_both_the_fewest():
+    rows = cells({"a": 10})
+    factors = (2, 0.5, 1, 1.3, 1)
+    rows += [row(label="b", n=n, replicate=r, nmse=10 / n * c) for n in SIZES for r, c in enumerate(factors)]
+    (answer,) = answered(rows)
+    assert [need.fewest for need in answer.needs] == [True, True]
+    assert not any(need.p for need in answer.needs)
+
+
+def test_the_level_and_d_are_those_at_which_most_is_known():
+    rows = cells({"a": 10, "b": 20}) + cells({"a": 0.2, "b": 0.3}, d=40)
+    (answer,) = answered(rows)
+    assert (answer.level, answer.d) == (0.1, 20)  # at d = 40 all reach both levels below the smallest size
+    (answer,) = answered(rows + cells({"b": 2.5}, d=80), levels=(0.01,))
+    assert (answer.level, answer.d) == (0.01, 80)
+
+
+def test_an_n_star_below_all_sizes_is_a_bound_without_a_count():
+    (answer,) = answered(cells({"a": 1, "b": 20}), levels=(0.1,))
+    assert answer.needs[0].n_star == "<50"
+
+
+@pytest.mark.parametrize("rows", [[], [row(nmse=0.9, n=n) for n in SIZES]])
+def test_a_task_without_a_known_n_star_has_no_answer(rows):
+    assert answered(rows) == []
+
+
+def test_a_page_begins_with_the_answers_and_folds_those_of_many_tasks(tmp_path):
+    tasks = [f"t{i}" for i in range(FIRST_ANSWERS + 2)]
+    rows = [cell for task in tasks for cell in cells({"fast": 10, "slow": 30}, task=task)]
+    text = write_report(tmp_path, suite={"name": "many"}, rows=rows, suffixes=()).read_text()
+    head = text.partition("</header>")[0]
+    assert head.count('<a href="#task-') == len(tasks)
+    assert "The other 2 tasks" in head
+    assert head.index("The other 2 tasks") < head.index('href="#task-7"')
