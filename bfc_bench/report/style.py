@@ -256,6 +256,10 @@ def spaced_ticks(values: Sequence[float], share: float = 0.17) -> list[float]:
     return [*kept, values[-1]]
 
 
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Between these, margins and the ratio of two values are numbers too."""
+
+
 def log_axis(
     axis: Axis, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> None:
@@ -263,12 +267,12 @@ def log_axis(
 
     Args:
         axis: The axis.
-        values: Values to show; those that are not positive and finite are ignored.
+        values: Values to show; nan and those outside ``SMALLEST`` to ``LARGEST`` are ignored.
         most: Approximate maximum number of ticks.
         at: Positions of ticks if they are far enough apart; else ticks are at round numbers.
         pad: Margin as a fraction of the log range.
     """
-    shown = [v for v in values if math.isfinite(v) and v > 0] or [0.1, 1.0]
+    shown = [v for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
     lo, hi = min(shown), max(shown)
     margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
     lo, hi = lo / margin, hi * margin

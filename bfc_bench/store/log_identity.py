@@ -19,6 +19,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from bfc_bench.errors import StoreError
+from bfc_bench.store.gate import require_regular_file
 from bfc_bench.utils.files import put_in_place
 
 NO_ID = 0
@@ -85,12 +86,14 @@ def _list(path: Path) -> Path:
 def _number(path: Path) -> int | None:
     """The number in the file itself, without its log; None if the file cannot be read.
 
-    SQLite reads it, because closing a file that this process opened itself would release SQLite's locks on it.
+    SQLite reads it, because closing a file that this process opened itself would release SQLite's locks on it. Raises
+    ``StoreError`` for a pipe, a device or a folder.
     """
     try:
+        require_regular_file(path)
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
             return int(db.execute("PRAGMA application_id").fetchone()[0])
-    except sqlite3.Error:
+    except (sqlite3.Error, FileNotFoundError):
         return None
 
 

@@ -153,6 +153,14 @@ def test_levels_are_lines_with_a_bar_at_each_n_star_that_is_known():
     assert not any("N*" in note for note in plots.learning_curves(found).notes)
 
 
+@pytest.mark.parametrize("extreme", [5e-324, 1e-300, 1e300, 1.7e308])
+def test_values_at_the_ends_of_the_range_of_numbers_leave_an_axis_for_the_others(extreme):
+    cells = [row(n=n, replicate=r, nmse=extreme if r == 0 else 0.1) for n in (50, 100) for r in range(3)]
+    (panel,) = plots.learning_curves(curves(cells)).axes
+    lo, hi = panel.get_ylim()
+    assert 0 < lo < 0.1 < hi < math.inf
+
+
 def test_an_n_star_that_is_only_known_to_lie_between_two_sizes_is_drawn_from_one_to_the_other():
     errors = {50: 0.9, 100: 0.8, 200: 1e-6, 400: 1e-6}
     cells = [row(n=n, replicate=r, nmse=e, label=x) for n, e in errors.items() for r in range(3) for x in ("a", "b")]

@@ -217,6 +217,16 @@ def test_a_pipe_in_the_place_of_the_file_does_not_hang(tmp_path):
         Store(tmp_path)
 
 
+def test_a_pipe_beside_a_log_that_is_not_empty_does_not_hang(tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    (folder / "results.sqlite").unlink()
+    os.mkfifo(folder / "results.sqlite")
+    (folder / "results.sqlite-journal").write_bytes(b"a log")
+    assert (folder / "results.sqlite-id").read_text().strip()
+    with pytest.raises(StoreError, match=r"results\.sqlite is not a regular file"):
+        Store(folder)
+
+
 @pytest.mark.parametrize("log", ["results.sqlite-wal", "results.sqlite-journal", "results.sqlite-shm"])
 @pytest.mark.parametrize("write", [False, True])
 def test_a_pipe_in_the_place_of_a_log_does_not_hang(tmp_path, log, write):
