@@ -1,6 +1,8 @@
 """What a learner sees, what it must not see, and how its options are tuned."""
 
 import json
+import os
+import time
 
 import numpy as np
 import pytest
@@ -142,7 +144,9 @@ def test_the_validation_error_of_classes_is_the_share_that_is_wrong(kind, classe
 def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(suite_file, tmp_path):
     learner = {"name": "kernel-ridge", "tune": {}}
     path = suite_file(learner=[learner], task=[{**BFC, "n": [200, 400, 800]}])
+    begun = time.perf_counter()
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    lasted = time.perf_counter() - begun
     rows = read_results(path, store=tmp_path / "store")
     assert [row.trained_together for row in rows] == [3, 3, 3]
     work = np.array([load_plugins().learner("kernel-ridge", "test")().cost(row.n, row.d).flops for row in rows])
@@ -150,3 +154,4 @@ def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_ar
     for name in ("fit_cpu_seconds", "fit_wall_seconds"):
         taken = np.array([getattr(row, name) for row in rows])
         np.testing.assert_allclose(taken / taken.sum(), work / work.sum(), rtol=1e-9)
+        assert 0 < taken.sum() < lasted * (os.cpu_count() or 1)
