@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
+from bfc_bench.tracking.owner import remove
 from bfc_bench.tracking.sync import find_runs
 from bfc_bench.utils.plain_json import digest
 
@@ -51,7 +52,7 @@ def log_report(
         for run in find_runs(client, experiment, {"bfc.kind": "report", "bfc.session": session}):
             if run.data.tags.get("bfc.content") == content and run.info.status == "FINISHED":
                 return str(run.info.run_id)
-            client.delete_run(run.info.run_id)
+            remove(client, run)
         tags = {"bfc.kind": "report", "bfc.session": session, "bfc.content": content, "bfc.version": str(version)}
         tags |= {NOTE: note} if note else {}
         tags |= {"bfc.git": git} if git else {}

@@ -14,8 +14,21 @@ from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import NOTE, connection, ensure_experiment
 from bfc_bench.tracking.curves import ReplicateCurve, milliseconds, replicate_curves
+from bfc_bench.tracking.owner import (
+    OWNER,
+    POINTS,
+    RETIRED,
+    STORE,
+    holds,
+    is_own,
+    is_shown,
+    points,
+    remove,
+    repeated,
+    user_name,
+)
 from bfc_bench.tracking.replicate_summaries import NAMES, ReplicateSummary, fits
-from bfc_bench.tracking.sync_cache import note_rows
+from bfc_bench.tracking.sync_cache import note_rows, store_id
 from bfc_bench.tracking.views import SavedView, save_views
 
 if TYPE_CHECKING:
@@ -25,8 +38,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 METRICS_PER_BATCH = 800
-RETIRED = "retired"
-"""Value of the tag ``bfc.kind`` for curves that are no longer current; saved views show only ``curve``."""
 PARAMS_PER_BATCH = 100
 """MLflow accepts 1,000 metrics, 100 parameters, 100 tags and 1,000 of all together in one request."""
 
@@ -45,12 +56,15 @@ class SyncReport:
     """Logged metric values."""
     retired: int = 0
     """Runs of former options that this sync removed from the saved views."""
+    elsewhere: int = 0
+    """Curves that a run of another store has."""
     views: list[SavedView] = field(default_factory=list)
 
     def __str__(self) -> str:
         """One line for the terminal."""
         text = f"{self.curves} curves: {self.created} new, {self.unchanged} unchanged, {self.points} values logged"
-        return text + (f", {self.retired} of former options retired" if self.retired else "")
+        text += f", {self.retired} of former options retired" if self.retired else ""
+        return text + (f", {self.elsewhere} in runs of another store" if self.elsewhere else "")
 
 
 def sync(
@@ -68,7 +82,9 @@ def sync(
     A run is found by its tag ``bfc.key``; its tag ``bfc.points`` lists its sizes and a hash of their values. New sizes
     extend the run. If a logged point was withdrawn or changed, the run is deleted and created again, because MLflow
     keeps every logged value. Runs of curves that are not in ``rows``, for example of former options, are tagged as
-    retired, which removes them from the saved views. Only one process may sync at a time.
+    retired, which removes them from the saved views. Only runs of the same store are changed: a curve that a run of
+    another store has is not logged again, and one that differs gets a run of its own. Only one process may sync a store
+    at a time.
 
     Args:
         rows: Current rows of the store.
@@ -88,25 +104,49 @@ def sync(
     if not curves:
         return report
     summaries = fits(row for curve in curves for row in curve.rows) if complete else None
-    newest = max(map(milliseconds, suite_rows))
+    newest, store = max(map(milliseconds, suite_rows)), "" if store_dir is None else store_id(store_dir)
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
-        known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
-        # If a curve has two runs, use the one that the views show.
-        known.sort(key=lambda run: run.data.tags["bfc.kind"] == "curve")
-        runs = {run.data.tags["bfc.key"]: run for run in known}
+        own, others = _by_key(client, experiment, store)
         for curve in curves:
+            run = own.get(curve.key)
+            if (run is None or not is_shown(run)) and any(holds(x, curve.digests) for x in others.get(curve.key, ())):
+                report.elsewhere += 1
+                continue
             row = curve.first
             key = row.task, row.d, row.label, row.replicate
             summary = None if summaries is None else summaries.get(key, ReplicateSummary())
-            writer = _Writer(client, experiment, curve, summary, newest, git, store_dir)
-            writer.write(runs.get(curve.key), report)
+            writer = _Writer(client, experiment, curve, summary, newest, git, store_dir, store)
+            writer.write(run, report)
         if complete:
-            report.retired = _retire(client, [runs[key] for key in runs.keys() - {curve.key for curve in curves}])
+            report.retired = _retire(client, [own[key] for key in own.keys() - {curve.key for curve in curves}])
+            if report.created or others:  # another store may have logged the same curves meanwhile
+                report.elsewhere += _remove_repeated(client, experiment, store)
             report.views = save_views(client, experiment, suite_rows)
     if complete and store_dir is not None:
         note_rows(store_dir, uri, suite, version, suite_rows)
     return report
+
+
+def _by_key(client: MlflowClient, experiment: str, store: str) -> tuple[dict[str, Run], dict[str, list[Run]]]:
+    """Runs of curves by key: those of this store, and those of others that the views show."""
+    known = [run for run in find_runs(client, experiment) if run.data.tags.get("bfc.kind") in (RETIRED, "curve")]
+    # If a curve has two runs, use the one that the views show.
+    own = {run.data.tags["bfc.key"]: run for run in sorted(known, key=is_shown) if is_own(run, store)}
+    others: dict[str, list[Run]] = {}
+    for run in known:
+        if is_shown(run) and not is_own(run, store):
+            others.setdefault(run.data.tags["bfc.key"], []).append(run)
+    return own, others
+
+
+def _remove_repeated(client: MlflowClient, experiment: str, store: str) -> int:
+    """Remove runs of this store that a run of another store repeats; returns how many."""
+    own, others = _by_key(client, experiment, store)
+    superfluous = [run for key, run in own.items() if is_shown(run) and repeated(run, others.get(key, ()))]
+    for run in superfluous:
+        remove(client, run)
+    return len(superfluous)
 
 
 def _retire(client: MlflowClient, runs: Iterable[Run]) -> int:
@@ -148,12 +188,14 @@ class _Writer:
     git: str | None
     store_dir: Path | None
     """Folder of the store with the artifacts; None to log no artifacts."""
+    store: str
+    """Id of the store."""
 
     def write(self, run: Run | None, report: SyncReport) -> None:
         if run is not None and self._contradicts(run):
-            self.client.delete_run(run.info.run_id)
+            remove(self.client, run)
             run = None
-        logged: Mapping[str, str] = json.loads(run.data.tags.get("bfc.points", "{}")) if run else {}
+        logged = points(run) if run else {}
         metrics = [*self._new_points(logged), *self._new_bars(run)]
         if run is None:
             run = self._create()
@@ -173,14 +215,14 @@ class _Writer:
         report.points += len(metrics)
 
     def _contradicts(self, run: Run) -> bool:
-        logged = json.loads(run.data.tags.get("bfc.points", "{}"))
-        withdrawn = any(self.curve.digests.get(n) != digest for n, digest in logged.items())
+        withdrawn = not points(run).items() <= self.curve.digests.items()
         bars = set(run.data.metrics) & set(NAMES)
         return withdrawn or (self.summary is not None and not bars <= set(self.summary.metrics))
 
     def _create(self) -> Run:
         source = f"bfc-bench run {self.curve.first.suite}"
         tags = {"bfc.key": self.curve.key, "bfc.kind": "curve", NOTE: self.curve.note}
+        tags |= {STORE: self.store, OWNER: user_name()}
         tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
         return self.client.create_run(self.experiment, self.curve.started or None, tags, self.curve.name)
 
@@ -188,7 +230,7 @@ class _Writer:
         tags = {
             "bfc.kind": "curve",
             "bfc.version": str(self.curve.first.suite_version),
-            "bfc.points": json.dumps(self.curve.digests, separators=(",", ":")),
+            POINTS: json.dumps(self.curve.digests, separators=(",", ":")),
             "bfc.failures": self.curve.failures,
         }
         if self.summary:

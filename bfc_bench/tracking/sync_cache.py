@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -21,6 +22,8 @@ from bfc_bench.utils.masking import masked
 from bfc_bench.utils.plain_json import digest
 
 FILE = "mlflow-synced.json"
+STORE = "store"
+"""Name of the store's id among the notes, which are by ``suite@version``."""
 FinishTimes: TypeAlias = Sequence[tuple[str, float | None]]
 """Sorted cells with the times of their rows, as in ``Store.finish_times``."""
 
@@ -53,6 +56,19 @@ def note_rows(store_dir: Path, uri: str, suite: str, version: int, rows: Sequenc
         rows: Rows that MLflow has.
     """
     _write(store_dir, f"{suite}@{version}", _note(uri, finish_times(rows)))
+
+
+def store_id(store_dir: Path) -> str:
+    """The store's id in MLflow, made at random by the first sync; from its path if the folder cannot be written.
+
+    Args:
+        store_dir: Folder of the store.
+    """
+    known = _notes(store_dir).get(STORE)
+    if not isinstance(known, str):
+        _write(store_dir, STORE, secrets.token_hex(8))
+        known = _notes(store_dir).get(STORE)
+    return known if isinstance(known, str) else digest(str(store_dir.resolve()))
 
 
 def unchanged_curves(store_dir: Path, uri: str, suite: str, version: int, times: FinishTimes, page: str) -> int | None:
@@ -110,8 +126,8 @@ def _state(uri: str) -> str | None:
         return None
 
 
-def _write(store_dir: Path, suite: str, known: Mapping[str, Any]) -> None:
-    notes = {**_notes(store_dir), suite: known}
+def _write(store_dir: Path, name: str, known: Mapping[str, Any] | str) -> None:
+    notes = {**_notes(store_dir), name: known}
     try:
         make_folder(store_dir, private=True)
         write_file(store_dir / FILE, (json.dumps(notes, indent=1) + "\n").encode(), private=True)

@@ -10,7 +10,9 @@ from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.row import Row
 from bfc_bench.tracking.client import connection, ensure_experiment
 from bfc_bench.tracking.curves import milliseconds, replicate_curves
+from bfc_bench.tracking.owner import is_own
 from bfc_bench.tracking.sync import METRICS_PER_BATCH, find_runs
+from bfc_bench.tracking.sync_cache import store_id
 from bfc_bench.utils.plain_json import digest
 
 METRIC = "theory/nmse"
@@ -52,7 +54,10 @@ def log_theories(
         from mlflow.entities import Metric, RunTag
 
         experiment = ensure_experiment(client, uri, suite, version, store_dir)
+        store = "" if store_dir is None else store_id(store_dir)
         for run in find_runs(client, experiment, {"bfc.kind": "curve"}):
+            if not is_own(run, store):
+                continue
             values = expected.get(run.data.tags["bfc.key"])
             if not values or run.data.tags.get(TAG) == digest([*values.items()]):
                 continue

@@ -170,3 +170,80 @@ def test_a_run_logs_to_the_teams_server_and_leaves_the_password_nowhere(team, fa
         holding = [path for path in files if path.exists() and word.encode() in path.read_bytes()]
         assert holding == [team.home / "secrets"] * (word in secret.values())
         assert not [pid for pid, line in command_lines().items() if word.encode() in line]
+
+
+def create_user(team: Team, name: str) -> str:
+    _, password = team.do(sys.executable, "-W", "ignore", "-c", team.here(USERS.text).replace("ada", name)).split()
+    return password
+
+
+def test_two_members_log_the_same_suite_and_nobody_changes_the_other_ones_runs(team, faulty, suite_file, tmp_path):
+    learners = [{"name": "mean"}, {"name": "linear-ridge"}]
+    suites = {name: suite_file(name=name, learner=learners, replicates=2) for name in ("equal", "different", "moment")}
+    assert len(set(suites.values())) == 3
+    members = {name: create_user(team, name) for name in ("ada", "bob")}
+
+    def start(member: str, verb: str, suite: str, *options: str) -> subprocess.Popen[str]:
+        environment = {
+            **os.environ,
+            "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{team.port}",
+            "MLFLOW_TRACKING_USERNAME": member,
+            "MLFLOW_TRACKING_PASSWORD": members[member],
+        }
+        command = [sys.executable, "-m", "bfc_bench", verb, suites[suite], "--store", tmp_path / member, *options]
+        return subprocess.Popen(
+            [*map(str, command)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def ended(process: subprocess.Popen[str]) -> str:
+        out, err = process.communicate(timeout=300)
+        assert (process.returncode, [line for line in err.splitlines() if "MLflow" in line]) == (0, []), out + err
+        return out
+
+    def runs(suite: str, life: str = "active") -> dict[str, int]:
+        """How many runs of curves each member has in the views of a suite."""
+        question = (
+            "SELECT o.value, count(*) FROM runs r JOIN tags o ON o.run_uuid = r.run_uuid AND o.key = 'bfc.owner' "
+            "JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = 'bfc.kind' AND k.value = 'curve' "
+            f"JOIN experiments e ON e.experiment_id = r.experiment_id WHERE e.name = 'bfc/{suite}@1' "
+            f"AND r.lifecycle_stage = '{life}' GROUP BY o.value"
+        )
+        said = team.do(
+            "bash", "-c", team.here(f'sudo -u mlflow psql -h {team.postgres} -U mlflow -Atc "{question}" mlflow')
+        )
+        return {owner: int(count) for owner, count in (line.split("|") for line in said.splitlines())}
+
+    for member in ("ada", "bob"):
+        ended(start(member, "run", "equal"))
+    assert runs("equal") == {"ada": 4}
+    for member in ("bob", "ada", "bob"):
+        assert "4 curves: 0 new" in ended(start(member, "sync", "equal"))
+    assert runs("equal") == {"ada": 4}
+
+    ended(start("ada", "run", "different"))
+    ended(start("bob", "run", "different", "--set", "seed=5"))
+    for member in ("ada", "bob"):
+        assert "4 curves: 0 new, 4 unchanged" in ended(start(member, "sync", "different"))
+    assert runs("different") == {"ada": 4, "bob": 4}
+
+    for process in [start(member, "run", "moment") for member in ("ada", "bob")]:
+        ended(process)
+    for member in ("ada", "bob"):
+        ended(start(member, "sync", "moment"))
+    assert sum(runs("moment").values()) == 4
+
+    grant = (
+        "from mlflow import MlflowClient\nfrom mlflow.server import get_app_client\n"
+        f"server = 'http://127.0.0.1:{team.port}'\nclient = get_app_client('basic-auth', tracking_uri=server)\n"
+        "for name in ('equal', 'different'):\n"
+        "    id = MlflowClient(server).get_experiment_by_name(f'bfc/{name}@1').experiment_id\n"
+        "    client.grant_user_permission('bob', 'experiment', id, 'MANAGE')\n"
+    )
+    secret = dict(line.split("=", 1) for line in (team.home / "secrets").read_text().splitlines())
+    admin = ["MLFLOW_TRACKING_USERNAME=admin", f"MLFLOW_TRACKING_PASSWORD={secret['MLFLOW_AUTH_ADMIN_PASSWORD']}"]
+    team.do("env", *admin, sys.executable, "-W", "ignore", "-c", grant)
+    for member in ("bob", "ada", "bob"):
+        for name in ("equal", "different"):
+            assert "4 curves: 0 new" in ended(start(member, "sync", name))
+    assert (runs("equal"), runs("different")) == ({"ada": 4}, {"ada": 4, "bob": 4})
+    assert (runs("equal", "deleted"), runs("different", "deleted")) == ({}, {})

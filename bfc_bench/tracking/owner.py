@@ -1,0 +1,76 @@
+"""Whose run of a curve is: each store changes its own runs only, since a team's server has many writers.
+
+A store is known by a random id, which lies in its folder and in the tag ``bfc.store`` of its runs. Two stores with the
+same results end with one run per curve, two with different results with one run each.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+RETIRED = "retired"
+"""Value of the tag ``bfc.kind`` for runs that are no longer current; saved views show only ``curve``."""
+STORE, OWNER, POINTS = "bfc.store", "bfc.owner", "bfc.points"
+
+
+def user_name() -> str:
+    """The user of the server, or of this machine, for readers of the tag ``bfc.owner``."""
+    try:
+        return os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
+    except (KeyError, OSError):  # a container may have a user without a name
+        return "unknown"
+
+
+def is_own(run: Run, store: str) -> bool:
+    """Whether a run was made from the store with this id."""
+    return str(run.data.tags.get(STORE, "")) == store
+
+
+def is_shown(run: Run) -> bool:
+    """Whether saved views show a run."""
+    return bool(run.data.tags.get("bfc.kind") == "curve")
+
+
+def points(run: Run) -> Mapping[str, str]:
+    """Hashes of the values of a run by n; empty if its tag is none of ours."""
+    try:
+        known = json.loads(run.data.tags.get(POINTS, "{}"))
+    except ValueError:
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def holds(run: Run, digests: Mapping[str, str]) -> bool:
+    """Whether a run has all these points with the same values."""
+    return digests.items() <= points(run).items()
+
+
+def repeated(own: Run, others: Iterable[Run]) -> bool:
+    """Whether a run of another store has all that this one has: more, or the same under a smaller id.
+
+    The rule gives two stores that log at the same moment the same answer.
+    """
+    mine = points(own)
+    return any(
+        holds(run, mine) and (len(points(run)), own.info.run_id) > (len(mine), run.info.run_id) for run in others
+    )
+
+
+def remove(client: MlflowClient, run: Run) -> None:
+    """Delete one's own run, or hide it from the saved views where this user may not delete."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.delete_run(run.info.run_id)
+    except MlflowException as error:
+        if error.error_code != "PERMISSION_DENIED":
+            raise
+        client.set_tag(run.info.run_id, "bfc.kind", RETIRED)
