@@ -87,6 +87,8 @@ def run(
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.shards.collect import collect
+    from bfc_bench.shards.job import jobs as list_jobs
+    from bfc_bench.shards.states import states
     from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
@@ -96,6 +98,13 @@ def run(
     tracker = None if no_mlflow else _tracker(tracking_uri, out)
     for collected in collect(store):
         out.print(str(collected), markup=False, highlight=False, soft_wrap=True)
+    if still := [state for state in states(list_jobs(store)) if state.open]:
+        names = ", ".join(dict.fromkeys(state.job.name for state in still))
+        out.print(
+            f"Shards of {names} wait or run ({len(still)} of them; see bfc-bench status). This run fits their cells "
+            "too; the row that is in the store first stays.",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
     with Display(out) as display:
         options = RunOptions(
             store=store,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption, console, print_json
 
 if TYPE_CHECKING:
+    from bfc_bench.shards.job import ShardJob
     from bfc_bench.shards.states import State
 
 SHOWN = 40
@@ -29,7 +31,7 @@ def status(
 ) -> None:
     """Show the state of the shards of every submitted job.
 
-    A shard is waiting, running, done, stopped, failed or lost.
+    A shard is waiting, running, done, stopped, failed or lost. It says why, where the logs are and what to type next.
     """
     from bfc_bench.cli.tables import print_lines
     from bfc_bench.errors import UsageError
@@ -55,13 +57,35 @@ def status(
         for record in shown[:SHOWN]:
             texts = [str(record[name]) for name in ("shard", "state", "rows", "cells", "machine")]
             ago = "" if record["silent"] is None else f"{record['silent']:.0f} s ago"
-            lines.append([*texts, ago, record["why"] or record["runs"]])
-        header = ["shard", "state", "rows", "cells", "machine", "last heartbeat", "running"]
+            lines.append([*texts, ago, "; ran ".join(filter(None, [record["why"], record["runs"]]))])
+        header = ["shard", "state", "rows", "cells", "machine", "last heartbeat", "why, or what it runs"]
         print_lines(out, header, lines, keys=2, prose=True)
         if len(shown) > SHOWN:
             out.print(f"and {len(shown) - SHOWN} more", highlight=False)
+        for line in _next(store, job, own):
+            out.print(line, highlight=False, markup=False, soft_wrap=True)
     if not all_jobs:
         out.print(f"{store} has no shards. Submit some: bfc-bench submit SUITE --shards K.", highlight=False)
+
+
+def _next(store: Path, job: ShardJob, states: Sequence[State]) -> Iterator[str]:
+    """Where the logs of shards that ended badly are, what is missing, and what to type."""
+    from bfc_bench.store.store import Store
+
+    logs = [job.log(state.number) for state in states if state.where in ("failed", "lost")]
+    if logs := [log for log in logs if log.exists()]:
+        yield f"Logs: {logs[0]}" + (f" and {len(logs) - 1} more there" if len(logs) > 1 else "")
+    still = sum(state.open for state in states)
+    with Store(store) as opened:
+        held = opened.known_cells(job.suite["name"], job.suite["version"])
+    missing = {cell for state in states if not state.open for cell in state.missing if cell not in held}
+    collected = all(cell.id in held for state in states for cell in state.part.cells if cell.id not in state.missing)
+    if missing:
+        yield f"{len(missing)} cells have no row. Next: bfc-bench submit {job.where} --shards K --store {store}"
+    elif not collected:
+        yield f"Next: bfc-bench collect --store {store}"
+    elif not still and any(state.where != "done" for state in states):
+        yield "Nothing is missing: other runs have made the cells of these shards."
 
 
 def _record(state: State) -> dict[str, Any]:
@@ -75,7 +99,8 @@ def _record(state: State) -> dict[str, Any]:
         "machine": heartbeat.host if heartbeat else "",
         "silent": time.time() - heartbeat.at if heartbeat and state.where == "running" else None,
         "runs": _running_cells(state, heartbeat.cells) if heartbeat and state.where in ("running", "lost") else "",
-        "why": heartbeat.why if heartbeat and state.where == "failed" else "",
+        "why": state.why,
+        "log": str(state.job.log(state.number)),
     }
 
 

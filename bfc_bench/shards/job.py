@@ -98,6 +98,13 @@ class ShardJob:
         suffixes = {"journals": "jsonl", "logs": "txt"}
         return self.folder / kind / f"{number:05}.{suffixes.get(kind, 'json')}"
 
+    def log(self, number: int) -> Path:
+        """The log of a shard; SLURM names it by its array and task."""
+        for array in self.arrays:
+            if array.first <= number < array.first + array.count:
+                return self.folder / "logs" / f"{array.id}-{number - array.first}.txt"
+        return self.file("logs", number)
+
     def note_arrays(self, arrays: Iterable[SlurmArray]) -> None:
         """Store the SLURM arrays of the job."""
         write_file(self.folder / "slurm.json", canonical_json([asdict(array) for array in arrays]).encode())

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,6 +19,10 @@ LARGEST_ARRAY = 1001
 SIGNAL_SECONDS = 90
 """Seconds before its time limit at which a shard is told to stop."""
 WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
+ENDED = frozenset(
+    ("CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
+)
+"""States of tasks that SLURM still shows for some minutes after their end (``MinJobAge``)."""
 
 
 class SlurmError(BenchError):
@@ -68,18 +73,38 @@ def largest_array() -> int:
     return max(1, int(match[1]) if match else LARGEST_ARRAY)
 
 
-def queue(jobs: Sequence[ShardJob]) -> dict[tuple[str, int], bool]:
-    """Shards in SLURM's queue, by job's name and number: True if running, False if waiting. Raises ``SlurmError``."""
+@dataclass(frozen=True)
+class SlurmTask:
+    """What SLURM says of a shard."""
+
+    state: str
+    reason: str = ""
+    """Why it waits, or why it ended."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not started, or not again."""
+        return self.state in WAITING
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will not start again."""
+        return self.state in ENDED
+
+
+def tasks(jobs: Sequence[ShardJob]) -> dict[tuple[str, int], SlurmTask]:
+    """What SLURM says of the shards that it knows, by job's name and number. Raises ``SlurmError``."""
     arrays = {array.id: (job.name, array) for job in jobs for array in job.arrays}
-    shards: dict[tuple[str, int], bool] = {}
+    shards: dict[tuple[str, int], SlurmTask] = {}
     if not arrays:
         return shards
     # squeue fails if all arrays that it is asked for are too old for SLURM to know.
-    output = _call("squeue", "-h", "-r", "-o", "%F %K %T", "-j", ",".join(arrays), tolerated="Invalid job id")
-    for id, task, state in (words for line in output.splitlines() if len(words := line.split()) == 3):
-        if id in arrays and task.isdigit():
+    command = ("squeue", "-h", "-r", "-t", "all", "-o", "%F %K %T %r", "-j", ",".join(arrays))
+    for line in _call(*command, tolerated="Invalid job id").splitlines():
+        id, task, state, reason = (*line.split(maxsplit=3), "", "", "", "")[:4]
+        if id in arrays and task.isdigit() and state:
             name, array = arrays[id]
-            shards[name, array.first + int(task)] = state not in WAITING
+            shards[name, array.first + int(task)] = SlurmTask(state, reason)
     return shards
 
 

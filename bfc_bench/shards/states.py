@@ -14,6 +14,8 @@ from bfc_bench.shards import slurm
 from bfc_bench.shards.heartbeat import Heartbeat
 from bfc_bench.shards.job import ShardCells, ShardJob
 from bfc_bench.shards.journal import entries, lines
+from bfc_bench.shards.reasons import why
+from bfc_bench.shards.slurm import SlurmTask
 from bfc_bench.utils.process_liveness import is_alive
 
 SILENCE = 600.0
@@ -30,6 +32,8 @@ class State:
     where: Where
     """``stopped``: told to stop before its end; ``failed``: the heartbeat says why; ``lost``: ended unexpectedly."""
     heartbeat: Heartbeat | None
+    why: str = ""
+    """Why it waits, failed or is lost, as far as that is known."""
 
     @property
     def open(self) -> bool:
@@ -62,9 +66,9 @@ class State:
 
 def states(jobs: Sequence[ShardJob]) -> list[State]:
     """The states of the shards of jobs. Asks SLURM about its jobs, and warns if SLURM does not answer."""
-    queued: Mapping[tuple[str, int], bool] | None
+    queued: Mapping[tuple[str, int], SlurmTask] | None
     try:
-        queued = slurm.queue(jobs)
+        queued = slurm.tasks(jobs)
     except slurm.SlurmError as error:
         warnings.warn(f"{error} The state of shards is taken from their heartbeats alone.", stacklevel=2)
         queued = None
@@ -76,21 +80,21 @@ def losses(states: Sequence[State]) -> Counter[str]:
     return Counter(cell for state in states for cell in state.suspects)
 
 
-def _of(job: ShardJob, queued: Mapping[tuple[str, int], bool] | None) -> Iterator[State]:
+def _of(job: ShardJob, queued: Mapping[tuple[str, int], SlurmTask] | None) -> Iterator[State]:
     at_slurm = {number for array in job.arrays for number in range(array.first, array.first + array.count)}
     for number in range(job.shards):
-        heartbeat = Heartbeat.read(job.file("heartbeats", number))
+        heartbeat, task = Heartbeat.read(job.file("heartbeats", number)), (queued or {}).get((job.name, number))
         if number in at_slurm and queued is not None:
-            where = _from_queue(heartbeat, queued.get((job.name, number)))
+            where = _from_queue(heartbeat, task)
         else:
             where = _from_heartbeat(heartbeat, number not in at_slurm and is_alive(*job.launcher) is False)
-        yield State(job, number, where, heartbeat)
+        yield State(job, number, where, heartbeat, why(job, number, where, task, heartbeat))
 
 
-def _from_queue(heartbeat: Heartbeat | None, runs: bool | None) -> Where:
-    """The state of a shard by SLURM: it runs, waits (``runs`` is False), or is not in the queue (None)."""
-    if runs is not None:
-        return "running" if runs else "waiting"
+def _from_queue(heartbeat: Heartbeat | None, task: SlurmTask | None) -> Where:
+    """The state of a shard by SLURM; None for one that SLURM does not know any more."""
+    if task is not None and not task.ended:
+        return "waiting" if task.waits else "running"
     return "lost" if heartbeat is None or heartbeat.said == "running" else heartbeat.said
 
 

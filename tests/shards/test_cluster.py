@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from stored_rows import judge_claims, read_results
 
+from bfc_bench.shards import slurm as slurm_words
 from bfc_bench.shards.heartbeat import Heartbeat
 from bfc_bench.shards.job import jobs
 from bfc_bench.shards.journal import entries
@@ -147,6 +148,7 @@ def test_a_job_that_waits_runs_and_is_done_is_shown_as_such(suite_file, submit, 
     job = submit(slow(suite_file), 2)
     time.sleep(5)
     assert [shard["state"] for shard in status()] == ["waiting", "waiting"]
+    assert all("down, drained or reserved" in shard["why"] for shard in status())
     said("scontrol", "update", f"NodeName={node()}", "State=RESUME")
     wait_for(lambda: running(job, 0) and running(job, 1))
     shown = status()
@@ -169,12 +171,13 @@ def node():
     return said("sinfo", "-h", "-N", "-o", "%N").split()[0]
 
 
-def test_a_task_that_is_killed_is_lost_and_its_cells_are_made_by_the_next(suite_file, submit, ended, finish):
+def test_a_task_that_is_killed_is_lost_and_its_cells_are_made_by_the_next(suite_file, submit, ended, finish, status):
     path = slow(suite_file)
     job = submit(path, 2)
     heartbeat = wait_for(lambda: running(job, 0))
     os.kill(heartbeat.process, signal.SIGKILL)
     assert ended() == ["lost", "done"]
+    assert status()[0]["why"] == f"it ended without reporting it on {heartbeat.host}"
     finish(path, 40)
 
 
@@ -188,16 +191,35 @@ def test_a_task_that_is_cancelled_gives_back_what_it_ran(suite_file, submit, end
 
 
 def test_tasks_that_are_cancelled_before_they_begin_are_lost_and_nobodys_fault(
-    suite_file, submit, ended, finish, store
+    suite_file, submit, ended, finish, store, status
 ):
     said("scontrol", "update", f"NodeName={node()}", "State=DRAIN", "Reason=test")
     path = slow(suite_file, 0.1, 5)
     job = submit(path, 2)
     said("scancel", job.arrays[0].id)
     assert ended() == ["lost", "lost"]
+    assert [shard["why"] for shard in status()] == ["it was cancelled before it started"] * 2
     said("scontrol", "update", f"NodeName={node()}", "State=RESUME")
     finish(path, 10)
     assert [jobs(store)[1].part(number).lost for number in range(2)] == [{}, {}]
+
+
+def test_a_python_that_the_machine_lacks_is_named_with_its_log(suite_file, submit, ended, finish, status, bench, store):
+    said("scontrol", "update", f"NodeName={node()}", "State=DRAIN", "Reason=test")
+    path = slow(suite_file, 0.1, 5)
+    job = submit(path, 1)
+    said("scancel", job.arrays[0].id)  # it is sent again, with a Python that is not there
+    script = job.folder / "script.sh"
+    script.write_text(script.read_text().replace(sys.executable, "/no/venv/bin/python"))
+    said("scontrol", "update", f"NodeName={node()}", "State=RESUME")
+    slurm_words.submit(job, script)
+    assert ended() == ["lost"]
+    (shard,) = status()
+    assert "it did not start:" in shard["why"]
+    assert "/no/venv/bin/python" in shard["why"]
+    assert Path(shard["log"]).read_text().strip()
+    assert shard["log"] in bench("status", "--store", store).stdout
+    finish(path, 10)
 
 
 def test_a_task_past_its_time_stops_before_it_is_killed(suite_file, submit, ended, finish):

@@ -140,6 +140,63 @@ def test_the_queue_tells_what_waits_runs_and_is_lost(suite_file, submit, command
         assert [state.where for state in states([job])] == ["waiting"] * 5
 
 
+WHY = {
+    "7 0 PENDING (Resources)": "other jobs have the machines (Resources)",
+    "7 0 PENDING Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": (
+        "the machines that it may use are down, drained or reserved (Nodes required for job are DOWN, DRAINED or "
+        "reserved for jobs in higher priority partitions)"
+    ),
+    "7 0 PENDING InvalidAccount": "the account is unknown: give another --account (InvalidAccount)",
+    "7 0 PENDING AssocGrpCpuLimit": "a limit of the account or the QOS (AssocGrpCpuLimit)",
+    "7 0 PENDING QOSMaxCpuPerUserLimit": "a limit of the account or the QOS (QOSMaxCpuPerUserLimit)",
+    "7 0 PENDING Cleaning": "SLURM says Cleaning",
+    "7 0 PENDING (None)": "",
+    "7 0 RUNNING None": "",
+    "7 0 CANCELLED None": "it was cancelled before it started",
+    "7 0 NODE_FAIL None": "its machine failed",
+    "7 0 OUT_OF_MEMORY OutOfMemory": "it was killed for its memory: give more --memory, or fewer --workers",
+    "": "it ended before it started and has no log: it was cancelled, or its machine could not start it",
+}
+
+
+@pytest.mark.parametrize("said", WHY)
+def test_a_shard_says_why_it_waits_or_is_lost(said, suite_file, submit, commands):
+    job = submit(suite_file(learner=[{"name": "mean"}]), shards=1).job
+    job.note_arrays([SlurmArray("7", 0, 1)])
+    commands(squeue=said)
+    (state,) = states([job])
+    assert state.why == WHY[said]
+
+
+def test_a_shard_that_did_not_start_shows_the_end_of_its_log(suite_file, submit, commands, store, capsys):
+    job = submit(suite_file(learner=[{"name": "mean"}]), shards=1).job
+    job.note_arrays([SlurmArray("7", 0, 1)])
+    commands(squeue="7 0 FAILED NonZeroExitCode")
+    failed = "/x/script.sh: line 9: /venv/bin/python: No such file or directory"
+    job.log(0).write_text(f"first\n\x1b[31m{failed}\n\n")
+    (state,) = states([job])
+    assert state.why == f"it did not start: \\x1b[31m{failed}"
+    assert run(["status", "--store", str(store)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "it did not start" in said
+    assert f"Logs: {job.folder / 'logs' / '7-0.txt'}" in said
+    assert f"2 cells have no row. Next: bfc-bench submit tiny --shards K --store {store}" in said
+
+
+def test_a_shard_whose_cells_another_run_has_made_lacks_nothing(suite_file, submit, commands, store, capsys):
+    path = suite_file(learner=[{"name": "mean"}])
+    job = submit(path, shards=1).job
+    job.note_arrays([SlurmArray("7", 0, 1)])
+    commands(squeue="7 0 PENDING (Resources)")
+    assert run(["run", str(path), "--store", str(store), "--executor", "serial", "--no-mlflow"]) == 0
+    assert f"Shards of {job.name} wait or run (1 of them; see bfc-bench status)." in capsys.readouterr().out
+    commands(squeue="7 0 CANCELLED None")
+    assert run(["status", "--store", str(store)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Nothing is missing: other runs have made the cells of these shards." in said
+    assert "cells have no row" not in said
+
+
 def test_an_array_too_large_is_submitted_as_several(suite_file, submit, commands):
     job = submit(suite_file(learner=[{"name": "mean"}, {"name": "slow"}], replicates=3), shards=5).job
     commands(scontrol="SlurmctldPort = 1\nMaxArraySize            = 2\n", sbatch="12;cluster")
