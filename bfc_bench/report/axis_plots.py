@@ -14,21 +14,25 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending, on_axis, scalings
-from bfc_bench.report.axis_positions import Positions
+from bfc_bench.report.axis import Positions, log_axis
+from bfc_bench.report.drawing import Drawing, Record
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing
 from bfc_bench.report.plots import (
+    BAR,
+    DOT,
+    LINE,
     MANY,
+    MARKER,
     METRIC_NAMES,
-    Markers,
-    in_order,
+    WIDE_BAR,
+    linear_axis,
     many_bars,
-    name_axes,
     spread,
     thresholds_against,
 )
-from bfc_bench.report.style import INK, Drawing, Style, Styles, add_title_and_legend, assign, grid, log_axis
-from bfc_bench.report.tables import MISSING, number
+from bfc_bench.report.style import Styles, assign, in_order
+from bfc_bench.report.tables import MISSING, interval_text, number
 
 COLUMNS = {
     "task": "task",
@@ -124,26 +128,44 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
         groups.setdefault((task, d), {}).setdefault(label, {})[on_axis(curve.axes[axis])] = curve
     labels = in_order((label for by_label in groups.values() for label in by_label), styles)
     styles = styles or assign(labels)
-    figure, axes = grid(max(1, len(groups)), columns=min(3, max(1, len(groups))))
-    positions = Positions.on(axes[0].xaxis, [on_axis(curve.axes[axis]) for curve in curves])
+    positions = Positions.on("x", axis, [on_axis(curve.axes[axis]) for curve in curves])
     largest = {id(curve): _at_largest_n(curve) for curve in curves}
-    if not any(curve.scale == "linear" for curve in curves):
-        log_axis(axes[0].yaxis, [value for at in largest.values() for value in at.values], most=9)
-    for panel, ((task, d), by_label) in zip(axes, groups.items(), strict=False):
-        for index, label in enumerate(label for label in labels if label in by_label):
-            by_value = ascending(by_label[label])
-            at = {positions(value, index - (len(labels) - 1) / 2): largest[id(c)] for value, c in by_value.items()}
-            _errors(Markers(panel, styles[label].colour), {x: y for x, y in at.items() if y.values}, styles[label])
-        figure.descriptions[panel] = _in_words(task, d, axis, by_label, largest)
-        panel.set_title(f"{task}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
     metrics = dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves)
-    name_axes(axes, axis, f"{' / '.join(metrics)} at the largest n")
+    name, values = f"{' / '.join(metrics)} at the largest n", [value for at in largest.values() for value in at.values]
+    linear = any(curve.scale == "linear" for curve in curves)
+    y = linear_axis("error", name, values) if linear else log_axis("error", name, values, most=9)
+    panels = {(task, d): f"{task}, d = {d}" for task, d in groups}
+    figure = Drawing(positions.axis, y, list(panels.values()), styles, title)
+    means: list[Record] = []
+    dots: list[Record] = []
+    bars: list[Record] = []
+    for (task, d), by_label in groups.items():
+        for index, label in enumerate(label for label in labels if label in by_label):
+            for value, curve in ascending(by_label[label]).items():
+                at = largest[id(curve)]
+                place = {"panel": panels[task, d], "label": label, "x": positions(value, index - (len(labels) - 1) / 2)}
+                if len(at.values) > MANY:
+                    lo, hi = spread(np.array(at.values)[:, None])
+                    bars.append(place | {"lo": float(lo[0]), "hi": float(hi[0])})
+                else:
+                    dots += [place | {"error": error} for error in at.values]
+                if at.values:
+                    words = interval_text(at.lo, at.hi)
+                    mean = place | {axis: value, "n": at.n, "error": at.mean, "interval": words}
+                    means.append(mean | {"from": at.lo, "to": at.hi})
+        figure.descriptions.append(_in_words(task, d, axis, by_label, largest))
+    figure.add("most replicates", WIDE_BAR, bars, fields={"y": "lo", "y2": "hi"}, opacity=0.25)
+    figure.add("interval", BAR, means, fields={"y": "from", "y2": "to"})
+    figure.add("replicate", DOT, dots, opacity=0.45)
+    figure.add("line", LINE, means, dash=True)
+    names = {"label": "learner", axis: axis, "n": "n", "error": name, "interval": "interval"}
+    figure.add("mean", MARKER, means, shape=True, tooltip=names)
     many = any(len(at.values) > MANY for at in largest.values())
-    notes = [
+    figure.labels = labels
+    figure.notes = [
         f"Marker: mean of the replicates with its 95 % interval. Dots: replicates{many_bars(many)}.",
         "The largest n may differ between values and learners.",
     ]
-    add_title_and_legend(figure, title, labels, styles, notes)
     return figure
 
 
@@ -167,19 +189,6 @@ def _at_largest_n(curve: Curve) -> _Largest:
     interval = curve.intervals[k]
     known = tuple(values[np.isfinite(values)].tolist())
     return _Largest(int(curve.n[k]), interval.mean, interval.lo, interval.hi, known)
-
-
-def _errors(markers: Markers, at: Mapping[float, _Largest], style: Style) -> None:
-    for x, largest in at.items():
-        if len(largest.values) > MANY:
-            lo, hi = spread(np.array(largest.values)[:, None])
-            markers.panel.vlines(x, lo, hi, color=markers.colour, linewidth=4, alpha=0.25)
-        else:
-            markers([x] * len(largest.values), list(largest.values), "o", markersize=3, alpha=0.45)
-        if math.isfinite(largest.lo) and math.isfinite(largest.hi):
-            markers.panel.vlines(x, largest.lo, largest.hi, color=markers.colour, linewidth=1.2)
-    means = [largest.mean for largest in at.values()]
-    markers(list(at), means, style.marker, linestyle=style.line, linewidth=1.5)
 
 
 def _in_words(

@@ -5,73 +5,80 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from bfc_bench.analysis.compute import CostCurve, CostName, FrontierPoint, frontier
-from bfc_bench.report.plots import METRIC_NAMES, Markers, in_order, name_axes
-from bfc_bench.report.style import FAINT, INK, Drawing, Style, Styles, add_title_and_legend, assign, grid, log_axis
+from bfc_bench.report.axis import log_axis
+from bfc_bench.report.drawing import Drawing, Record
+from bfc_bench.report.plots import BAND, LINE, MARKER, METRIC_NAMES
+from bfc_bench.report.style import FAINT, Styles, assign, in_order
+from bfc_bench.report.tables import interval_text
 
 AXES: dict[CostName, str] = {
     "fit_flops": "operations of the fit, FLOPs",
     "fit_cpu_seconds": "CPU time of the fit, s",
     "parameters": "parameters of the predictor",
 }
-FRONTIER = FAINT
 
 
-def error_against_cost(
-    curves: Sequence[CostCurve], title: str = "", styles: Styles | None = None, *, width: float | None = None
-) -> Drawing:
+def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw error against one cost, one panel per (task, d): geometric means with 95 % intervals, and the frontier.
 
     Args:
         curves: Curves of one metric against one cost, one or more, whose errors have logarithms.
         title: Title above the panels.
         styles: Styles by label, in the order of the legend; new ones by default.
-        width: Width of a panel in inches.
     """
-    panels = list(dict.fromkeys((of.curve.task, of.curve.d) for of in curves))
     labels = in_order((of.curve.label for of in curves), styles)
     styles = styles or assign(labels)
-    figure, axes = grid(len(panels), columns=min(3, len(panels)), width=width)
-    log_axis(axes[0].xaxis, [cost for of in curves for cost in of.costs], most=6)
-    log_axis(axes[0].yaxis, [value for of in curves for value in of.curve.mean], most=9)
-    several = len({task for task, _ in panels}) > 1
-    for panel, (task, d) in zip(axes, panels, strict=True):
+    several = len({of.curve.task for of in curves}) > 1
+    panels = {
+        (of.curve.task, of.curve.d): f"{of.curve.task}, d = {of.curve.d}" if several else f"d = {of.curve.d}"
+        for of in curves
+    }
+    metric = METRIC_NAMES.get(curves[0].curve.metric, curves[0].curve.metric)
+    x = log_axis("cost", AXES[curves[0].cost], [cost for of in curves for cost in of.costs], most=6)
+    y = log_axis("error", metric, [value for of in curves for value in of.curve.mean], most=9)
+    figure = Drawing(x, y, list(panels.values()), styles, title)
+    steps: list[Record] = []
+    points: list[Record] = []
+    for (task, d), panel in panels.items():
         shown = [of for of in curves if (of.curve.task, of.curve.d) == (task, d)]
         best = frontier(shown)
-        _frontier(panel, best, max(float(of.costs[-1]) for of in shown))
-        for of in shown:
-            _curve(panel, of, styles[of.curve.label])
-        figure.descriptions[panel] = _in_words(task, d, shown, best)
-        panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
-    metric = curves[0].curve.metric
-    name_axes(axes, AXES[curves[0].cost], METRIC_NAMES.get(metric, metric))
-    notes = [
+        end = max(float(of.costs[-1]) for of in shown)
+        steps += [record | {"panel": panel} for record in _frontier(best, end)]
+        points += [record | {"panel": panel} for of in shown for record in _points(of)]
+        figure.descriptions.append(_in_words(task, d, shown, best))
+    edges = {"y": "lo", "y2": "hi"}
+    grey = {"interpolate": "step-after", "color": FAINT}
+    figure.add("frontier band", BAND | grey, steps, fields=edges, opacity=0.18)
+    figure.add("frontier", LINE | grey | {"strokeWidth": 5}, steps, opacity=0.6)
+    figure.add("band", BAND, [record for record in points if "lo" in record], fields=edges, opacity=0.13)
+    figure.add("line", LINE, points, dash=True)
+    names = {"label": "learner", "n": "n", "cost": AXES[curves[0].cost], "error": metric, "interval": "interval"}
+    figure.add("mean", MARKER, points, shape=True, tooltip=names)
+    figure.labels = labels
+    figure.notes = [
         "One marker per n: geometric mean of the replicates at the mean cost. Band: its 95 % interval.",
         "Grey line: frontier, the least error of all learners at that cost or below; band: its 95 % interval.",
     ]
-    add_title_and_legend(figure, title, labels, styles, notes)
     return figure
 
 
-def _frontier(panel: Axes, points: Sequence[FrontierPoint], end: float) -> None:
+def _frontier(points: Sequence[FrontierPoint], end: float) -> list[Record]:
     """The frontier as steps that continue to the largest cost."""
-    if not points:
-        return
-    x = np.array([*(point.at for point in points), max(end, points[-1].at)])
-    error, lo, hi = np.array([(p.error, p.lo, p.hi) for p in [*points, points[-1]]]).T
-    panel.fill_between(x, lo, hi, step="post", color=FRONTIER, alpha=0.18, linewidth=0)
-    panel.plot(x, error, drawstyle="steps-post", color=FRONTIER, linewidth=4.5, alpha=0.6, solid_capstyle="butt")
+    steps: list[Record] = [{"cost": p.at, "error": p.error, "lo": p.lo, "hi": p.hi} for p in points]
+    return [*steps, steps[-1] | {"cost": max(end, points[-1].at)}] if steps else []
 
 
-def _curve(panel: Axes, of: CostCurve, style: Style) -> None:
-    known = np.isfinite(of.curve.mean)
-    order = np.flatnonzero(known)[np.argsort(of.costs[known], kind="stable")]
-    x, mean, lo, hi = of.costs[order], of.curve.mean[order], of.curve.lo[order], of.curve.hi[order]
-    band = np.isfinite(lo)
-    panel.fill_between(x[band], lo[band], hi[band], color=style.colour, alpha=0.13, linewidth=0)
-    Markers(panel, style.colour)(x, mean, style.marker, linestyle=style.line, linewidth=1.7)
+def _points(of: CostCurve) -> list[Record]:
+    curve, known = of.curve, np.isfinite(of.curve.mean)
+    records: list[Record] = []
+    for k in np.flatnonzero(known)[np.argsort(of.costs[known], kind="stable")].tolist():
+        lo, hi = float(curve.lo[k]), float(curve.hi[k])
+        record: Record = {"label": curve.label, "n": int(curve.n[k]), "cost": float(of.costs[k])}
+        record |= {"error": float(curve.mean[k]), "interval": interval_text(lo, hi)}
+        records.append(record | ({"lo": lo, "hi": hi} if np.isfinite(lo) else {}))
+    return records
 
 
 def _in_words(task: str, d: int, curves: Sequence[CostCurve], points: Sequence[FrontierPoint]) -> str:

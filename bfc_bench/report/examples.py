@@ -12,11 +12,14 @@ COLUMNS = 12
 """Number of examples per class."""
 ROWS = 25
 """Maximum number of classes; the first ones are shown."""
+WIDTH = 960
+"""Approximate width of the examples in pixels."""
+FONT_SIZE = 14
 
 
 def example_images(contents: DataSetContents) -> bytes:
     """A PNG with the first images of each class in a row, or one row for a data set without classes."""
-    from matplotlib.figure import Figure
+    from PIL import Image, ImageDraw, ImageFont
 
     groups = _groups(contents)
     channels, height, width = contents.shape
@@ -27,16 +30,18 @@ def example_images(contents: DataSetContents) -> bytes:
             page[i * (height + 1) :, j * (width + 1) :][:height, :width] = image
     low, high = np.nanmin(page), np.nanmax(page)
     page = np.nan_to_num((page - low) / ((high - low) or 1.0), nan=1.0)
-    figure = Figure(figsize=(9.0, 0.8 + 7.5 * page.shape[0] / page.shape[1]), dpi=120, layout="constrained")
-    axes = figure.subplots()
-    axes.imshow(page, interpolation="nearest")
-    axes.set_xticks([])
-    names = [name for name, _ in groups]
-    axes.set_yticks([i * (height + 1) + height / 2 for i in range(len(names))], names, fontsize=9)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+    scale = max(1, round(WIDTH / page.shape[1]))
+    examples = Image.fromarray(np.kron(np.round(255 * page), np.ones((scale, scale, 1))).astype(np.uint8))
+    font = ImageFont.load_default(FONT_SIZE)
+    beside = max((int(font.getlength(name)) + 12 for name, _ in groups if name), default=0)
+    picture = Image.new("RGB", (examples.width + beside, examples.height), "white")
+    picture.paste(examples, (beside, 0))
+    draw = ImageDraw.Draw(picture)
+    for i, (name, _) in enumerate(groups):
+        middle = scale * (i * (height + 1) + height / 2)
+        draw.text((beside - 6, middle), name, fill="#333333", font=font, anchor="rm")
     stream = io.BytesIO()
-    figure.savefig(stream, format="png")
+    picture.save(stream, format="PNG")
     return stream.getvalue()
 
 

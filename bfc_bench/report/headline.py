@@ -12,23 +12,21 @@ from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.report import plots, theory_plots
+from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.section import Section
-from bfc_bench.report.style import Drawing, Styles
+from bfc_bench.report.style import Styles
 
-WIDE, NARROW = 11.4, 4.0
-"""Width in inches for a desktop page and for a phone."""
 OF_DIMENSION = ("exponent", "slope")
 """Kinds of claims about N* against d."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A statement and its figure, drawn for wide and for narrow screens."""
+    """A statement and its figure."""
 
     statement: str
-    wide: Picture
-    narrow: Picture
+    picture: Picture
 
 
 def headline(
@@ -80,25 +78,21 @@ def _headline(
     styles: Styles,
     theories: Theories,
 ) -> Headline:
-    def drawn(width: float) -> Drawing:
-        level = entry.get("level")
-        scalings = [s for s in section.scalings if level in (None, s.level) and len(s.measured_dims) > 1]
-        if entry.get("kind") in OF_DIMENSION and scalings:
-            first = scalings[0].level
-            of_level = [scaling for scaling in scalings if scaling.level == first]
-            figure = plots.thresholds_against(of_level, "", styles, width=width)
-            theory_plots.add_expected_n_star(figure, of_level, theories, styles)
-            return figure
-        dims = sorted({curve.d for curve in section.curves})
-        d = entry.get("d") if entry.get("d") in dims else dims[-1]
-        curves = [curve for curve in section.curves if curve.d == d]
-        thresholds = [reached for scaling in section.scalings for reached in scaling.reached]
-        figure = plots.learning_curves(curves, "", styles, reached=thresholds, width=width)
-        theory_plots.add_theory(figure, curves, theories, styles)
-        return figure
+    return Headline(statement, gallery.add(_figure(section, entry, styles, theories), statement, "headline"))
 
-    return Headline(
-        statement,
-        gallery.add(drawn(WIDE), statement, "headline"),
-        gallery.add(drawn(NARROW), statement, "headline-narrow", files=False),
-    )
+
+def _figure(section: Section, entry: Mapping[str, Any], styles: Styles, theories: Theories) -> Drawing:
+    level = entry.get("level")
+    scalings = [s for s in section.scalings if level in (None, s.level) and len(s.measured_dims) > 1]
+    if entry.get("kind") in OF_DIMENSION and scalings:
+        of_level = [scaling for scaling in scalings if scaling.level == scalings[0].level]
+        figure = plots.thresholds_against(of_level, "", styles)
+        theory_plots.add_expected_n_star(figure, of_level, theories)
+        return figure
+    dims = sorted({curve.d for curve in section.curves})
+    d = entry.get("d") if entry.get("d") in dims else dims[-1]
+    curves = [curve for curve in section.curves if curve.d == d]
+    thresholds = [reached for scaling in section.scalings for reached in scaling.reached]
+    figure = plots.learning_curves(curves, "", styles, reached=thresholds)
+    theory_plots.add_theory(figure, curves, theories)
+    return figure

@@ -10,8 +10,6 @@ from importlib.metadata import version as release_of
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import by_task
@@ -23,8 +21,10 @@ from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
 from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, worst
+from bfc_bench.report.pdf import PdfReport
 from bfc_bench.report.style import assign
 from bfc_bench.report.template import template
+from bfc_bench.report.vega import library, page_script
 from bfc_bench.store.export import Records, without_formula
 from bfc_bench.store.row import Row
 from bfc_bench.store.row_origin import origin_remarks
@@ -34,7 +34,7 @@ from bfc_bench.utils.files import inside, make_folder, write_file
 POINTS = 3000
 """Maximum number of curve points that a page holds as CSV, about 400 KB."""
 FIRST_ANSWERS = 6
-"""Up to so many tasks have their answer in the first screen; those of the others are folded."""
+"""Up to so many tasks have their answer in the first screen, and their figures and tables open; others are folded."""
 PROBLEMS = {
     "status": "status",
     "task": "task",
@@ -65,12 +65,12 @@ def write_report(
     sessions: Sequence[Mapping[str, Any]] = (),
     levels: Sequence[float] = tables.LEVELS,
     metric: str = "nmse",
-    extra_figures: Mapping[str, Figure] | None = None,
+    extra_figures: Mapping[str, Any] | None = None,
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
     artifacts: Sequence[CellFiles] = (),
     key: str = "",
-    suffixes: Sequence[str] = ("png", "svg"),
+    suffixes: Sequence[str] = ("svg",),
     pdf: bool = False,
 ) -> Path:
     """Write ``report.html`` and its figures into ``directory``.
@@ -84,7 +84,7 @@ def write_report(
         sessions: The store's records of the runs.
         levels: Levels of error for N*.
         metric: Column of the errors.
-        extra_figures: Figures of plugins by file stem.
+        extra_figures: Figures of plugins by file stem: charts of Altair or figures of Matplotlib.
         verdicts: Verdicts on the suite's claims.
         theories: Theories of the learners.
         artifacts: Artifacts of some of the cells.
@@ -99,11 +99,7 @@ def write_report(
         OutputError: A file cannot be written.
     """
     make_folder(directory)
-    pdf_report = None
-    if pdf:
-        from bfc_bench.report.pdf import PdfReport  # slow to import
-
-        pdf_report = PdfReport()
+    pdf_report = PdfReport() if pdf else None
     gallery = Gallery(directory, suffixes, pdf_report)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
@@ -131,7 +127,7 @@ def write_report(
     shown = show(directory, artifacts)
     for part in sections:
         part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
-    page = template("report.html", flat=flat).render(
+    page = template("report.html", library(), page_script(), flat=flat).render(
         key=key,
         suffixes=suffixes,
         suite=suite,
@@ -155,8 +151,9 @@ def write_report(
         status_grid=_status(rows, list(definitions), list(styles)),
         learners=_learners(rows, list(styles)),
         sections=sections,
+        folded=len(sections) > FIRST_ANSWERS,
         axes=axis_plots.axis_sections([curve for part in sections for curve in part.curves], levels, gallery, styles),
-        extra=[gallery.add(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
+        extra=[gallery.add_foreign(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
         claims=_claims(verdicts),
         signs=SIGNS,
         expected_errors=expected_errors(verdicts),

@@ -3,55 +3,59 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.transforms import ScaledTranslation
+from collections.abc import Iterable, Mapping
 
 from bfc_bench.analysis.thresholds import Reached
-from bfc_bench.report.style import FAINT, Drawing, Styles
+from bfc_bench.report.drawing import UPRIGHT, Drawing, Record
+from bfc_bench.report.style import FAINT
 
 NOTE = (
     "Dotted line: a level of error. Upright bar on it: N*, the training points that a learner needs to reach it; level "
     "bar: N* is only known to lie between its ends."
 )
-RISE = 3
-"""Points between the bars of learners whose N* lies in the same range."""
+RISE = 4
+"""Pixels between the bars of learners whose N* lies in the same range."""
+SHOWN = {"label": "learner", "level": "level", "N*": "N*"}
 
 
-def mark_levels(
-    figure: Drawing, panels: Sequence[tuple[str, int]], reached: Iterable[Reached], styles: Styles
-) -> Sequence[str]:
-    """Draw each level as a line with a bar at or along each known N*, and return the notes that explain them.
+def mark_levels(figure: Drawing, panels: Mapping[tuple[str, int], str], reached: Iterable[Reached]) -> None:
+    """Draw each level as a line with a bar at or along each known N*, and add the notes that explain them.
 
     Args:
-        figure: Learning curves whose axes are final.
-        panels: (task, d) of each panel.
-        reached: Thresholds to draw.
-        styles: Styles by label; other labels are left out.
+        figure: Learning curves.
+        panels: Titles of the panels by (task, d).
+        reached: Thresholds to draw; those of labels that the figure does not show are left out.
     """
-    drawn = set()
-    ranges: Counter[tuple[Axes, float, tuple[float, float]]] = Counter()
+    levels: dict[tuple[str, float], Record] = {}
+    known: list[Record] = []
+    between: dict[int, list[Record]] = {}
+    ranges: Counter[tuple[str, float, tuple[float, float]]] = Counter()
+    low, high = figure.y.domain
     for threshold in reached:
-        if (threshold.task, threshold.d) not in panels or threshold.label not in styles:
+        panel, level = panels.get((threshold.task, threshold.d)), threshold.level
+        if panel is None or threshold.label not in figure.labels or not low < level < high:
             continue
-        panel = figure.axes[panels.index((threshold.task, threshold.d))]
-        low, high = panel.get_ylim()
-        if not low < threshold.level < high:
-            continue
-        if (panel, threshold.level) not in drawn:
-            drawn.add((panel, threshold.level))
-            panel.axhline(threshold.level, color=FAINT, linewidth=0.9, linestyle=":", zorder=1)
+        levels[panel, level] = {"panel": panel, "level": level}
         n_star = threshold.threshold
-        if n_star.crossings and not n_star.left and not n_star.right:
-            colour = styles[threshold.label].colour
-            look: dict[str, Any] = {"color": colour, "marker": "|", "markersize": 13, "markeredgewidth": 2, "zorder": 4}
-            if n_star.within is None:
-                panel.plot([n_star.interval.mean], [threshold.level], **look)
-            else:
-                at, ends = panel.transData, n_star.within
-                at += ScaledTranslation(0, RISE * ranges[panel, threshold.level, ends] / 72, figure.dpi_scale_trans)
-                ranges[panel, threshold.level, ends] += 1
-                panel.plot(ends, [threshold.level] * 2, color=colour, linewidth=2, transform=at, zorder=4)
-    return [NOTE] if drawn else []
+        if not n_star.crossings or n_star.left or n_star.right:
+            continue
+        record: Record = {"panel": panel, "label": threshold.label, "level": level}
+        if n_star.within is None:
+            known.append(record | {"N*": n_star.interval.mean})
+        else:
+            lo, hi = n_star.within
+            place = ranges[panel, level, (lo, hi)]
+            ranges[panel, level, (lo, hi)] += 1
+            between.setdefault(place, []).append(record | {"from": lo, "to": hi})
+    line = {"type": "rule", "color": FAINT, "strokeDash": [2, 3], "strokeWidth": 1.2}
+    figure.add("level", line, levels.values(), fields={"x": "", "y": "level"}, tooltip={"level": "level"})
+    at = {"x": "N*", "y": "level"}
+    bar = {"type": "point", "filled": False, "shape": UPRIGHT, "size": 90, "strokeWidth": 2.5}
+    figure.add("N*", bar, known, fields=at, tooltip=SHOWN)
+    for place, records in between.items():
+        look = {"type": "rule", "strokeWidth": 3, "yOffset": -RISE * place}
+        fields = {"x": "from", "x2": "to", "y": "level"}
+        shown = {"label": "learner", "level": "level", "from": "N* above", "to": "N* up to"}
+        figure.add(f"N* between {place}", look, records, fields=fields, tooltip=shown)
+    if levels:
+        figure.notes.append(NOTE)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import Any
 
-import matplotlib as mpl
-from matplotlib.backends.backend_pdf import PdfPages
-from matplotlib.figure import Figure
+from markupsafe import escape
 
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.report.citation import citation
-from bfc_bench.report.style import INK, TITLE, lay_out
+from bfc_bench.report.style import INK
 from bfc_bench.report.tables import with_interval
 
-WIDTH, HEIGHT = 8.27, 11.69
-"""Inches: pages of text are A4."""
-MARGIN, LINE = 0.8, 0.19
-COLUMNS = 92
+WIDTH, HEIGHT = 595, 842
+"""Points: pages of text are A4."""
+MARGIN, LINE = 58, 13.5
+COLUMNS = 96
 """Characters per line."""
 
 
@@ -27,10 +24,10 @@ class PdfReport:
     """Collects figures and writes them as a PDF, one per page."""
 
     def __init__(self) -> None:
-        self._figures: list[Figure] = []
+        self._figures: list[bytes] = []
 
-    def add(self, figure: Figure) -> None:
-        """Add a page with the figure."""
+    def add(self, figure: bytes) -> None:
+        """Add a page with the figure, a PDF file of one page."""
         self._figures.append(figure)
 
     def bytes(self, title: str, description: str, facts: Sequence[str], verdicts: Sequence[Verdict]) -> bytes:
@@ -42,16 +39,16 @@ class PdfReport:
             facts: Lines below the description.
             verdicts: Verdicts on the claims.
         """
+        from pypdf import PdfReader, PdfWriter
+
+        writer = PdfWriter()
+        text = _pages(title, [*_wrapped(description), "", *facts, *_claim_lines(verdicts)])
+        for page in [*text, *self._figures, *_pages("How to cite", citation().splitlines())]:
+            writer.append(PdfReader(BytesIO(page)), import_outline=False)
+        writer.add_metadata({"/Title": title})
+        writer.compress_identical_objects()
         stream = BytesIO()
-        metadata: dict[str, Any] = {"Title": title, "CreationDate": None, "ModDate": None}
-        with mpl.rc_context({"pdf.fonttype": 42}), PdfPages(stream, metadata=metadata) as pages:
-            for page in _pages(title, [*_wrapped(description), "", *facts, *_claim_lines(verdicts)]):
-                pages.savefig(page)
-            for figure in self._figures:
-                lay_out(figure)
-                pages.savefig(figure, bbox_inches="tight", pad_inches=0.2)
-            for page in _pages("How to cite", citation().splitlines()):
-                pages.savefig(page)
+        writer.write(stream)
         return stream.getvalue()
 
 
@@ -70,13 +67,16 @@ def _claim_lines(verdicts: Sequence[Verdict]) -> list[str]:
     return lines
 
 
-def _pages(title: str, lines: Sequence[str]) -> Iterable[Figure]:
-    """Pages of text with the title at the top of each."""
+def _pages(title: str, lines: Sequence[str]) -> Iterator[bytes]:
+    """Pages of text with the title at the top of each, as PDF files."""
+    import vl_convert
+
     lines_per_page = int((HEIGHT - 2 * MARGIN) / LINE) - 2
     for start in range(0, max(1, len(lines)), lines_per_page):
-        page = Figure(figsize=(WIDTH, HEIGHT))
-        top = HEIGHT - MARGIN
-        page.text(MARGIN / WIDTH, top / HEIGHT, title, fontsize=TITLE + 3, fontweight="bold", color=INK)
+        texts = [f'<text x="{MARGIN}" y="{MARGIN}" font-size="15" font-weight="bold">{escape(title)}</text>']
         for i, line in enumerate(lines[start : start + lines_per_page]):
-            page.text(MARGIN / WIDTH, (top - (i + 2) * LINE) / HEIGHT, line, fontsize=9, color=INK, parse_math=False)
-        yield page
+            at, y = MARGIN + 9 * (len(line) - len(line.lstrip())) / 2, MARGIN + (i + 2) * LINE
+            texts.append(f'<text x="{at:.0f}" y="{y:.1f}" font-size="9.5">{escape(line.strip())}</text>')
+        page = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" fill="{INK}" '
+        page += f'font-family="sans-serif">{"".join(texts)}</svg>'
+        yield bytes(vl_convert.svg_to_pdf(page))

@@ -5,33 +5,21 @@ Shapes: K sample sizes, R replicates. All axes are logarithmic, except those of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.path import Path
-from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
 from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import Reached, Threshold
-from bfc_bench.report.axis_positions import Positions
+from bfc_bench.report.axis import Axis, Positions, log_axis
+from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Record
 from bfc_bench.report.level_plots import mark_levels
-from bfc_bench.report.style import (
-    INK,
-    Drawing,
-    Style,
-    Styles,
-    add_title_and_legend,
-    assign,
-    grid,
-    log_axis,
-)
-from bfc_bench.report.tables import sample_size
+from bfc_bench.report.style import Styles, assign, in_order
+from bfc_bench.report.tables import interval_text, sample_size
 
 METRIC_NAMES = {
     "nmse": "NMSE",
@@ -43,17 +31,22 @@ MANY = 20
 """Up to so many replicates are drawn as dots; of more, the range of most of them is drawn."""
 MOST = (0.05, 0.95)
 """The quantiles between which most replicates lie."""
-ARROW_UP = Path([(0, 0), (0, 1), (-0.3, 0.6), (0, 1), (0.3, 0.6)], [1, 2, 1, 2, 2])
-ARROW_DOWN = ARROW_UP.transformed(Affine2D().scale(1, -1))
+LINE: dict[str, Any] = {"type": "line", "strokeWidth": 2}
+BAND: dict[str, Any] = {"type": "area"}
+BAR: dict[str, Any] = {"type": "rule", "strokeWidth": 1.5}
+WIDE_BAR: dict[str, Any] = {"type": "rule", "strokeWidth": 5}
+DOT: dict[str, Any] = {"type": "point", "filled": True, "shape": "circle", "size": 9}
+MARKER: dict[str, Any] = {"type": "point", "filled": True, "size": 48}
+OPEN: dict[str, Any] = {"type": "point", "filled": True, "fill": "#ffffff", "size": 60, "strokeWidth": 1.5}
+
+
+def stroke(path: str, size: float = 60) -> dict[str, Any]:
+    """The look of a marker that has no surface."""
+    return {"type": "point", "filled": False, "shape": path, "size": size, "strokeWidth": 1.8}
 
 
 def learning_curves(
-    curves: Sequence[Curve],
-    title: str = "",
-    styles: Styles | None = None,
-    *,
-    reached: Iterable[Reached] = (),
-    width: float | None = None,
+    curves: Sequence[Curve], title: str = "", styles: Styles | None = None, *, reached: Iterable[Reached] = ()
 ) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
@@ -68,39 +61,103 @@ def learning_curves(
         title: Title above the panels.
         styles: Styles by label, in the order of the legend; new ones by default.
         reached: Thresholds, drawn as dotted lines of their levels with a bar at each known N*.
-        width: Width of a panel in inches.
     """
-    panels = list(dict.fromkeys((curve.task, curve.d) for curve in curves))
     labels = in_order((curve.label for curve in curves), styles)
     styles = styles or assign(labels)
-    several = len({task for task, _ in panels}) > 1
-    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
+    several = len({curve.task for curve in curves}) > 1
+    panels = {
+        (curve.task, curve.d): f"{curve.task}, d = {curve.d}" if several else f"d = {curve.d}" for curve in curves
+    }
     sizes = sorted({float(n) for curve in curves for n in curve.n})
-    log_axis(axes[0].xaxis, sizes, most=6, at=sizes, pad=0.04)
-    linear = any(curve.scale == "linear" for curve in curves)
-    if not linear:
-        log_axis(axes[0].yaxis, [v for curve in curves for v in _shown(curve).ravel()], most=9)
-    for panel, (task, d) in zip(axes, panels, strict=False):
-        shown = [curve for curve in curves if (curve.task, curve.d) == (task, d)]
-        for curve in shown:
-            _curve(panel, curve, styles[curve.label])
-        figure.descriptions[panel] = _curves_in_words(task, d, shown)
-        panel.set_title(f"{task}, d = {d}" if several else f"d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
-    metrics = list(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves))
-    name_axes(axes, "training points n", " / ".join(metrics) or "NMSE")
+    x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
+    metric = " / ".join(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves)) or "NMSE"
+    values = [value for curve in curves for value in _shown(curve).ravel()]
+    if any(curve.scale == "linear" for curve in curves):
+        y = linear_axis("error", metric, [*values, *(value for curve in curves for value in curve.mean)])
+    else:
+        y = log_axis("error", metric, values, most=9)
+    figure = Drawing(x, y, list(panels.values()), styles, title)
+    records = [
+        record | {"panel": panels[c.task, c.d], "label": c.label} for c in curves for record in _records(c, y.domain[1])
+    ]
+
+    def of(*parts: str) -> Iterator[Record]:
+        return (_without_part(record) for record in records if record["as"] in parts)
+
+    ends = {"y": "lo", "y2": "hi"}
+    figure.add("band", BAND, of("band"), fields=ends, opacity=0.13)
+    figure.add("most replicates", BAND, of("most"), fields=ends, opacity=0.08)
+    figure.add("replicate", DOT, of("replicate"), opacity=0.45, tooltip=_tooltip(metric, "label", "n", "error"))
+    figure.labels = [label for label in labels if label in {record["label"] for record in records}]
+    figure.add("line", LINE, of("mean", "some failed"), dash=True)
+    shown = _tooltip(metric, "label", "n", "error", "interval", "replicates", "failed")
+    figure.add("mean", MARKER, of("mean"), shape=True, tooltip=shown)
+    figure.add("median to worst", BAR, of("worst"), fields={"y": "median", "y2": "worst"})
+    figure.add("some failed", OPEN, of("some failed"), shape=True, tooltip=shown)
+    figure.add(
+        "all failed",
+        stroke(CROSS) | {"clip": False},
+        of("all failed"),
+        fields={"y": "top"},
+        tooltip=_tooltip("", "label", "n"),
+    )
+    figure.descriptions = [
+        _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
+        for task, d in panels
+    ]
     mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
-    notes = [f"Line: {mean} of the replicates. {_bands(curves)}"]
+    figure.notes = [f"Line: {mean} of the replicates. {_bands(curves)}"]
     if failing := [len(curve.replicates) for curve in curves if curve.failures.any()]:
         bar = "; bar: from median to worst of the others" * (min(failing) <= MANY)
-        notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
-    drawn = [
-        label for label in labels if label in {c.label for c in curves if np.isfinite(c.mean).any() or c.failures.any()}
-    ]
-    notes += mark_levels(figure, panels, reached, styles)
-    if missing := [label for label in labels if label not in drawn]:
-        notes.append(f"No values (see the skips): {', '.join(missing)}.")
-    add_title_and_legend(figure, title, drawn, styles, notes)
+        figure.notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
+    mark_levels(figure, panels, reached)
+    if missing := [label for label in labels if label not in figure.labels]:
+        figure.notes.append(f"No values (see the skips): {', '.join(missing)}.")
     return figure
+
+
+def _without_part(record: Record) -> Record:
+    return {name: value for name, value in record.items() if name != "as"}
+
+
+def linear_axis(field: str, title: str, values: Iterable[float]) -> Axis:
+    """A linear axis that fits values; nan is ignored."""
+    known = [float(value) for value in values if np.isfinite(value)] or [0.0, 1.0]
+    margin = 0.05 * (max(known) - min(known)) or 0.5
+    return Axis(field, title, (min(known) - margin, max(known) + margin), log=False)
+
+
+def _tooltip(metric: str, *fields: str) -> dict[str, str]:
+    names = {"label": "learner", "error": metric, "interval": "interval"}
+    return {field: names.get(field, field) for field in fields}
+
+
+def _records(curve: Curve, top: float) -> Iterator[Record]:
+    """What a figure shows of one curve, whose upper end is ``top``; ``as`` says how."""
+    shown, failures, many = _shown(curve), curve.failures, len(curve.replicates) > MANY
+    lo, hi = spread(shown) if many else (curve.lo, curve.hi)
+    for k, n in enumerate(curve.n.tolist()):
+        values = shown[:, k][np.isfinite(shown[:, k])]
+        failed = {"failed": int(failures[k])} if failures[k] else {}
+        if not np.isfinite(curve.values[:, k]).any():
+            if failures[k]:
+                yield {"as": "all failed", "n": n, "top": top} | failed
+            continue
+        yield {
+            "as": "some failed" if failures[k] else "mean",
+            "n": n,
+            "error": float(curve.mean[k]),
+            "interval": interval_text(curve.lo[k], curve.hi[k]),
+            "replicates": len(values),
+        } | failed
+        if np.isfinite(curve.lo[k]):
+            yield {"as": "band", "n": n, "lo": float(curve.lo[k]), "hi": float(curve.hi[k])}
+        if many:
+            yield {"as": "most", "n": n, "lo": float(lo[k]), "hi": float(hi[k])}
+            continue
+        yield from ({"as": "replicate", "n": n, "error": value} for value in values.tolist())
+        if failures[k]:
+            yield {"as": "worst", "n": n, "median": float(curve.median[k]), "worst": float(curve.worst[k])}
 
 
 def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
@@ -143,46 +200,7 @@ def _shown(curve: Curve) -> np.ndarray:
     return curve.values if curve.scale == "linear" else np.exp(curve.log_values)
 
 
-def _curve(panel: Axes, curve: Curve, style: Style) -> None:
-    n, colour = np.asarray(curve.n, dtype=float), style.colour
-    markers = Markers(panel, colour)
-    measured, failed = np.isfinite(curve.values).any(axis=0), curve.failures > 0
-    band = measured & np.isfinite(curve.lo)
-    panel.fill_between(n[band], curve.lo[band], curve.hi[band], color=colour, alpha=0.13, linewidth=0)
-    if len(curve.replicates) > MANY:
-        lo, hi = spread(_shown(curve))
-        panel.fill_between(n, lo, hi, facecolor=colour, alpha=0.08, linewidth=0)
-        for edge in (lo, hi):
-            panel.plot(n, edge, color=colour, linewidth=0.6, alpha=0.7, linestyle=style.line)
-    else:
-        markers(np.tile(n, len(curve.values)), _shown(curve).ravel(), "o", markersize=2.4, alpha=0.4)
-    markers(n[measured], curve.mean[measured], style.marker, linestyle=style.line, linewidth=1.7, label=curve.label)
-    some, none = measured & failed, ~measured & failed
-    if len(curve.replicates) <= MANY:
-        panel.vlines(n[some], curve.median[some], curve.worst[some], color=colour, linewidth=1.2)
-        markers(np.tile(n[some], 2), np.concatenate([curve.median[some], curve.worst[some]]), "_", markersize=7)
-    markers(n[some], curve.mean[some], style.marker, markersize=5.5, markerfacecolor="white", zorder=3)
-    across = panel.get_xaxis_transform()
-    markers(n[none], np.full(none.sum(), 0.97), "x", markersize=6, markeredgewidth=1.6, transform=across, clip_on=False)
-
-
-@dataclass(frozen=True)
-class Markers:
-    """Draws markers of one colour, and no empty lines, which would distort the layout."""
-
-    panel: Axes
-    colour: str
-
-    def __call__(self, x: ArrayLike, y: ArrayLike, marker: str | Path, **look: Any) -> None:
-        """Draw markers at x and y, arrays of one shape."""
-        if np.isfinite(y).any():
-            options: dict[str, Any] = {"linestyle": "", "markersize": 5} | look
-            self.panel.plot(x, y, color=self.colour, marker=marker, **options)
-
-
-def thresholds_against(
-    scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None, *, width: float | None = None
-) -> Drawing:
+def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw N*(eps) against d or another axis, one panel per level; along another axis also per task and d.
 
     The marker is the median over replicates, the dots are replicates. An arrow up is at the largest n of a replicate
@@ -193,41 +211,56 @@ def thresholds_against(
         scalings: N* by label and level.
         title: Title above the panels.
         styles: Styles by label, in the order of the legend; new ones by default.
-        width: Width of a panel in inches.
     """
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
     axis = scalings[0].axis if scalings else "d"
-    panels = list(dict.fromkeys((scaling.metric, scaling.level, _where(scaling)) for scaling in scalings))
-    figure, axes = grid(max(1, len(panels)), columns=min(3, max(1, len(panels))), width=width)
+    panels = {panel_of(scaling): _panel_title(scaling) for scaling in scalings}
     measured = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
-    positions = Positions.on(axes[0].xaxis, list(measured), log=True if axis == "d" else None)
+    name = "input dimension d" if axis == "d" else axis
+    positions = Positions.on("x", name, list(measured), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
-    log_axis(axes[0].yaxis, sizes, pad=0.14)
-    for panel, (metric, level, where) in zip(axes, panels, strict=False):
-        by_label = {s.label: s for s in scalings if (s.metric, s.level, _where(s)) == (metric, level, where)}
+    y = log_axis("N*", "N*, training points", sizes, pad=0.14)
+    figure = Drawing(positions.axis, y, list(panels.values()), styles, title)
+    records: list[Record] = []
+    for panel, text in panels.items():
+        by_label = {scaling.label: scaling for scaling in scalings if panel_of(scaling) == panel}
         for index, label in enumerate(label for label in labels if label in by_label):
             # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
             side, scaling = index - (len(labels) - 1) / 2, by_label[label]
-            at = {positions(d, side): scaling.thresholds[d] for d in scaling.measured_dims}
-            _thresholds(panel, at, styles[label])
-        figure.descriptions[panel] = n_star_in_words(metric, level, by_label)
-        head = f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}"
-        panel.set_title(f"{where}: {head}" if where else head, loc="left", y=1.0, fontsize=10.5, color=INK)
-    name_axes(axes, "input dimension d" if axis == "d" else axis, "N*, training points")
+            for d in scaling.measured_dims:
+                at = {"panel": text, "label": label, "x": positions(d, side), axis: d}
+                records += [at | record for record in _threshold(scaling.thresholds[d])]
+        figure.descriptions.append(n_star_in_words(panel[0], panel[1], by_label))
+
+    def of(part: str) -> Iterator[Record]:
+        return (_without_part(record) for record in records if record["as"] == part)
+
+    shown = {"label": "learner", axis: axis, "N*": "N*", "interval": "interval"}
+    figure.add("most replicates", WIDE_BAR, of("most"), fields={"y": "lo", "y2": "hi"}, opacity=0.3)
+    figure.add("replicate", DOT | {"size": 14}, of("replicate"), opacity=0.5, tooltip={"label": "learner", "N*": "N*"})
+    figure.add("more", stroke(ARROW_UP, 40), of("right"), tooltip={"label": "learner", "N*": "N* above"})
+    figure.add("less", stroke(ARROW_DOWN, 40), of("left"), tooltip={"label": "learner", "N*": "N* below"})
+    figure.add("line", LINE, of("median"), dash=True)
+    figure.add("median", MARKER, of("median"), shape=True, tooltip=shown)
     many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
-    notes = [
+    figure.notes = [
         f"Marker: median of the replicates. Dots: replicates{many_bars(many)}.",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
     ]
     drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
-    add_title_and_legend(figure, title, [label for label in labels if label in drawn], styles, notes)
+    figure.labels = [label for label in labels if label in drawn]
     return figure
 
 
-def _where(scaling: Scaling) -> str:
-    """What a panel against another axis than d has in common: task and d."""
-    return "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}"
+def panel_of(scaling: Scaling) -> tuple[str, float, str]:
+    """What the scalings of a panel have in common: metric, level and, along another axis than d, task and d."""
+    return scaling.metric, scaling.level, "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}"
+
+
+def _panel_title(scaling: Scaling) -> str:
+    metric, level, where = panel_of(scaling)
+    return f"{where}: " * bool(where) + f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}"
 
 
 def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) -> str:
@@ -246,24 +279,24 @@ def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) 
     return f"Training points N* needed for {name} at most {level:g}: {'; '.join(parts) or 'no values'}."
 
 
-def _thresholds(panel: Axes, at: Mapping[float, Threshold], style: Style) -> None:
-    markers = Markers(panel, style.colour)
-    for d, threshold in at.items():
-        for censored, marker, size in ((None, "o", 3), ("right", ARROW_UP, 13), ("left", ARROW_DOWN, 13)):
-            n = sorted({crossing.n for crossing in threshold.crossings if crossing.censored == censored})
-            if censored is None and len(n) > MANY:
-                panel.vlines(d, *spread(np.array(n)[:, None]), color=style.colour, linewidth=4, alpha=0.3)
-                continue
-            markers([d] * len(n), n, marker, markersize=size, alpha=1 if censored else 0.45)
-    medians = {d: threshold.median[0] for d, threshold in at.items() if threshold.median[0] == threshold.median[1]}
-    markers(list(medians), list(medians.values()), style.marker, linestyle=style.line, linewidth=1.5)
+def _threshold(threshold: Threshold) -> Iterator[Record]:
+    """What a figure shows of one N*; ``as`` says how."""
+    for censored in (None, "right", "left"):
+        n = sorted({float(crossing.n) for crossing in threshold.crossings if crossing.censored == censored})
+        if censored is None and len(n) > MANY:
+            lo, hi = spread(np.array(n)[:, None])
+            yield {"as": "most", "lo": float(lo[0]), "hi": float(hi[0])}
+        else:
+            yield from ({"as": censored or "replicate", "N*": size} for size in n)
+    if threshold.median[0] == threshold.median[1]:
+        yield {"as": "median", "N*": float(threshold.median[0]), "interval": sample_size(threshold)[1]}
 
 
 def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Drawing:
-    """Draw P_l of the hidden features by learner and stage, for one n at each d.
+    """Draw the relative Procrustes errors P of hidden features after each stage, one panel per d and layer.
 
-    One panel per (d, layer), one line per (label, stage) in order of training. The label's marker is the geometric
-    mean, the dots are replicates, and the stages of a learner are joined.
+    Each learner and stage has a line of its own, so that many learners at one error stay apart; the marker is the
+    geometric mean, the dots are replicates, and the stages of a learner are joined.
 
     Args:
         errors: Feature errors by label, stage, d and layer.
@@ -273,65 +306,40 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
     labels = in_order((error.label for error in errors), styles)
     lines = list(dict.fromkeys((label, error.stage) for label in labels for error in errors if error.label == label))
     styles = styles or assign(labels)
-    panels = list(dict.fromkeys((error.d, error.quantity.part) for error in errors))
-    layers = len({layer for _, layer in panels})
-    figure, axes = grid(max(1, len(panels)), max(1, layers), width=4.2, height=0.5 + 0.24 * max(3, len(lines)))
-    log_axis(axes[0].xaxis, [value for error in errors for value in error.values])
-    axes[0].set_ylim(len(lines) - 0.4, -0.6)
-    axes[0].set_yticks(range(len(lines)), [f"{label} · {stage}" for label, stage in lines])
-    for panel, (d, layer) in zip(axes, panels, strict=False):
-        group = {(e.label, e.stage): e for e in errors if (e.d, e.quantity.part) == (d, layer)}
-        for label in labels:
-            own = {i: group[key] for i, key in enumerate(lines) if key[0] == label and key in group}
-            _features(panel, own, styles[label])
-        means = [f"{label} {stage} {error.interval.mean:.2g}" for (label, stage), error in group.items()]
-        figure.descriptions[panel] = f"Feature error P of {layer}, d = {d}: {'; '.join(means)}."
-        panel.set_title(f"{layer}, d = {d}", loc="left", y=1.0, fontsize=10.5, color=INK)
-    name_axes(axes, "feature error P (relative)", "")
-    many = any(len(error.values) > MANY for error in errors)
-    add_title_and_legend(
-        figure,
-        title,
-        labels,
-        styles,
-        [f"Marker: geometric mean of the replicates. Line: stages of one learner. Dots: replicates{many_bars(many)}."],
-    )
-    return figure
-
-
-def _features(panel: Axes, own: Mapping[int, StageErrors], style: Style) -> None:
-    """Draw the feature errors of one learner in one panel, by line."""
-    markers = Markers(panel, style.colour)
-    for line, error in own.items():
+    panels = {(error.d, error.quantity.part): f"{error.quantity.part}, d = {error.d}" for error in errors}
+    x = log_axis("P", "feature error P (relative)", [value for error in errors for value in error.values])
+    names = [f"{label} · {stage}" for label, stage in lines]
+    y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
+    height = 30 + 22 * max(3, len(lines))
+    columns = max(1, len({layer for _, layer in panels}))
+    figure = Drawing(x, y, list(panels.values()), styles, title, columns=columns, height=height)
+    means, dots, bars = [], [], []
+    for error in errors:
+        line = lines.index((error.label, error.stage))
+        at = {"panel": panels[error.d, error.quantity.part], "label": error.label, "line": line, "stage": error.stage}
+        interval = interval_text(error.interval.lo, error.interval.hi)
+        means.append(at | {"P": error.interval.mean, "interval": interval, "replicates": len(error.values)})
         if len(error.values) > MANY:
-            panel.hlines(line, *spread(np.array(error.values)[:, None]), color=markers.colour, linewidth=5, alpha=0.25)
-            continue
-        markers(error.values, np.full(len(error.values), line), "o", markersize=3, alpha=0.4, markeredgewidth=0)
-    means = [error.interval.mean for error in own.values()]
-    markers(means, list(own), style.marker, markersize=6, linestyle=":", linewidth=1)
+            lo, hi = spread(np.array(error.values)[:, None])
+            bars.append(at | {"lo": float(lo[0]), "hi": float(hi[0])})
+        else:
+            dots += [at | {"P": float(value)} for value in error.values]
+    shown = {"label": "learner", "stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
+    figure.add("most replicates", WIDE_BAR, bars, fields={"x": "lo", "x2": "hi"}, opacity=0.25)
+    figure.add("replicate", DOT, dots, opacity=0.45, tooltip={"label": "learner", "stage": "stage", "P": "P"})
+    figure.add("line", {"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, means, order="line")
+    figure.add("mean", MARKER, means, shape=True, tooltip=shown)
+    for (d, layer), panel in panels.items():
+        ends = [f"{r['label']} {r['stage']} {r['P']:.2g}" for r in means if r["panel"] == panel]
+        figure.descriptions.append(f"Feature error P of {layer}, d = {d}: {'; '.join(ends)}.")
+    figure.labels = labels
+    many = any(len(error.values) > MANY for error in errors)
+    figure.notes = [
+        f"Marker: geometric mean of the replicates. Line: stages of one learner. Dots: replicates{many_bars(many)}."
+    ]
+    return figure
 
 
 def many_bars(many: bool) -> str:
     """An addition to a note on dots if ``many`` replicates are drawn as a bar."""
     return f"; bar: {most('of them')}" * many
-
-
-def in_order(labels: Iterable[str], styles: Styles | None) -> list[str]:
-    """Distinct labels in the order of ``styles`` if given."""
-    distinct = list(dict.fromkeys(labels))
-    return [label for label in styles if label in distinct] if styles else distinct
-
-
-def name_axes(axes: Sequence[Axes], x: str, y: str) -> None:
-    """Name the axes of panels.
-
-    Args:
-        axes: The panels.
-        x: Name of the x axis, for every panel.
-        y: Name of the y axis, for the panels of the first column.
-    """
-    for panel in axes:
-        spec = panel.get_subplotspec()
-        panel.set_xlabel(x, fontsize=9.5, color=INK)
-        if spec is None or spec.is_first_col():
-            panel.set_ylabel(y, fontsize=9.5, color=INK)

@@ -174,7 +174,7 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         thresholds = [reached for scaling in task.scalings for reached in scaling.reached]
         title = f"{task.name}: {task.metric_name} against n"
         figure = plots.learning_curves(task.curves, title, task.styles, reached=thresholds)
-        theory_plots.add_theory(figure, task.curves, task.theories, task.styles)
+        theory_plots.add_theory(figure, task.curves, task.theories)
         section.pictures.append(gallery.add(figure, f"{task.metric_name} against n", f"curves-{task.name}"))
     if task.trimmed:
         figure = plots.learning_curves(task.trimmed, f"{task.name}: trimmed NMSE against n", task.styles)
@@ -182,13 +182,13 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         section.heavy_tailed = _heavy_tailed(task)
     if len({curve.d for curve in task.curves}) > 1:
         figure = plots.thresholds_against(task.scalings, f"{task.name}: N* against d", task.styles)
-        theory_plots.add_expected_n_star(figure, task.scalings, task.theories, task.styles)
+        theory_plots.add_expected_n_star(figure, task.scalings, task.theories)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
         if task.degree is not None:
             figure = sphere_plots.exponent_lines(
                 _with_exponents(task), task.degree, f"{task.name}: exponents", task.styles, task.asymptotic
             )
-            theory_plots.add_expected_n_star(figure, _with_exponents(task), task.theories, task.styles)
+            theory_plots.add_expected_n_star(figure, _with_exponents(task), task.theories)
             section.pictures.append(gallery.add(figure, "exponents and theory", f"exponents-{task.name}"))
     if degrees := _degree_curves(task):
         figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")

@@ -20,6 +20,7 @@ from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.report.layout import ReportTable, TableCell
 from bfc_bench.report.tables import MISSING, STATUSES, ill_behaved_remark, sample_size, with_interval
 from bfc_bench.report.template import date, template
+from bfc_bench.report.vega import page_script
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import inside, make_folder, write_file
 
@@ -178,7 +179,7 @@ def site_pages(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ())
         "machines.html": [*_machines(entries)],
     }
     verdicts: Counter[str] = Counter(verdict.verdict for entry in entries for verdict in entry.verdicts)
-    page = template("site.html")
+    page = template("site.html", page_script())
     return {
         name: page.render(
             name=name,

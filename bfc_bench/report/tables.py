@@ -155,6 +155,11 @@ def number(value: float | None, digits: int = 2) -> str:
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m[1].strip('+')}{m[2]}", f"{value:.{digits - 1}e}")
 
 
+def interval_text(lo: float, hi: float) -> str:
+    """``[2.2e-7, 4.5e-7]``; empty if the lower end is nan."""
+    return "" if math.isnan(lo) else f"[{number(lo)}, {number(hi)}]"
+
+
 def with_interval(mean: float, lo: float, hi: float) -> str:
     """``3.1e-7 [2.2e-7, 4.5e-7]``, with up to five digits if the interval's ends read alike or like 1: ``1.0002``.
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from bfc_bench.report.tables import MISSING
 
 
-def template(name: str, **filters: Callable[..., Any]) -> Template:
-    """The template in the file ``name``, with the filters ``date``, ``duration`` and ``filters``."""
+def template(name: str, *scripts: str, **filters: Callable[..., Any]) -> Template:
+    """The template in the file ``name``, with the filters ``date``, ``duration`` and ``filters``.
+
+    Args:
+        name: The file.
+        scripts: The scripts of the page; its policy allows no other.
+        filters: Further filters.
+    """
     loader = FunctionLoader(lambda name: files("bfc_bench.report").joinpath(name).read_text(encoding="utf-8"))
     environment = Environment(
         loader=loader,
@@ -27,25 +32,18 @@ def template(name: str, **filters: Callable[..., Any]) -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals["content_policy"] = content_policy()
+    environment.globals["content_policy"] = policy_of(*scripts)
+    environment.globals["scripts"] = [Markup(script) for script in scripts]
     environment.filters |= {"date": date, "duration": duration, **filters}
     return environment.get_template(name)
 
 
-@cache
-def content_policy() -> str:
-    """The Content-Security-Policy of our pages: they load nothing, and only scripts of the templates run."""
-    templates = (file for file in files("bfc_bench.report").iterdir() if file.name.endswith(".html"))
-    return policy_of(*sorted(file.read_text(encoding="utf-8") for file in templates))
+def policy_of(*scripts: str) -> str:
+    """The Content-Security-Policy of a page that loads nothing and runs these inline scripts alone.
 
-
-def policy_of(*sources: str) -> str:
-    """The policy that allows the inline scripts in these sources of templates, and no other script.
-
-    The hashes are those of the sources, not of a page, so that a script that came with a value has none. Therefore a
-    script of a template may not contain values. Styles may stand anywhere, because elements of figures have their own.
+    Scripts do not contain values of a store, so that a script that came with a value has another hash. Styles may stand
+    anywhere, because elements of figures have their own.
     """
-    scripts = re.findall(r"<script\b[^>]*>(.*?)</script>", "\n".join(sources), flags=re.DOTALL)
     hashes = [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
     allowed = " ".join(hashes) or "'none'"
     return (

@@ -16,7 +16,7 @@ from bfc_bench.utils.files import inside, make_folder, write_file
 from bfc_bench.utils.plain_json import digest
 
 if TYPE_CHECKING:
-    from bfc_bench.report.style import Drawing
+    from bfc_bench.report.drawing import Drawing
     from bfc_bench.tracking.sync import SyncReport
 
 
@@ -47,13 +47,13 @@ class StoredSuite(Results):
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
     def report(
-        self, directory: str | Path | None = None, *, figures: Sequence[str] = ("png", "svg"), pdf: bool = False
+        self, directory: str | Path | None = None, *, figures: Sequence[str] = ("svg",), pdf: bool = False
     ) -> Path:
         """Write the report and return the path of its page.
 
         Args:
             directory: Folder to write to; by default one in the store.
-            figures: Formats of the figures' files: any of ``png``, ``svg`` and ``pdf``.
+            figures: Formats of the figures' files: any of ``svg``, ``png``, ``pdf`` and ``json``, the specification for Vega-Lite.
             pdf: Whether to write the report as one PDF file too.
 
         Raises:

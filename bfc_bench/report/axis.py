@@ -1,0 +1,152 @@
+"""The axes of figures: their range, ticks and labels, and where values of an axis lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Between these, margins and the ratio of two values are numbers too."""
+BEYOND = 1e3
+"""Bands that leave a logarithmic axis end at so many times its largest value."""
+DECADE = 10.0
+"""Positive values that span more than this have a logarithmic axis."""
+SIDE_BY_SIDE = 0.015
+"""Distance between the markers of two learners at one value, as a fraction of the range."""
+MARGIN = 0.12
+"""Margin at each end of an axis of positions, as a fraction of the range."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of all panels of a figure."""
+
+    field: str
+    """Field of the records."""
+    title: str
+    domain: tuple[float, float]
+    ticks: Sequence[float] = ()
+    """Where ticks are; chosen by the figure if empty."""
+    names: Sequence[str] = ()
+    """Texts of the ticks; numbers if empty."""
+    log: bool = True
+
+    def within(self, value: float) -> float:
+        """A number that can be drawn: far outside the axis, where bands are cut anyway, the end of what can be."""
+        lo, hi = self.domain
+        if self.log:
+            return min(max(value, lo / BEYOND), hi * BEYOND)
+        return min(max(value, lo - BEYOND * (hi - lo)), hi + BEYOND * (hi - lo))
+
+    def holds(self, value: float) -> bool:
+        """Whether a value can be drawn on this axis; False for nan."""
+        return SMALLEST < value < LARGEST if self.log else abs(value) < LARGEST
+
+
+def log_axis(
+    field: str, title: str, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
+) -> Axis:
+    """A logarithmic axis that fits values.
+
+    Args:
+        field: Field of the records.
+        title: Name of the axis.
+        values: Values to show; nan and those outside ``SMALLEST`` to ``LARGEST`` are ignored.
+        most: Approximate maximum number of ticks.
+        at: Positions of ticks if they are far enough apart; else ticks are at round numbers.
+        pad: Margin as a fraction of the log range.
+    """
+    shown = [float(v) for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
+    lo, hi = min(shown), max(shown)
+    margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
+    lo, hi = lo / margin, hi * margin
+    wanted = np.log(sorted(set(at)))
+    spaced = len(wanted) > 0 and (len(wanted) == 1 or np.diff(wanted).min() > 0.13 * math.log(hi / lo))
+    ticks = sorted({float(tick) for tick in at}) if spaced else log_ticks(lo, hi, most)
+    return Axis(field, title, (lo, hi), ticks)
+
+
+def log_ticks(lo: float, hi: float, most: int) -> list[float]:
+    """The densest series of round numbers in an interval, with decades left out if needed.
+
+    Args:
+        lo: Lower end of the interval.
+        hi: Upper end of the interval.
+        most: Approximate maximum number of ticks.
+    """
+    first, last = math.floor(math.log10(lo)), math.ceil(math.log10(hi))
+    for mantissas in ((1, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5, 7), (1, 2, 5), (1,)):
+        ticks = [m * 10.0**e for e in range(first, last + 1) for m in mantissas if lo <= m * 10.0**e <= hi]
+        if len(ticks) <= most:
+            return ticks
+    stride = math.ceil((last - first) / most)
+    return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
+
+
+def spaced_ticks(values: Sequence[float], share: float = 0.17) -> list[float]:
+    """The first, the last and those of the ascending ``values`` that are a ``share`` of their log range apart."""
+    if len(values) < 3:
+        return list(values)
+    kept, gap = [values[0]], share * math.log(values[-1] / values[0])
+    for value in values[1:-1]:
+        if min(math.log(value / kept[-1]), math.log(values[-1] / value)) >= gap:
+            kept.append(value)
+    return [*kept, values[-1]]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where the values of an x axis lie, on a logarithmic axis, on a linear one, or side by side."""
+
+    axis: Axis
+    at: Mapping[Any, float]
+    step: float
+    """Distance between learners, in logarithm on a logarithmic axis."""
+
+    @classmethod
+    def on(cls, field: str, title: str, values: Sequence[Any], *, log: bool | None = None) -> Positions:
+        """Set up an x axis for values.
+
+        Numbers have a logarithmic axis if they are positive and span more than a decade, or are the powers of one
+        number up to a factor; other numbers have a linear one. Texts stand side by side.
+
+        Args:
+            field: Field of the records.
+            title: Name of the axis.
+            values: Values, with repetition; numbers, or texts.
+            log: Whether the axis is logarithmic; None to decide by the values.
+        """
+        distinct = list(dict.fromkeys(values))
+        numbers = sorted(float(value) for value in distinct if not isinstance(value, str))
+        if (len(numbers) == len(distinct) and is_logarithmic(numbers)) if log is None else log:
+            axis = log_axis(field, title, numbers, most=6, at=spaced_ticks(numbers), pad=MARGIN)
+            step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
+            return cls(axis, {value: float(value) for value in distinct}, step)
+        if len(numbers) < len(distinct):
+            at = {value: float(index) for index, value in enumerate(distinct)}
+        else:
+            at = {value: float(value) for value in sorted(distinct)}
+        first, last = min(at.values()), max(at.values())
+        span = (last - first) or 1.0
+        names = [f"{v:g}" if not isinstance(v, str) else v for v in at]
+        domain = (first - MARGIN * span, last + MARGIN * span)
+        return cls(Axis(field, title, domain, list(at.values()), names, log=False), at, SIDE_BY_SIDE * span)
+
+    def __call__(self, value: Any, side: float) -> float:
+        """The position of a value, moved by ``side`` steps so that learners stand side by side."""
+        x = self.at[value]
+        return x * math.exp(side * self.step) if self.axis.log else x + side * self.step
+
+
+def is_logarithmic(numbers: Sequence[float]) -> bool:
+    """Whether ascending numbers belong on a logarithmic axis."""
+    if len(numbers) < 2 or numbers[0] <= 0:
+        return False
+    ratios = [b / a for a, b in pairwise(numbers)]
+    powers = len(numbers) > 2 and max(ratios) < min(ratios) * (1 + 1e-9)
+    return powers or numbers[-1] / numbers[0] > DECADE

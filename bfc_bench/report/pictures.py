@@ -1,0 +1,50 @@
+"""Pictures of figures as files: SVG, PNG, PDF, or the Vega-Lite specification with its data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bfc_bench.utils.files import inside, make_folder, write_file
+
+FORMATS = ("svg", "png", "pdf", "json")
+PNG_SCALE = 2.0
+"""Dots of PNG files per pixel of the figure."""
+
+
+def picture(spec: dict[str, Any], suffix: str) -> bytes:
+    """A figure as the content of a file. Equal figures give equal files; PDF files embed their fonts.
+
+    Args:
+        spec: Vega-Lite's JSON object, with its data.
+        suffix: One of ``FORMATS``.
+    """
+    if suffix == "json":
+        return json.dumps(spec, ensure_ascii=False).encode()
+    import vl_convert
+
+    if suffix == "svg":
+        return str(vl_convert.vegalite_to_svg(spec)).encode()
+    if suffix == "png":
+        return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
+    return bytes(vl_convert.vegalite_to_pdf(spec))
+
+
+def save(spec: dict[str, Any], directory: Path, stem: str, suffixes: Sequence[str] = ("svg",)) -> None:
+    """Write a figure as files; files of the other ``FORMATS`` with this stem are removed.
+
+    Args:
+        spec: Vega-Lite's JSON object, with its data.
+        directory: Folder to write to.
+        stem: Stem of the files.
+        suffixes: Formats to write.
+    """
+    make_folder(directory)
+    for suffix in FORMATS:
+        path = inside(directory, f"{stem}.{suffix}")
+        if suffix in suffixes:
+            write_file(path, picture(spec, suffix))
+        else:
+            path.unlink(missing_ok=True)
