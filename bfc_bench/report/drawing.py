@@ -24,10 +24,15 @@ FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 DIMMED = 0.1
 """Opacity of a label that a reader has not picked, as a fraction of its usual opacity."""
 PICKED = {"and": [{"param": "picked"}, "length(only) == 0 || indexof(only, datum.label) >= 0"]}
-"""Whether a record belongs to the labels clicked in the legend of a chart, and to those that a page sets as ``only``."""
+"""Whether a record has a label that was clicked in the legend of a chart, and one that a page sets as ``only``."""
 ARROW_UP, ARROW_DOWN = "M0,0V-2M-.6,-1.2L0,-2L.6,-1.2", "M0,0V2M-.6,1.2L0,2L.6,1.2"
 UPRIGHT, LEVEL, CROSS = "M0,-1V1", "M-1,0H1", "M-1,-1L1,1M-1,1L1,-1"
 """Markers without a surface, as SVG paths."""
+NUMBER = (
+    "datum.value == 0 ? '0' : abs(datum.value) < 1e-3 || abs(datum.value) >= 1e7 ? format(datum.value, '.3~e') : "
+    "format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g')"
+)
+"""The text of a tick: ``1,000``, ``0.05``, ``1e-7``."""
 WORDS, COUNTS = ("label", "interval", "stage"), ("n", "replicates", "failed", "d")
 """Fields that are texts, and those that are counts."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -49,6 +54,9 @@ CONFIG: dict[str, Any] = {
         "subtitleFontSize": 11, "subtitlePadding": 4, "offset": 10,
     },
     "facet": {"spacing": 18},
+    "header": {
+        "title": None, "labelAnchor": "start", "labelFontWeight": "bold", "labelColor": INK, "labelFontSize": 12,
+    },
 }  # fmt: skip
 Record = dict[str, Any]
 
@@ -150,13 +158,6 @@ class Drawing:
         """
         layers = [self._layer(marks) for marks in self.marks] or [{"mark": "point"}]
         layers[0]["params"] = [{"name": "picked", "select": {"type": "point", "fields": ["label"]}, "bind": "legend"}]
-        header = {
-            "title": None,
-            "labelAnchor": "start",
-            "labelFontWeight": "bold",
-            "labelColor": INK,
-            "labelFontSize": 12,
-        }
         lines = [line for note in self.notes for line in textwrap.wrap(note, self._characters())] if notes else []
         return {
             "$schema": SCHEMA,
@@ -164,7 +165,7 @@ class Drawing:
             "description": " ".join(self.descriptions),
             "params": [{"name": "only", "value": []}],
             "data": {"values": self.records or [{"panel": panel} for panel in self.panels]},
-            "facet": {"field": "panel", "type": "nominal", "sort": self.panels, "header": header, "title": None},
+            "facet": {"field": "panel", "type": "nominal", "sort": self.panels, "title": None},
             "columns": self.columns,
             "spec": {"width": self.width, "height": self.height, "layer": layers},
             "resolve": {"axis": {"x": "independent", "y": "independent"}},

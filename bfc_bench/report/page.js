@@ -43,7 +43,8 @@
     const columns = Math.max(1, Math.min(shown.columns, Math.floor((width + gap) / (Math.min(shown.spec.width, 240) + beside + gap))));
     const room = Math.floor((width - 12 - (columns - 1) * gap) / columns) - beside;
     shown.columns = columns;
-    shown.spec.width = Math.max(150, Math.min(room, columns === 1 && data.values.length && shown.columns === spec.columns ? 760 : 460));
+    shown.spec.width = Math.max(150, Math.min(room, spec.columns === 1 ? 900 : 460));
+    if (shown.spec.width > 600) shown.spec.height = Math.max(shown.spec.height, 320);
     delete shown.title;
     shown.config.legend = { disable: true };
     shown.config.background = "transparent";
@@ -56,9 +57,17 @@
     return shown;
   }
 
+  // Records stand in groups: the fields that they share, the names of the others, and their values.
+  function unpacked(spec) {
+    if (!spec.data || !spec.data.groups) return spec;
+    const values = spec.data.groups.flatMap(([shared, names, lines]) =>
+      lines.map((line) => Object.assign({ ...shared }, ...names.map((name, i) => ({ [name]: line[i] })))));
+    return { ...spec, data: { values: values.length ? values : [{ panel: "" }] } };
+  }
+
   async function draw(figure) {
     const chart = figure.querySelector(".chart"), stem = figure.id;
-    const known = charts.get(figure) || { spec: JSON.parse(figure.querySelector("script[type='application/json']").textContent) };
+    const known = charts.get(figure) || { spec: unpacked(JSON.parse(figure.querySelector("script[type='application/json']").textContent)) };
     charts.set(figure, known);
     known.width = chart.clientWidth;
     const { view } = await vegaEmbed(chart.firstElementChild, fitted(known.spec, known.width, stem), {

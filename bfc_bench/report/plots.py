@@ -94,13 +94,8 @@ def learning_curves(
     figure.add("mean", MARKER, of("mean"), shape=True, tooltip=shown)
     figure.add("median to worst", BAR, of("worst"), fields={"y": "median", "y2": "worst"})
     figure.add("some failed", OPEN, of("some failed"), shape=True, tooltip=shown)
-    figure.add(
-        "all failed",
-        stroke(CROSS) | {"clip": False},
-        of("all failed"),
-        fields={"y": "top"},
-        tooltip=_tooltip("", "label", "n"),
-    )
+    cross, nowhere = stroke(CROSS) | {"clip": False}, {"label": "learner", "n": "n", "failed": "failed"}
+    figure.add("all failed", cross, of("all failed"), fields={"y": "top"}, tooltip=nowhere)
     figure.descriptions = [
         _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
         for task, d in panels

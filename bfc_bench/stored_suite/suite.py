@@ -53,7 +53,8 @@ class StoredSuite(Results):
 
         Args:
             directory: Folder to write to; by default one in the store.
-            figures: Formats of the figures' files: any of ``svg``, ``png``, ``pdf`` and ``json``, the specification for Vega-Lite.
+            figures: Formats of the figures' files: any of ``svg``, ``png``, ``pdf``, and ``json`` for Vega-Lite's
+                specification.
             pdf: Whether to write the report as one PDF file too.
 
         Raises:
