@@ -226,13 +226,11 @@ class Drawing:
 
 def _scale_and_axis(axis: Axis) -> dict[str, Any]:
     """The definitions of an axis in Vega-Lite."""
-    kind = "log" if axis.log else "linear"
+    scale: dict[str, Any] = {"type": "log" if axis.log else "linear", "domain": list(map(_short, axis.domain))}
+    scale |= {"nice": False} | ({} if axis.log else {"zero": False})
     shown: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
-    shown |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]"} if axis.names else {"format": ",.3~g"}
-    return {
-        "scale": {"type": kind, "domain": list(map(_short, axis.domain)), "nice": False, "zero": False},
-        "axis": shown,
-    }
+    shown["labelExpr"] = f"{json.dumps(axis.names)}[datum.value]" if axis.names else NUMBER
+    return {"scale": scale, "axis": shown}
 
 
 def _tooltip(name: str, title: str) -> dict[str, Any]:

@@ -103,13 +103,14 @@ def write_report(
     gallery = Gallery(directory, suffixes, pdf_report)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
-    styles = assign([*(label for label in _labels(suite) if label in measured), *measured])
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
     definitions = {
         task["name"]: {key: value for key, value in task.items() if key != "name" and value is not None}
         for task in suite.get("task", ())
     }
     groups = by_task(rows)
+    labels = [*(label for label in _labels(suite) if label in measured), *measured]
+    styles = assign(labels, [Rows.of(group).distinct("label") for group in groups.values()])
     sections = [
         section.build(
             name,

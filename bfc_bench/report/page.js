@@ -14,6 +14,8 @@
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
     if (target) {
       for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+      const folded = target.querySelector(":scope > details.task");
+      if (folded) folded.open = true;
       target.scrollIntoView();
     }
   }
@@ -39,11 +41,11 @@
     if (dark.matches) for (const [day, colour] of Object.entries(night)) text = text.replaceAll(`"${day}"`, `"${colour}"`);
     const shown = { ...JSON.parse(text), data };
     if (!shown.spec || !shown.facet) return shown;
-    const beside = 64, gap = 18;
+    const beside = 86, gap = 18;
     const columns = Math.max(1, Math.min(shown.columns, Math.floor((width + gap) / (Math.min(shown.spec.width, 240) + beside + gap))));
     const room = Math.floor((width - 12 - (columns - 1) * gap) / columns) - beside;
     shown.columns = columns;
-    shown.spec.width = Math.max(150, Math.min(room, spec.columns === 1 ? 900 : 460));
+    shown.spec.width = Math.max(150, Math.min(room, spec.columns === 1 ? 1000 : 460));
     if (shown.spec.width > 600) shown.spec.height = Math.max(shown.spec.height, 320);
     delete shown.title;
     shown.config.legend = { disable: true };

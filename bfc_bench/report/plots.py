@@ -90,10 +90,10 @@ def learning_curves(
     figure.add("replicate", DOT, of("replicate"), opacity=0.45, tooltip=_tooltip(metric, "label", "n", "error"))
     figure.labels = [label for label in labels if label in {record["label"] for record in records}]
     figure.add("line", LINE, of("mean", "some failed"), dash=True)
-    shown = _tooltip(metric, "label", "n", "error", "interval", "replicates", "failed")
+    shown = _tooltip(metric, "label", "n", "error", "interval", "replicates")
     figure.add("mean", MARKER, of("mean"), shape=True, tooltip=shown)
     figure.add("median to worst", BAR, of("worst"), fields={"y": "median", "y2": "worst"})
-    figure.add("some failed", OPEN, of("some failed"), shape=True, tooltip=shown)
+    figure.add("some failed", OPEN, of("some failed"), shape=True, tooltip=shown | {"failed": "failed"})
     cross, nowhere = stroke(CROSS) | {"clip": False}, {"label": "learner", "n": "n", "failed": "failed"}
     figure.add("all failed", cross, of("all failed"), fields={"y": "top"}, tooltip=nowhere)
     figure.descriptions = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -45,10 +45,25 @@ class Style:
         return {"#000000": "var(--ink)", "#0072B2": "var(--blue)"}.get(self.colour, self.colour)
 
 
-def assign(labels: Iterable[str]) -> dict[str, Style]:
-    """One style per distinct label, in order; 88 pairs of colour and marker before one repeats."""
-    cycle = zip(itertools.cycle(PALETTE), itertools.cycle(SHAPES), itertools.cycle(DASHES), strict=False)
-    return {label: Style(*style) for label, style in zip(dict.fromkeys(labels), cycle, strict=False)}
+def assign(labels: Iterable[str], plots: Iterable[Collection[str]] = ()) -> dict[str, Style]:
+    """One style per distinct label; labels of one plot have different colours while there are any left.
+
+    Args:
+        labels: Labels, in the order of the legend.
+        plots: Labels that are drawn together; by default all.
+
+    Returns:
+        Styles by label: in one plot, 88 pairs of colour and marker before one repeats.
+    """
+    distinct = list(dict.fromkeys(labels))
+    together = [set(plot) for plot in plots] or [set(distinct)]
+    styles: dict[str, Style] = {}
+    for index, label in enumerate(distinct):
+        near = set().union(*(plot for plot in together if label in plot))
+        used = Counter(style.colour for other, style in styles.items() if other in near)
+        colour = min(PALETTE, key=lambda colour: used[colour])
+        styles[label] = Style(colour, SHAPES[index % len(SHAPES)], DASHES[index % len(DASHES)])
+    return styles
 
 
 def in_order(labels: Iterable[str], styles: Styles | None) -> list[str]:
