@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -107,7 +108,7 @@ class Plugins:
                 if taken := sorted(drawn.keys() & figures.keys()):
                     raise ValueError(f"the file stem {taken[0]!r} is another plot's")
                 for figure in drawn.values():
-                    figure.draw_without_rendering()  # many errors of a figure appear only here
+                    _draw(figure)  # many errors of a figure appear only here
                 figures |= drawn
         return figures
 
@@ -257,3 +258,11 @@ def _not_a_file(value: Any) -> str | None:
 
 def _not_callable(value: Any) -> str | None:
     return None if callable(value) else "must be a function, or a class"
+
+
+def _draw(figure: Any) -> None:
+    """Draw a figure of a plot, a chart of Altair or a figure of Matplotlib, so that its errors appear."""
+    if hasattr(figure, "to_dict"):
+        figure.to_dict()
+    else:
+        figure.savefig(BytesIO(), format="svg")

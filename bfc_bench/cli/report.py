@@ -23,8 +23,8 @@ def report(
         Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; in the store by default.")
     ] = None,
     figures: Annotated[
-        str, typer.Option("--figures", metavar="LIST", help="Formats of the figures: png, svg and pdf, or none.")
-    ] = "png,svg",
+        str, typer.Option("--figures", metavar="LIST", help="Formats of figure files: svg, png, pdf and json, or none.")
+    ] = "svg",
     form: Annotated[
         Literal["html", "pdf"], typer.Option("--format", help="With pdf, also write report.pdf for papers.")
     ] = "html",
@@ -36,8 +36,8 @@ def report(
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"--output must be a folder. {output} is a file.")
     suffixes = [] if figures == "none" else [suffix.strip() for suffix in figures.split(",")]
-    if unknown := set(suffixes) - {"png", "svg", "pdf"}:
-        raise UsageError(f"--figures must be png, svg and pdf separated by commas, or none. Got {min(unknown)!r}.")
+    if unknown := set(suffixes) - {"svg", "png", "pdf", "json"}:
+        raise UsageError(f"--figures must be of svg, png, pdf and json, with commas, or none. Got {min(unknown)!r}.")
     with open_store(store) as suites:
         stored = suites[suite]
         page = stored.report(output, figures=suffixes, pdf=form == "pdf")

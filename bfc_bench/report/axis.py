@@ -38,7 +38,7 @@ class Axis:
 
     def within(self, value: float) -> float:
         """A number that can be drawn: far outside the axis, where bands are cut anyway, the end of what can be."""
-        lo, hi = self.domain
+        lo, hi = sorted(self.domain)
         if self.log:
             return min(max(value, lo / BEYOND), hi * BEYOND)
         return min(max(value, lo - BEYOND * (hi - lo)), hi + BEYOND * (hi - lo))

@@ -150,15 +150,11 @@ class Drawing:
         full = {**record, **placed}
         return {key: _short(value) for key, value in full.items() if not _is_missing(value)}
 
-    def spec(self, *, notes: bool = True) -> dict[str, Any]:
-        """The figure as Vega-Lite's JSON object, with its data; a click in its legend dims the other labels.
-
-        Args:
-            notes: Whether the notes stand below the title.
-        """
+    def spec(self) -> dict[str, Any]:
+        """The figure as Vega-Lite's JSON object, with its data; a click in its legend dims the other labels."""
         layers = [self._layer(marks) for marks in self.marks] or [{"mark": "point"}]
         layers[0]["params"] = [{"name": "picked", "select": {"type": "point", "fields": ["label"]}, "bind": "legend"}]
-        lines = [line for note in self.notes for line in textwrap.wrap(note, self._characters())] if notes else []
+        lines = [line for note in self.notes for line in textwrap.wrap(note, self._characters())]
         return {
             "$schema": SCHEMA,
             **({"title": {"text": self.title, "subtitle": lines}} if self.title or lines else {}),

@@ -39,10 +39,8 @@ class Picture:
     """Suffixes of its files."""
     spec: str = ""
     """Vega-Lite's JSON object for a script element; empty for a picture that a script does not draw."""
-    svg: str = ""
-    """The figure for readers without scripts, while there is room."""
     image: str = ""
-    """``data:`` address of a picture that a script does not draw."""
+    """``data:`` address of the picture, for readers without scripts; empty if the page has no room left."""
     styles: Styles = field(default_factory=dict)
     """The legend, by label."""
     notes: Sequence[str] = ()
@@ -79,8 +77,8 @@ class Gallery:
             stem=stem,
             description=" ".join(figure.descriptions) or title,
             suffixes=self.suffixes,
-            spec=for_script(figure.spec(notes=False) | {"data": {"groups": _grouped(figure.records)}}),
-            svg=self._fallback(stem),
+            spec=for_script(_for_page(figure)),
+            image=self._image(stem),
             styles={label: figure.styles[label] for label in figure.labels},
             notes=figure.notes,
         )
@@ -105,7 +103,7 @@ class Gallery:
             if self.pdf is not None:
                 self.pdf.add(picture(spec, "pdf"))
             self._save(spec, stem)
-            return Picture(title, stem, title, self.suffixes, for_script(spec), self._fallback(stem))
+            return Picture(title, stem, title, self.suffixes, for_script(spec), self._image(stem))
         if not hasattr(figure, "savefig"):
             raise UsageError(
                 f"The plot {title!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
@@ -119,8 +117,7 @@ class Gallery:
         make_folder(folder)
         for suffix in written:
             write_file(inside(folder, f"{stem}.{suffix}"), drawn[suffix])
-        address = f"data:image/svg+xml;base64,{b64encode(drawn['svg']).decode()}"
-        return Picture(title, stem, title, written, image=address)
+        return Picture(title, stem, title, written, image=_address(drawn["svg"]))
 
     def _distinct(self, stem: str) -> str:
         base = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
@@ -134,15 +131,26 @@ class Gallery:
     def _save(self, spec: dict[str, Any], stem: str) -> None:
         save(spec, inside(self.directory, "figures"), stem, self.suffixes)
 
-    def _fallback(self, stem: str) -> Markup:
-        """The SVG file as an element of the page, if there is one and room for it."""
+    def _image(self, stem: str) -> str:
+        """The address of the SVG file's content, if there is such a file and the page has room for it."""
         if "svg" not in self.suffixes:
-            return Markup("")
-        text = inside(self.directory, "figures", f"{stem}.svg").read_text(encoding="utf-8")
-        if len(text) > self._room:
-            return Markup("")
-        self._room -= len(text)
-        return Markup(text)
+            return ""
+        address = _address(inside(self.directory, "figures", f"{stem}.svg").read_bytes())
+        if len(address) > self._room:
+            return ""
+        self._room -= len(address)
+        return address
+
+
+def _address(svg: bytes) -> str:
+    """A ``data:`` address of a picture. A script in it does not run, and its ids do not meet those of the page."""
+    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
+
+
+def _for_page(figure: Drawing) -> dict[str, Any]:
+    """The specification for a page, which says in its own text what the title and the notes say."""
+    spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title", "description")}
+    return spec | {"data": {"groups": _grouped(figure.records)}}
 
 
 CONSTANT = ("part", "panel", "label")

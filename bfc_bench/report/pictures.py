@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ PNG_SCALE = 2.0
 
 
 def picture(spec: dict[str, Any], suffix: str) -> bytes:
-    """A figure as the content of a file. Equal figures give equal files; PDF files embed their fonts.
+    """A figure as the content of a file. Equal figures give equal files, except for the order of objects in a PDF.
 
     Args:
         spec: Vega-Lite's JSON object, with its data.
@@ -26,10 +27,17 @@ def picture(spec: dict[str, Any], suffix: str) -> bytes:
     import vl_convert
 
     if suffix == "svg":
-        return str(vl_convert.vegalite_to_svg(spec)).encode()
+        return _renumbered(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == "png":
         return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
     return bytes(vl_convert.vegalite_to_pdf(spec))
+
+
+def _renumbered(svg: str) -> str:
+    """An SVG whose clip paths are counted from 1; vl-convert counts them over all figures of a process."""
+    numbers: dict[str, int] = {}
+    pattern = r'(id="clip|url\(#clip)(\d+)'
+    return re.sub(pattern, lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers) + 1)}", svg)
 
 
 def save(spec: dict[str, Any], directory: Path, stem: str, suffixes: Sequence[str] = ("svg",)) -> None:

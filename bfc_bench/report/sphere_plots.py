@@ -157,8 +157,11 @@ def exponent_lines(
     figure.add("most replicates", WIDE_BAR, parts["bars"], fields={"y": "lo", "y2": "hi"}, opacity=0.3)
     shown_names = {"label": "learner", "d": "d", "N*": "N*"}
     figure.add("replicate", MARKER | {"size": 22}, parts["dots"], shape=True, opacity=0.7, tooltip=shown_names)
-    look = {"type": "text", "align": "left", "dx": 6, "fontSize": 10, "clip": False}
-    figure.add("exponent", look, parts["texts"], text="text")
+    look: Record = {"type": "text", "fontSize": 10, "clip": False}
+    beside = [record for record in parts["texts"] if record["d"] == at[-1]]
+    above = [record for record in parts["texts"] if record["d"] < at[-1]]  # where no lower line continues
+    figure.add("exponent", look | {"align": "left", "dx": 6}, beside, text="text")
+    figure.add("exponent of a shorter line", look | {"align": "right", "dx": -8, "dy": -8}, above, text="text")
     many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
     figure.labels = labels
     figure.notes = [

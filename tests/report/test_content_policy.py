@@ -13,7 +13,8 @@ from synthetic import SUITE, row
 
 from bfc_bench.report.html import write_report
 from bfc_bench.report.site import PAGES, write_site
-from bfc_bench.report.template import content_policy, policy_of
+from bfc_bench.report.template import policy_of
+from bfc_bench.report.vega import library, page_script
 
 INJECTED = "document.title = 'injected'"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -47,10 +48,12 @@ def test_every_page_has_the_policy_and_only_scripts_that_it_allows(pages):
     for path in pages:
         page = path.read_text()
         rules = policy(page)
-        assert rules == directives(content_policy())
+        assert rules == directives(policy_of(*([library()] if path.name == "report.html" else []), page_script()))
         assert rules["default-src"] == ["'none'"]
         assert not {"'unsafe-inline'", "'unsafe-eval'", "*"} & {*rules["script-src"]}
-        assert all(allows(rules, script) for script in re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL))
+        scripts = re.findall(r"<script(?! type=\"application/json\")[^>]*>(.*?)</script>", page, re.DOTALL)
+        assert scripts
+        assert all(allows(rules, script) for script in scripts)
         assert not allows(rules, INJECTED)
 
 
@@ -59,13 +62,20 @@ def test_no_template_of_a_page_lacks_it():
     whole = [text for text in templates if "<html" in text]
     assert len(whole) == 2
     assert all("{{ content_policy }}" in text for text in whole)
+    assert all(text.count("<script>{{ script }}</script>") == 1 for text in whole)
 
 
-def test_scripts_of_templates_are_allowed_by_their_hash_and_others_are_not():
-    rules = directives(policy_of("<script>first()</script>", '<p></p><script type="module">\nsecond()\n</script>'))
+def test_scripts_of_a_page_are_allowed_by_their_hash_and_others_are_not():
+    rules = directives(policy_of("first()", "\nsecond()\n"))
     assert all(allows(rules, script) for script in ("first()", "\nsecond()\n"))
     assert not allows(rules, INJECTED)
-    assert directives(policy_of("<p>no script</p>"))["script-src"] == ["'none'"]
+    assert directives(policy_of())["script-src"] == ["'none'"]
+
+
+def test_our_scripts_cannot_be_ended_by_what_they_contain():
+    for script in (library(), page_script()):
+        assert "</script" not in script.lower()
+        assert "<!--" not in script
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
@@ -81,5 +91,5 @@ def test_in_a_browser_an_injected_script_does_not_run(pages, tmp_path):
         page = path.read_text()
         assert title(page.replace("</body>", f"<script>{INJECTED}</script></body>")) != "injected"
     own = f"<script>{INJECTED}</script>"
-    head = f'<title>as it was</title><meta http-equiv="Content-Security-Policy" content="{policy_of(own)}">'
+    head = f'<title>as it was</title><meta http-equiv="Content-Security-Policy" content="{policy_of(INJECTED)}">'
     assert title(f"<!doctype html><html><head>{head}</head><body>{own}</body></html>") == "injected"

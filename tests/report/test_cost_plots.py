@@ -28,25 +28,24 @@ def shown():
 
 def test_each_dimension_has_a_panel_with_units_on_logarithmic_axes(shown):
     figure = cost_plots.error_against_cost(shown, "title")
-    assert [panel.get_title(loc="left") for panel in figure.axes] == [f"d = {d}" for d in DIMS]
-    for panel in figure.axes:
-        assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
-        assert panel.get_xlabel() == "operations of the fit, FLOPs"
+    assert figure.panels == [f"d = {d}" for d in DIMS]
+    assert (figure.x.log, figure.y.log) == (True, True)
+    assert figure.x.title == "operations of the fit, FLOPs"
     assert sorted(figure.labels) == sorted(LABELS)
 
 
 def test_the_grey_line_is_the_frontier_and_continues_to_the_largest_cost(shown):
-    panel = cost_plots.error_against_cost(shown).axes[1]
-    (line,) = [line for line in panel.get_lines() if line.get_drawstyle() == "steps-post"]
+    figure = cost_plots.error_against_cost(shown)
+    line = [step for step in figure.records if (step["part"], step["panel"]) == ("frontier", f"d = {DIMS[1]}")]
     points = frontier([of for of in shown if of.curve.d == DIMS[1]])
-    assert line.get_xdata()[:-1].tolist() == [point.at for point in points]
-    assert line.get_ydata()[:-1].tolist() == [point.error for point in points]
-    assert line.get_xdata()[-1] == max(of.costs[-1] for of in shown if of.curve.d == DIMS[1])
+    assert [step["cost"] for step in line[:-1]] == [pytest.approx(point.at, rel=1e-5) for point in points]
+    assert [step["error"] for step in line[:-1]] == [pytest.approx(point.error, rel=1e-5) for point in points]
+    assert line[-1]["cost"] == pytest.approx(max(of.costs[-1] for of in shown if of.curve.d == DIMS[1]), rel=1e-5)
 
 
 def test_a_screen_reader_hears_which_learner_is_the_best_from_which_cost_on(shown):
     figure = cost_plots.error_against_cost(shown)
-    text = figure.descriptions[figure.axes[1]]
+    text = figure.descriptions[1]
     assert "NMSE against operations of the fit, FLOPs on teacher-L3, d = 20. Frontier: " in text
     assert f"with joint, n = {SIZES[-1]:,}" in text
 

@@ -38,6 +38,10 @@ def parts(d, n, replicate):
     return {f"degree{k}": 1 / (1 + n / harmonics_dimension(d, k)) + NOISE[replicate] for k in (1, 2)}
 
 
+def of(figure, part):
+    return [record for record in figure.records if record["part"] == part]
+
+
 @pytest.fixture(scope="module")
 def fits():
     return scalings(curves(cells()), [0.5])
@@ -45,17 +49,15 @@ def fits():
 
 def test_exponents_stand_beside_the_number_of_harmonics(fits):
     figure = sphere_plots.exponent_lines(fits, 3, asymptotic={"joint": 3.0})
-    (panel,) = figure.axes
-    dashed = next(line for line in panel.get_lines() if line.get_linestyle() == "--")
-    assert list(dashed.get_ydata()) == [harmonics_dimension(d, 3) for d in DIMS]
-    texts = [text.get_text() for text in panel.texts]
+    assert [record["N*"] for record in of(figure, "B(d, p)")] == [harmonics_dimension(d, 3) for d in DIMS]
+    texts = [record["text"] for part in ("exponent", "exponent of a shorter line") for record in of(figure, part)]
     for scaling in fits:
         fit = scaling.exponent
         assert f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]" in texts, scaling.label
-    dotted = [line for line in panel.get_lines() if line.get_linestyle() == ":"]
-    assert len(dotted) == 1
-    slope = np.diff(np.log(dotted[0].get_ydata()))[0] / np.diff(np.log(dotted[0].get_xdata()))[0]
-    assert slope == pytest.approx(3)
+    first, last = of(figure, "theorem")
+    assert first["label"] == last["label"] == "joint"
+    slope = np.log(last["N*"] / first["N*"]) / np.log(last["d"] / first["d"])
+    assert slope == pytest.approx(3, rel=1e-4)
 
 
 def test_the_exponent_of_a_line_that_ends_early_stands_above_its_end_and_not_on_the_lines_below():
@@ -63,12 +65,11 @@ def test_the_exponent_of_a_line_that_ends_early_stands_above_its_end_and_not_on_
     fits = scalings(curves(early), [0.5])
     ends = {found.label: found.exponent.dims[-1] for found in fits}
     assert ends == {"joint": DIMS[-1], "kernel ntk (raw)": DIMS[-2]}
-    (panel,) = sphere_plots.exponent_lines(fits, 3).axes
-    placed = {text.get_color(): (text.get_ha(), *text.xyann) for text in panel.texts}
-    (beside, above) = sorted(placed.values())
-    assert beside == ("left", 6, 0)
-    assert above[0] == "right"
-    assert above[2] > 0
+    figure = sphere_plots.exponent_lines(fits, 3)
+    placed = {record["label"]: marks.look for marks in figure.marks for record in of(figure, marks.part) if marks.text}
+    assert (placed["joint"]["align"], placed["joint"].get("dy", 0)) == ("left", 0)
+    assert placed["kernel ntk (raw)"]["align"] == "right"
+    assert placed["kernel ntk (raw)"]["dy"] < 0
 
 
 def test_a_fitted_line_goes_through_its_points(fits):
@@ -86,14 +87,12 @@ def test_degrees_have_a_line_each_and_a_mark_at_their_dimension():
         for curve in curves(cells("stairs"), f"part_errors.degree{degree}"):
             by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
     figure = sphere_plots.degree_curves(by_degree)
-    assert [panel.get_title(loc="left") for panel in figure.axes] == [f"{label}, d = {d}" for d, label in by_degree]
-    panel = figure.axes[list(by_degree).index((12, "joint"))]
-    marks = [
-        line.get_xdata()[0] for line in panel.get_lines() if line.get_linestyle() == ":" and len(line.get_xdata()) == 2
-    ]
+    assert figure.panels == [f"{label}, d = {d}" for d, label in by_degree]
+    panel = "joint, d = 12"
+    marks = [record["at"] for record in of(figure, "B(d, k)") if record["panel"] == panel]
     assert marks == [harmonics_dimension(12, 2)]
-    means = [line for line in panel.get_lines() if len(line.get_ydata()) == len(SIZES)]
-    np.testing.assert_allclose(means[0].get_ydata(), [1 - 1 / (1 + n / 12) for n in SIZES])
+    means = [record["r2"] for record in of(figure, "mean") if (record["panel"], record["label"]) == (panel, "degree 1")]
+    np.testing.assert_allclose(means, [1 - 1 / (1 + n / 12) for n in SIZES], rtol=1e-5)
 
 
 def test_the_report_shows_both_and_the_theory_in_the_table(tmp_path):
@@ -105,7 +104,7 @@ def test_the_report_shows_both_and_the_theory_in_the_table(tmp_path):
         "claim": [{"id": "x", "kind": "exponent", "label": "joint", "task": "pure", "asymptotic": 3.0}],
     }
     page = write_report(tmp_path, suite=suite, rows=[*cells(), *cells("stairs")], levels=(0.5,)).read_text()
-    files = {path.stem for path in (tmp_path / "figures").glob("*.png")}
+    files = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
     assert {"exponents-pure", "degrees-stairs"} <= files
     assert not {"exponents-stairs", "degrees-pure", "features-stairs"} & files
     scaling, _ = scalings(curves(cells()), (0.5,))
@@ -123,8 +122,8 @@ def test_the_report_shows_the_arithmetic_mean_of_errors_in_parts_of_the_target(t
     cell = page[page.index("error in degree2") :]
     assert '0.011<small class="interval">[0.0015, 0.021]</small>' in cell
     by_degree = {(20, "joint"): {2: curves(rows, "part_errors.degree2")[0]}}
-    (panel,) = sphere_plots.degree_curves(by_degree).axes
-    assert [list(line.get_ydata()) for line in panel.get_lines()][-1] == [pytest.approx(1 - 0.0112)]
+    (mean,) = of(sphere_plots.degree_curves(by_degree), "mean")
+    assert mean["r2"] == pytest.approx(1 - 0.0112)
 
 
 def test_a_report_on_errors_in_a_part_of_the_target_takes_no_logarithm(tmp_path):

@@ -30,44 +30,47 @@ def cell(d, n, replicate, label):
 ROWS = [cell(d, n, r, label) for d in DIMS for n in SIZES for r in range(3) for label in ("a", "b")]
 
 
-def dashed(panel):
-    return [line for line in panel.get_lines() if line._unscaled_dash_pattern == (0, (3, 2))]
+def theory(figure):
+    return [record for record in figure.records if record["part"] == "theory"]
 
 
 @pytest.mark.parametrize("theories", [THEORIES, {("t", 8, "a"): Theory(lambda n: math.nan, "")}])
 def test_learning_curves_have_a_dashed_line_per_theory_and_keep_their_axes(theories):
     found = curves(ROWS)
     figure = plots.learning_curves(found, styles=STYLES)
-    before = [(panel.get_xlim(), panel.get_ylim()) for panel in figure.axes]
-    theory_plots.add_theory(figure, found, theories, STYLES)
-    assert [(panel.get_xlim(), panel.get_ylim()) for panel in figure.axes] == before
-    drawn = {d: dashed(panel) for d, panel in zip(DIMS, figure.axes, strict=True)}
-    assert [d for d, lines in drawn.items() if lines] == [d for _, d, _ in theories]
-    if theories is THEORIES:
-        (line,) = drawn[8]
-        np.testing.assert_allclose(line.get_ydata(), 64 / (64 + line.get_xdata()))
-        assert (line.get_xdata()[[0, -1]] == (16, 256)).all()
-        assert line.get_color() == STYLES["a"].colour
-        (text,) = figure.axes[0].get_legend().get_texts()
-        assert text.get_text() == "theory, no free parameter"
+    before = figure.x.domain, figure.y.domain
+    theory_plots.add_theory(figure, found, theories)
+    assert (figure.x.domain, figure.y.domain) == before
+    drawn = theory(figure)
+    if theories is not THEORIES:
+        assert not drawn  # nan has no place
+        return
+    assert {record["panel"] for record in drawn} == {f"d = {d}" for d in DIMS}
+    line = [record for record in drawn if record["panel"] == "d = 8"]
+    n = np.array([record["n"] for record in line])
+    np.testing.assert_allclose([record["error"] for record in line], 64 / (64 + n), rtol=1e-5)
+    assert (n[[0, -1]] == (16, 256)).all()
+    assert {record["label"] for record in line} == {"a"}
+    assert "Thin dashes without markers: theory, no free parameter." in figure.notes
 
 
 def test_figures_without_a_theory_are_as_they_were():
     found = curves(ROWS)
     for metric_curves, theories in ((found, {}), (curves(ROWS, "nmse_trimmed"), THEORIES)):
         figure = plots.learning_curves(metric_curves, styles=STYLES)
-        theory_plots.add_theory(figure, metric_curves, theories, STYLES)
-        assert not [line for panel in figure.axes for line in dashed(panel)]
-        assert all(panel.get_legend() is None for panel in figure.axes)
+        before = figure.spec()
+        theory_plots.add_theory(figure, metric_curves, theories)
+        assert figure.spec() == before
 
 
 def test_n_star_is_drawn_against_d():
     found = scalings(curves(ROWS), [0.5])
     figure = plots.thresholds_against(found, styles=STYLES)
-    theory_plots.add_expected_n_star(figure, found, THEORIES, STYLES)
-    (line,) = dashed(figure.axes[0])
-    np.testing.assert_allclose(line.get_xdata(), DIMS)
-    np.testing.assert_allclose(line.get_ydata(), np.square(DIMS), rtol=1e-6)
+    theory_plots.add_expected_n_star(figure, found, THEORIES)
+    line = theory(figure)
+    assert [record["x"] for record in line] == list(DIMS)
+    np.testing.assert_allclose([record["N*"] for record in line], np.square(DIMS), rtol=1e-5)
+    assert {record["panel"] for record in line} == set(figure.panels)
 
 
 def test_the_tables_have_n_star_and_the_exponent_of_the_theory_or_else_of_the_harmonics(tmp_path):

@@ -200,11 +200,10 @@ def fault(error: BaseException) -> UnitFailure:
 
 def sizes(rows: Sequence[Row]) -> dict[str, Any]:
     """The sizes of all cells."""
-    from matplotlib.figure import Figure
+    import altair
 
-    figure = Figure()
-    figure.subplots().hist([row.n for row in rows])
-    return {"outside-sizes": figure}
+    cells = altair.Data(values=[{"n": row.n} for row in rows])
+    return {"outside-sizes": altair.Chart(cells).mark_bar().encode(x="n:O", y="count()")}
 
 
 @hookimpl
