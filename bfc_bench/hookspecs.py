@@ -95,7 +95,7 @@ def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
 @hookspec
 @provisional("0.1.0")
 def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], Mapping[str, Any]]], None]) -> None:
-    """Call ``register(name, plot)`` for each plot; ``plot(rows)`` returns ``{file stem: chart}``, of Altair or Matplotlib."""
+    """Call ``register(name, plot)`` for each plot; ``plot(rows)`` returns ``{file stem: chart}``."""
 
 
 @hookspec

@@ -165,7 +165,7 @@ class Drawing:
             "columns": self.columns,
             "spec": {"width": self.width, "height": self.height, "layer": layers},
             "resolve": {"axis": {"x": "independent", "y": "independent"}},
-            "config": CONFIG,
+            "config": CONFIG | {"legend": CONFIG["legend"] | {"columns": self._legend_columns()}},
         }
 
     def chart(self) -> altair.FacetChart:
@@ -178,6 +178,10 @@ class Drawing:
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         """The chart for notebooks."""
         return self.chart()._repr_mimebundle_(*args, **kwargs)
+
+    def _legend_columns(self) -> int:
+        longest = max(map(len, self.labels), default=1)
+        return max(1, int(self.columns * (self.width + BESIDE) / (7 * longest + 36)))
 
     def _characters(self) -> int:
         """Characters of a note per line."""

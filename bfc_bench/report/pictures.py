@@ -15,6 +15,10 @@ PNG_SCALE = 2.0
 """Dots of PNG files per pixel of the figure."""
 
 
+PDF_SCALE = 0.75
+"""Points per pixel: a figure has the size that a page shows it in."""
+
+
 def picture(spec: dict[str, Any], suffix: str) -> bytes:
     """A figure as the content of a file. Equal figures give equal files, except for the order of objects in a PDF.
 
@@ -30,7 +34,7 @@ def picture(spec: dict[str, Any], suffix: str) -> bytes:
         return _renumbered(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == "png":
         return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
-    return bytes(vl_convert.vegalite_to_pdf(spec))
+    return bytes(vl_convert.vegalite_to_pdf(spec, scale=PDF_SCALE))
 
 
 def _renumbered(svg: str) -> str:

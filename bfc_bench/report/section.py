@@ -197,7 +197,7 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
         against = cost_plots.AXES[shown[0].cost].partition(",")[0]
         figure = cost_plots.error_against_cost(shown, f"{task.name}: {task.metric_name} against cost", task.styles)
         section.pictures.append(gallery.add(figure, f"{task.metric_name} against {against}", f"costs-{task.name}"))
-    if features := _features_at_largest_n(task):
+    if features := features_at_largest_n(task.stages):
         figure = plots.feature_errors(features, f"{task.name}: hidden features by stage, largest n", task.styles)
         section.pictures.append(gallery.add(figure, "feature errors by stage", f"features-{task.name}"))
 
@@ -395,9 +395,9 @@ def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
     return sorted(records, key=lambda record: order.index(record["label"]))
 
 
-def _features_at_largest_n(task: _Task) -> list[StageErrors]:
+def features_at_largest_n(stages: Sequence[StageErrors]) -> list[StageErrors]:
     """Feature errors P_l at the largest n, by d and layer."""
-    features = [errors for errors in task.stages if errors.quantity.kind == "feature_errors"]
+    features = [errors for errors in stages if errors.quantity.kind == "feature_errors"]
     largest = {d: max(errors.n for errors in features if errors.d == d) for d in {errors.d for errors in features}}
     shown = (errors for errors in features if errors.n == largest[errors.d])
     return sorted(shown, key=lambda errors: (errors.d, errors.quantity.part))

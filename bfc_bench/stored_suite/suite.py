@@ -8,7 +8,6 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import ParquetTable, axis_columns
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.stored_suite.results import Results
@@ -16,6 +15,8 @@ from bfc_bench.utils.files import inside, make_folder, write_file
 from bfc_bench.utils.plain_json import digest
 
 if TYPE_CHECKING:
+    import altair
+
     from bfc_bench.report.drawing import Drawing
     from bfc_bench.tracking.sync import SyncReport
 
@@ -24,21 +25,43 @@ if TYPE_CHECKING:
 class StoredSuite(Results):
     """One suite version in an open store: its results, its figures, its report and its runs in MLflow."""
 
-    def plot(self, task: str = "", metric: str = "nmse") -> Drawing:
-        """Learning curves with levels and N*, one panel per task and d, of one task or by default of all.
+    def plot(
+        self, task: str | Sequence[str] = (), metric: str = "nmse", *, kind: str = "curves",
+        learners: Sequence[str] = (), d: Sequence[int] = (), levels: Sequence[float] | None = None,
+    ) -> altair.FacetChart:  # fmt: skip
+        """A figure of the suite as a chart of Altair, which you can change, save and show in a notebook.
 
-        A notebook shows the figure, and its method ``savefig`` writes it. Raises ``UsageError`` for an unknown task.
+        Args:
+            task: Tasks to show; all by default.
+            metric: Column of the errors.
+            kind: ``curves`` (error against n, with levels and N*), ``n-star`` (N* against d), ``cost`` (error against
+                the cost of fits) or ``features`` (errors of hidden features after each stage).
+            learners: Labels of the learners to show, in the order of the legend; all by default.
+            d: Input dimensions to show; all by default.
+            levels: Levels of error for N*; by default those of the suite.
+
+        Raises:
+            UsageError: There is no such kind, task, learner or d, or the results have nothing of this kind.
         """
-        from bfc_bench.report.plots import learning_curves
-        from bfc_bench.report.style import assign
+        return self.drawing(task, metric, kind=kind, learners=learners, d=d, levels=levels).chart()
 
-        curves = self.curves(metric)
-        known = dict.fromkeys(curve.task for curve in curves)
-        if task and task not in known:
-            raise UsageError(f"{self.name} has no curves of a task {task!r}.{suggest(task, known)}")
-        shown = [curve for curve in curves if task in ("", curve.task)]
-        styles = assign(self.labels)
-        return learning_curves(shown, self.name, styles, reached=self.thresholds())
+    def drawing(
+        self, task: str | Sequence[str] = (), metric: str = "nmse", *, kind: str = "curves",
+        learners: Sequence[str] = (), d: Sequence[int] = (), levels: Sequence[float] | None = None,
+    ) -> Drawing:  # fmt: skip
+        """The same figure as the report has it."""
+        from bfc_bench.report.figures import figure
+
+        tasks = [task] if isinstance(task, str) and task else list(task)
+        curves = sorted(self.curves(metric), key=lambda curve: self._place(curve.label))
+        return figure(
+            kind, curves, self.columns(), tasks=tasks, labels=learners, dims=d, levels=self._levels(levels),
+            theories=self.theories, title=self.name,
+        )  # fmt: skip
+
+    def _place(self, label: str) -> int:
+        """The place of a label in the suite; labels that it does not have come last."""
+        return self.labels.index(label) if label in self.labels else len(self.labels)
 
     @property
     def directory(self) -> Path:

@@ -1,0 +1,89 @@
+"""Single figures of a suite, for papers and notebooks: which kinds there are, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bfc_bench.analysis.compute import cost_curves, shown_cost
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.scaling import scalings
+from bfc_bench.analysis.stages import stage_errors
+from bfc_bench.analysis.theory import Theories
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.report import cost_plots, plots, theory_plots
+from bfc_bench.report.drawing import Drawing
+from bfc_bench.report.section import features_at_largest_n
+from bfc_bench.report.style import assign
+from bfc_bench.store.rows import Rows
+
+KINDS = {
+    "curves": "error against n, with levels and N*",
+    "n-star": "N* against d",
+    "cost": "error against the cost of fits",
+    "features": "errors of hidden features after each stage",
+}
+"""Kinds of figures, and what they show."""
+
+
+def figure(
+    kind: str,
+    curves: Sequence[Curve],
+    rows: Rows,
+    *,
+    tasks: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    dims: Sequence[int] = (),
+    levels: Sequence[float] = (),
+    theories: Theories | None = None,
+    title: str = "",
+) -> Drawing:
+    """One figure of a suite.
+
+    Args:
+        kind: One of ``KINDS``.
+        curves: Learning curves of the suite, of one metric.
+        rows: Its rows.
+        tasks: Tasks to show; all if empty.
+        labels: Labels of learners to show, in the order of the legend; all if empty.
+        dims: Input dimensions d to show; all if empty.
+        levels: Levels of error for N*.
+        theories: Theories of the learners.
+        title: Title of the figure.
+
+    Raises:
+        UsageError: There is no such kind, task, label or d, or the results have nothing of this kind.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"There is no kind of figure {kind!r}.{suggest(kind, KINDS)}")
+    for name, wanted, known in (
+        ("task", tasks, {curve.task for curve in curves}),
+        ("learner", labels, {curve.label for curve in curves}),
+        ("dimension d", dims, {curve.d for curve in curves}),
+    ):
+        if unknown := [str(value) for value in wanted if value not in known]:
+            raise UsageError(f"There are no curves of the {name} {unknown[0]!r}.{suggest(unknown[0], map(str, known))}")
+
+    def is_shown(task: str, label: str, d: int) -> bool:
+        return task in (tasks or [task]) and label in (labels or [label]) and d in (dims or [d])
+
+    shown = [curve for curve in curves if is_shown(curve.task, curve.label, curve.d)]
+    styles = assign(labels or (curve.label for curve in curves))
+    drawn: Drawing | None = None
+    if kind == "curves":
+        reached = [reached for scaling in scalings(shown, levels) for reached in scaling.reached]
+        drawn = plots.learning_curves(shown, title, styles, reached=reached)
+        theory_plots.add_theory(drawn, shown, theories or {})
+    elif kind == "n-star":
+        found = scalings(shown, levels)
+        drawn = plots.thresholds_against(found, title, styles)
+        theory_plots.add_expected_n_star(drawn, found, theories or {})
+    elif kind == "cost":
+        costs = cost_curves(rows, [curve for curve in shown if curve.scale == "log"], shown_cost(rows))
+        if costs:
+            drawn = cost_plots.error_against_cost(costs, title, styles)
+    else:
+        errors = [e for e in stage_errors(rows, "nmse") if is_shown(e.task, e.label, e.d)]
+        drawn = plots.feature_errors(features_at_largest_n(errors), title, styles)
+    if drawn is None or not drawn.records:
+        raise UsageError(f"The results have nothing for a figure of kind {kind!r}: {KINDS[kind]}.")
+    return drawn
