@@ -43,11 +43,11 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal",
-        "gridColor": GRID, "domainColor": FAINT, "tickColor": FAINT, "labelOverlap": "greedy",
+        "gridColor": GRID, "domainColor": FAINT, "tickColor": FAINT, "labelOverlap": "greedy", "labelSeparation": 5,
     },
     "legend": {
         "orient": "bottom", "direction": "horizontal", "labelFontSize": 12, "labelColor": INK, "symbolSize": 60,
-        "symbolStrokeWidth": 1.8, "labelLimit": 400, "symbolOpacity": 1,
+        "symbolStrokeWidth": 0, "labelLimit": 400, "symbolOpacity": 1,
     },
     "title": {
         "anchor": "start", "frame": "group", "color": INK, "fontSize": 14, "subtitleColor": "#666666",
@@ -230,6 +230,8 @@ def _scale_and_axis(axis: Axis) -> dict[str, Any]:
     scale |= {"nice": False} | ({} if axis.log else {"zero": False})
     shown: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
     shown["labelExpr"] = f"{json.dumps(axis.names)}[datum.value]" if axis.names else NUMBER
+    if axis.names:
+        shown |= {"labelOverlap": False, "labelLimit": 300}
     return {"scale": scale, "axis": shown}
 
 

@@ -23,6 +23,7 @@ KINDS = {
     "features": "errors of hidden features after each stage",
 }
 """Kinds of figures, and what they show."""
+OF_ONE_TASK = ("n-star", "features")
 
 
 def figure(
@@ -67,6 +68,9 @@ def figure(
         return task in (tasks or [task]) and label in (labels or [label]) and d in (dims or [d])
 
     shown = [curve for curve in curves if is_shown(curve.task, curve.label, curve.d)]
+    drawn_tasks = list(dict.fromkeys(curve.task for curve in shown))
+    if kind in OF_ONE_TASK and len(drawn_tasks) > 1:
+        raise UsageError(f"A figure of kind {kind!r} shows one task. Choose one of: {', '.join(drawn_tasks)}.")
     styles = assign(labels or (curve.label for curve in curves))
     drawn: Drawing | None = None
     if kind == "curves":

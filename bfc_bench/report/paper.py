@@ -13,8 +13,11 @@ PIXELS = 96.0
 """Pixels per inch."""
 LEAST = 90
 """Pixels of the narrowest panel that can be read."""
-CLOSE = 0.5
+TALL = 320
+"""Pixels of the highest panel that may get lower with its width; higher ones have a line of text for each learner."""
+CLOSE = 1.0
 """Pixels by which the width may differ from what was asked for."""
+STEPS = 5
 SIZES = {
     "axis": {"labelFontSize": 9, "titleFontSize": 9.5, "gridWidth": 0.5, "tickSize": 3, "titlePadding": 3},
     "legend": {"labelFontSize": 9.5, "symbolSize": 36, "rowPadding": 1, "columnPadding": 10},
@@ -22,6 +25,8 @@ SIZES = {
     "facet": {"spacing": 8},
 }
 """Settings of Vega-Lite."""
+MARKS = {"size": 0.5, "strokeWidth": 0.7}
+"""Sizes and widths of marks, as fractions of those in a page."""
 UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 
 
@@ -45,6 +50,10 @@ def for_paper(spec: dict[str, Any], width: float | None = None) -> dict[str, Any
     """
     spec = deepcopy(spec)
     spec.pop("title", None)
+    for layer in spec["spec"]["layer"]:
+        layer["mark"] = layer["mark"] | {
+            k: share * layer["mark"][k] for k, share in MARKS.items() if k in layer["mark"]
+        }
     for part, sizes in SIZES.items():
         spec["config"][part] = spec["config"].get(part, {}) | sizes
     if width is None:
@@ -62,15 +71,19 @@ def _fitted(spec: dict[str, Any], columns: int, pixels: float) -> dict[str, Any]
     longest = max((len(label) for label in _labels(spec)), default=1)
     spec["config"]["legend"]["columns"] = max(1, int(pixels / (5.6 * longest + 32)))
     panel["width"] = pixels / columns - 50
-    for _ in range(4):
+    best: dict[float, float] = {}
+    for _ in range(STEPS):  # not in one step, because the width jumps where another tick has room for its text
         if panel["width"] < LEAST:
             return None
-        panel["height"] = min(panel["height"], 0.8 * panel["width"])
+        if panel["height"] <= TALL:
+            panel["height"] = min(panel["height"], 0.8 * panel["width"])
         drawn = re.search(rb'<svg[^>]* width="([\d.]+)', picture(spec, "svg"))
         beyond = float(drawn[1]) - pixels if drawn else 0.0
+        best[beyond] = panel["width"]
         if abs(beyond) <= CLOSE:
             break
         panel["width"] -= beyond / columns
+    panel["width"] = best[max((beyond for beyond in best if beyond <= CLOSE), default=min(best))]
     return spec
 
 

@@ -15,10 +15,6 @@ PNG_SCALE = 2.0
 """Dots of PNG files per pixel of the figure."""
 
 
-PDF_SCALE = 0.75
-"""Points per pixel: a figure has the size that a page shows it in."""
-
-
 def picture(spec: dict[str, Any], suffix: str) -> bytes:
     """A figure as the content of a file. Equal figures give equal files, except for the order of objects in a PDF.
 
@@ -34,7 +30,12 @@ def picture(spec: dict[str, Any], suffix: str) -> bytes:
         return _renumbered(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == "png":
         return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
-    return bytes(vl_convert.vegalite_to_pdf(spec, scale=PDF_SCALE))
+    return bytes(vl_convert.svg_to_pdf(_in_points(vl_convert.vegalite_to_svg(spec))))
+
+
+def _in_points(svg: str) -> str:
+    """An SVG whose size is in points, three fourths of its pixels: vl-convert takes the units of a PDF for pixels."""
+    return re.sub(r'(?<= )(width|height)="([\d.]+)"', lambda size: f'{size[1]}="{0.75 * float(size[2])}"', svg, count=2)
 
 
 def _renumbered(svg: str) -> str:

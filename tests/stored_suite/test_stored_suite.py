@@ -1,6 +1,7 @@
 """One object for what a store holds of a suite: everything that verbs say of results, Python can say too."""
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -135,12 +136,28 @@ def test_notebooks_show_tables(ran, stored):
 
 
 def test_a_figure_shows_the_curves(stored):
-    figure = stored.plot("t")
-    assert [panel.get_title(loc="left") for panel in figure.axes] == ["d = 3", "d = 4"]
-    assert figure.labels == ["mean", "r"]
-    assert figure._repr_svg_().startswith("<?xml")
-    with pytest.raises(UsageError, match=r"no curves of a task 'T'\. "):
-        stored.plot("T")
+    chart = stored.plot("t").to_dict()
+    assert chart["facet"]["sort"] == ["d = 3", "d = 4"]
+    assert chart["spec"]["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["mean", "r"]
+    only = stored.drawing(learners=["r"], d=[4])
+    assert (only.panels, only.labels) == (["d = 4"], ["r"])
+    assert {record["label"] for record in only.records if "label" in record} == {"r"}
+    assert stored.drawing(kind="n-star", levels=[0.5]).panels == ["NMSE ≤ 0.5"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"task": "T"}, "There are no curves of the task 'T'. Known: t."),
+        ({"learners": ["R"]}, "There are no curves of the learner 'R'."),
+        ({"d": [5]}, "There are no curves of the dimension d '5'."),
+        ({"kind": "curve"}, "There is no kind of figure 'curve'. Did you mean 'curves'?"),
+        ({"kind": "features"}, "The results have nothing for a figure of kind 'features'"),
+    ],
+)
+def test_a_figure_of_what_is_not_there_is_refused(stored, wrong, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        stored.plot(**wrong)
 
 
 def test_a_report_is_written_where_it_is_asked_for(stored, tmp_path):
