@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bfc_bench.learner import Theory
 
 
-RECORDED = ("seed", "levels", "task", "learner")
+RECORDED = ("seed", "replicates", "levels", "task", "learner")
 """What the record of every run has of its suite."""
 
 

@@ -60,7 +60,7 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
             results["zzzzz"]
 
 
-@pytest.mark.parametrize("name", ["seed", "levels", "task", "learner"])
+@pytest.mark.parametrize("name", ["seed", "replicates", "levels", "task", "learner"])
 def test_a_record_of_a_run_that_lost_a_part_of_its_suite_is_named(name, ran):
     path, store = ran
     with closing(sqlite3.connect(store / "results.sqlite")) as db, db:
