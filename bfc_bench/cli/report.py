@@ -23,8 +23,9 @@ def report(
         Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; in the store by default.")
     ] = None,
     figures: Annotated[
-        str, typer.Option("--figures", metavar="LIST", help="Formats of figure files: svg, png, pdf and json, or none.")
-    ] = "svg",
+        str,
+        typer.Option("--figures", metavar="LIST", help="Formats of figure files beside the page: svg, png, pdf, json."),
+    ] = "none",
     form: Annotated[
         Literal["html", "pdf"], typer.Option("--format", help="With pdf, also write report.pdf for papers.")
     ] = "html",

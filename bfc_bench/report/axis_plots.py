@@ -155,11 +155,12 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
                     means.append(mean | {"from": at.lo, "to": at.hi})
         figure.descriptions.append(_in_words(task, d, axis, by_label, largest))
     figure.add("most replicates", WIDE_BAR, bars, fields={"y": "lo", "y2": "hi"}, opacity=0.25)
-    figure.add("interval", BAR, means, fields={"y": "from", "y2": "to"})
+    figure.put("mean", means)
+    figure.draw("mean", BAR, fields={"y": "from", "y2": "to"})
     figure.add("replicate", DOT, dots, opacity=0.45)
-    figure.add("line", LINE, means, dash=True)
+    figure.draw("mean", LINE, dash=True)
     names = {"label": "learner", axis: axis, "n": "n", "error": name, "interval": "interval"}
-    figure.add("mean", MARKER, means, shape=True, tooltip=names)
+    figure.draw("mean", MARKER, shape=True, tooltip=names)
     many = any(len(at.values) > MANY for at in largest.values())
     figure.labels = labels
     figure.notes = [

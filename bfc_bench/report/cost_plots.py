@@ -50,12 +50,14 @@ def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Sty
         figure.descriptions.append(_in_words(task, d, shown, best))
     edges = {"y": "lo", "y2": "hi"}
     grey = {"interpolate": "step-after", "color": FAINT}
-    figure.add("frontier band", BAND | grey, steps, fields=edges, opacity=0.18)
-    figure.add("frontier", LINE | grey | {"strokeWidth": 5}, steps, opacity=0.6)
-    figure.add("band", BAND, [record for record in points if "lo" in record], fields=edges, opacity=0.13)
-    figure.add("line", LINE, points, dash=True)
+    figure.put("frontier", steps)
+    figure.draw("frontier", BAND | grey, fields=edges, opacity=0.18)
+    figure.draw("frontier", LINE | grey | {"strokeWidth": 5}, opacity=0.6)
+    figure.put("mean", points)
+    figure.draw("mean", BAND, fields=edges, opacity=0.13)
+    figure.draw("mean", LINE, dash=True)
     names = {"label": "learner", "n": "n", "cost": AXES[curves[0].cost], "error": metric, "interval": "interval"}
-    figure.add("mean", MARKER, points, shape=True, tooltip=names)
+    figure.draw("mean", MARKER, shape=True, tooltip=names)
     figure.labels = labels
     figure.notes = [
         "One marker per n: geometric mean of the replicates at the mean cost. Band: its 95 % interval.",
@@ -76,8 +78,8 @@ def _points(of: CostCurve) -> list[Record]:
     for k in np.flatnonzero(known)[np.argsort(of.costs[known], kind="stable")].tolist():
         lo, hi = float(curve.lo[k]), float(curve.hi[k])
         record: Record = {"label": curve.label, "n": int(curve.n[k]), "cost": float(of.costs[k])}
-        record |= {"error": float(curve.mean[k]), "interval": interval_text(lo, hi)}
-        records.append(record | ({"lo": lo, "hi": hi} if np.isfinite(lo) else {}))
+        record |= {"error": float(curve.mean[k]), "lo": lo, "hi": hi, "interval": interval_text(lo, hi)}
+        records.append(record)
     return records
 
 

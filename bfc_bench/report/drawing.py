@@ -43,7 +43,7 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal",
-        "gridColor": GRID, "domainColor": FAINT, "tickColor": FAINT, "labelOverlap": "greedy", "labelSeparation": 5,
+        "gridColor": GRID, "domainColor": FAINT, "tickColor": FAINT, "labelOverlap": "greedy", "labelSeparation": 5, "labelExpr": NUMBER,
     },
     "legend": {
         "orient": "bottom", "direction": "horizontal", "labelFontSize": 12, "labelColor": INK, "symbolSize": 60,
@@ -84,6 +84,8 @@ class Marks:
     """Field with the text of text marks."""
     order: str = ""
     """Field that orders the points of a line; the x axis if empty."""
+    when: str = ""
+    """Condition in Vega's language on the records that are shown; all if empty."""
 
 
 class Drawing:
@@ -122,33 +124,56 @@ class Drawing:
         self, part: str, look: Mapping[str, Any], records: Iterable[Record], *,
         fields: Mapping[str, str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """Add marks; records without a value that the axes can hold are left out.
+        """Add records and marks that show them; records that the marks have no place for are left out.
 
         Args:
-            part: Name of the marks, distinct in the figure.
+            part: Name of the records, distinct in the figure.
             look: Vega-Lite's definition of the mark, with ``type``.
             records: One per mark, or per point of a line, with ``panel`` and the fields of the axes.
             fields: Fields of the channels ``x``, ``y``, ``x2`` and ``y2`` if they differ from those of the axes; an
                 empty text for no channel.
-            options: ``shape``, ``dash``, ``opacity``, ``tooltip``, ``text`` and ``order`` of ``Marks``.
+            options: ``shape``, ``dash``, ``opacity``, ``tooltip``, ``text``, ``order`` and ``when`` of ``Marks``.
         """
-        channels = {"x": self.x.field, "y": self.y.field} | dict(fields or {})
-        channels = {channel: field for channel, field in channels.items() if field}
-        kept = [drawn for record in records if (drawn := self._drawable(record, channels)) is not None]
-        if kept:
-            self.records += [{"part": part, **record} for record in kept]
-            self.marks.append(Marks(part, look, channels, "label" in kept[0], **options))
+        self.put(part, records, fields=fields)
+        self.draw(part, look, fields=fields, **options)
 
-    def _drawable(self, record: Record, channels: Mapping[str, str]) -> Record | None:
-        """A record with numbers that JSON and the axes can hold; None if its mark would have no place."""
-        placed: Record = {}
+    def put(self, part: str, records: Iterable[Record], *, fields: Mapping[str, str] | None = None) -> None:
+        """Add records for ``draw``; arguments as of ``add``."""
+        channels = self._channels(fields)
+        self.records += [
+            {"part": part, **kept} for record in records if (kept := self._kept(record, channels)) is not None
+        ]
+
+    def draw(
+        self, part: str, look: Mapping[str, Any], *, fields: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        """Add marks for records that are in the figure already; arguments as of ``add``."""
+        channels, records = self._channels(fields), [record for record in self.records if record["part"] == part]
+        for record in records:
+            record |= self._placed(record, channels)
+        shown = [record for record in records if all(name in record for name in channels.values())]
+        if shown:
+            lacking = list(channels.values()) if len(shown) < len(records) else []
+            when = " && ".join([*filter(None, [options.pop("when", "")]), *(f"isValid(datum['{x}'])" for x in lacking)])
+            self.marks.append(Marks(part, look, channels, "label" in shown[0], when=when, **options))
+
+    def _channels(self, fields: Mapping[str, str] | None) -> dict[str, str]:
+        channels = {"x": self.x.field, "y": self.y.field} | dict(fields or {})
+        return {channel: name for channel, name in channels.items() if name}
+
+    def _kept(self, record: Record, channels: Mapping[str, str]) -> Record | None:
+        """A record with numbers that JSON can hold; None if its mark would have no place."""
         for channel, name in channels.items():
             axis, value = self.x if channel.startswith("x") else self.y, float(record.get(name, math.nan))
             if math.isnan(value) or (len(channel) == 1 and name == axis.field and not axis.holds(value)):
                 return None
-            placed[name] = axis.within(value)
-        full = {**record, **placed}
+        full = {**record, **self._placed(record, channels)}
         return {key: _short(value) for key, value in full.items() if not _is_missing(value)}
+
+    def _placed(self, record: Record, channels: Mapping[str, str]) -> Record:
+        """The fields of channels with values that the axes can hold."""
+        axes = {name: self.x if channel.startswith("x") else self.y for channel, name in channels.items()}
+        return {name: _short(axis.within(float(record[name]))) for name, axis in axes.items() if name in record}
 
     def spec(self) -> dict[str, Any]:
         """The figure as Vega-Lite's JSON object, with its data; a click in its legend dims the other labels."""
@@ -204,8 +229,8 @@ class Drawing:
             encoding["text"] = {"field": marks.text, "type": "nominal"}
         if marks.order:
             encoding["order"] = {"field": marks.order, "type": "quantitative"}
-        transform = [{"filter": f"datum.part === '{marks.part}'"}]
-        return {"transform": transform, "mark": {"clip": True, **marks.look}, "encoding": encoding}
+        when = " && ".join(filter(None, [f"datum.part === '{marks.part}'", marks.when]))
+        return {"transform": [{"filter": when}], "mark": {"clip": True, **marks.look}, "encoding": encoding}
 
     def _of_labels(self, marks: Marks) -> dict[str, Any]:
         """The channels that depend on the label."""
@@ -229,9 +254,8 @@ def _scale_and_axis(axis: Axis) -> dict[str, Any]:
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear", "domain": list(map(_short, axis.domain))}
     scale |= {"nice": False} | ({} if axis.log else {"zero": False})
     shown: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
-    shown["labelExpr"] = f"{json.dumps(axis.names)}[datum.value]" if axis.names else NUMBER
     if axis.names:
-        shown |= {"labelOverlap": False, "labelLimit": 300}
+        shown |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]", "labelOverlap": False, "labelLimit": 300}
     return {"scale": scale, "axis": shown}
 
 

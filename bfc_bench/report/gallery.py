@@ -22,7 +22,7 @@ from bfc_bench.utils.files import inside, make_folder, write_file
 if TYPE_CHECKING:
     from bfc_bench.report.pdf import PdfReport
 
-ROOM = 400_000
+ROOM = 500_000
 """Maximum number of characters of all pictures that a page holds for readers without scripts."""
 
 
@@ -55,7 +55,7 @@ class Gallery:
         pdf: A PDF report to which each figure is added.
     """
 
-    def __init__(self, directory: Path, suffixes: Sequence[str] = ("svg",), pdf: PdfReport | None = None) -> None:
+    def __init__(self, directory: Path, suffixes: Sequence[str] = (), pdf: PdfReport | None = None) -> None:
         self.directory, self.suffixes, self.pdf = directory, tuple(suffixes), pdf
         self._taken: set[str] = set()
         self._room = ROOM
@@ -78,7 +78,7 @@ class Gallery:
             description=" ".join(figure.descriptions) or title,
             suffixes=self.suffixes,
             spec=for_script(_for_page(figure)),
-            image=self._image(stem),
+            image=self._image(spec),
             styles={label: figure.styles[label] for label in figure.labels},
             notes=figure.notes,
         )
@@ -103,7 +103,7 @@ class Gallery:
             if self.pdf is not None:
                 self.pdf.add(picture(spec, "pdf"))
             self._save(spec, stem)
-            return Picture(title, stem, title, self.suffixes, for_script(spec), self._image(stem))
+            return Picture(title, stem, title, self.suffixes, for_script(spec), self._image(spec))
         if not hasattr(figure, "savefig"):
             raise UsageError(
                 f"The plot {title!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
@@ -131,15 +131,14 @@ class Gallery:
     def _save(self, spec: dict[str, Any], stem: str) -> None:
         save(spec, inside(self.directory, "figures"), stem, self.suffixes)
 
-    def _image(self, stem: str) -> str:
-        """The address of the SVG file's content, if there is such a file and the page has room for it."""
-        if "svg" not in self.suffixes:
-            return ""
-        address = _address(inside(self.directory, "figures", f"{stem}.svg").read_bytes())
-        if len(address) > self._room:
-            return ""
-        self._room -= len(address)
-        return address
+    def _image(self, spec: dict[str, Any]) -> str:
+        """The address of the figure as SVG, empty if the page has no room for it; later figures are not drawn then."""
+        if self._room > 0:
+            address = _address(picture(spec, "svg"))
+            self._room -= len(address)
+            if self._room >= 0:
+                return address
+        return ""
 
 
 def _address(svg: bytes) -> str:

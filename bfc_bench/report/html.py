@@ -31,8 +31,8 @@ from bfc_bench.store.row_origin import origin_remarks
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import inside, make_folder, write_file
 
-POINTS = 3000
-"""Maximum number of curve points that a page holds as CSV, about 400 KB."""
+POINTS = 2000
+"""Maximum number of curve points that a page holds as CSV, about 270 KB."""
 FIRST_ANSWERS = 6
 """Up to so many tasks have their answer in the first screen, and their figures and tables open; others are folded."""
 PROBLEMS = {
@@ -70,7 +70,7 @@ def write_report(
     theories: Theories | None = None,
     artifacts: Sequence[CellFiles] = (),
     key: str = "",
-    suffixes: Sequence[str] = ("svg",),
+    suffixes: Sequence[str] = (),
     pdf: bool = False,
 ) -> Path:
     """Write ``report.html`` and its figures into ``directory``.
@@ -89,7 +89,7 @@ def write_report(
         theories: Theories of the learners.
         artifacts: Artifacts of some of the cells.
         key: Key that ``report.source_key.key_of`` reads from the page.
-        suffixes: Formats of the figure files.
+        suffixes: Formats of figure files beside the page, which does not need them.
         pdf: Whether to write ``report.pdf`` with the same figures too.
 
     Returns:

@@ -27,7 +27,7 @@ def picture(spec: dict[str, Any], suffix: str) -> bytes:
     import vl_convert
 
     if suffix == "svg":
-        return _renumbered(vl_convert.vegalite_to_svg(spec)).encode()
+        return _compact(vl_convert.vegalite_to_svg(spec)).encode()
     if suffix == "png":
         return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
     return bytes(vl_convert.svg_to_pdf(_in_points(vl_convert.vegalite_to_svg(spec))))
@@ -38,11 +38,15 @@ def _in_points(svg: str) -> str:
     return re.sub(r'(?<= )(width|height)="([\d.]+)"', lambda size: f'{size[1]}="{0.75 * float(size[2])}"', svg, count=2)
 
 
-def _renumbered(svg: str) -> str:
-    """An SVG whose clip paths are counted from 1; vl-convert counts them over all figures of a process."""
+def _compact(svg: str) -> str:
+    """A smaller SVG that is equal for equal figures.
+
+    Its clip paths are counted from 1; vl-convert counts them over all figures of a process. Its places have two digits.
+    """
     numbers: dict[str, int] = {}
     pattern = r'(id="clip|url\(#clip)(\d+)'
-    return re.sub(pattern, lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers) + 1)}", svg)
+    svg = re.sub(pattern, lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers) + 1)}", svg)
+    return re.sub(r' (?:d|transform)="[^"]*"', lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), svg)
 
 
 def save(spec: dict[str, Any], directory: Path, stem: str, suffixes: Sequence[str] = ("svg",)) -> None:

@@ -81,19 +81,20 @@ def learning_curves(
         record | {"panel": panels[c.task, c.d], "label": c.label} for c in curves for record in _records(c, y.domain[1])
     ]
 
-    def of(*parts: str) -> Iterator[Record]:
-        return (_without_part(record) for record in records if record["as"] in parts)
+    def of(part: str) -> Iterator[Record]:
+        return (_without_part(record) for record in records if record["as"] == part)
 
+    figure.labels = [label for label in labels if label in {record["label"] for record in records}]
     ends = {"y": "lo", "y2": "hi"}
-    figure.add("band", BAND, of("band"), fields=ends, opacity=0.13)
+    figure.put("mean", of("mean"))
+    figure.draw("mean", BAND, fields=ends, opacity=0.13)
     figure.add("most replicates", BAND, of("most"), fields=ends, opacity=0.08)
     figure.add("replicate", DOT, of("replicate"), opacity=0.45, tooltip=_tooltip(metric, "label", "n", "error"))
-    figure.labels = [label for label in labels if label in {record["label"] for record in records}]
-    figure.add("line", LINE, of("mean", "some failed"), dash=True)
+    figure.draw("mean", LINE, dash=True)
     shown = _tooltip(metric, "label", "n", "error", "interval", "replicates")
-    figure.add("mean", MARKER, of("mean"), shape=True, tooltip=shown)
+    figure.draw("mean", MARKER, shape=True, tooltip=shown, when="!datum.failed")
     figure.add("median to worst", BAR, of("worst"), fields={"y": "median", "y2": "worst"})
-    figure.add("some failed", OPEN, of("some failed"), shape=True, tooltip=shown | {"failed": "failed"})
+    figure.draw("mean", OPEN, shape=True, tooltip=shown | {"failed": "failed"}, when="datum.failed")
     cross, nowhere = stroke(CROSS) | {"clip": False}, {"label": "learner", "n": "n", "failed": "failed"}
     figure.add("all failed", cross, of("all failed"), fields={"y": "top"}, tooltip=nowhere)
     figure.descriptions = [
@@ -139,14 +140,14 @@ def _records(curve: Curve, top: float) -> Iterator[Record]:
                 yield {"as": "all failed", "n": n, "top": top} | failed
             continue
         yield {
-            "as": "some failed" if failures[k] else "mean",
+            "as": "mean",
             "n": n,
             "error": float(curve.mean[k]),
+            "lo": float(curve.lo[k]),
+            "hi": float(curve.hi[k]),
             "interval": interval_text(curve.lo[k], curve.hi[k]),
             "replicates": len(values),
         } | failed
-        if np.isfinite(curve.lo[k]):
-            yield {"as": "band", "n": n, "lo": float(curve.lo[k]), "hi": float(curve.hi[k])}
         if many:
             yield {"as": "most", "n": n, "lo": float(lo[k]), "hi": float(hi[k])}
             continue
@@ -236,8 +237,8 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     figure.add("replicate", DOT | {"size": 14}, of("replicate"), opacity=0.5, tooltip={"label": "learner", "N*": "N*"})
     figure.add("more", stroke(ARROW_UP, 40), of("right"), tooltip={"label": "learner", "N*": "N* above"})
     figure.add("less", stroke(ARROW_DOWN, 40), of("left"), tooltip={"label": "learner", "N*": "N* below"})
-    figure.add("line", LINE, of("median"), dash=True)
-    figure.add("median", MARKER, of("median"), shape=True, tooltip=shown)
+    figure.add("median", LINE, of("median"), dash=True)
+    figure.draw("median", MARKER, shape=True, tooltip=shown)
     many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
     figure.notes = [
         f"Marker: median of the replicates. Dots: replicates{many_bars(many)}.",
@@ -322,8 +323,8 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
     shown = {"label": "learner", "stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
     figure.add("most replicates", WIDE_BAR, bars, fields={"x": "lo", "x2": "hi"}, opacity=0.25)
     figure.add("replicate", DOT, dots, opacity=0.45, tooltip={"label": "learner", "stage": "stage", "P": "P"})
-    figure.add("line", {"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, means, order="line")
-    figure.add("mean", MARKER, means, shape=True, tooltip=shown)
+    figure.add("mean", {"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, means, order="line")
+    figure.draw("mean", MARKER, shape=True, tooltip=shown)
     for (d, layer), panel in panels.items():
         ends = [f"{r['label']} {r['stage']} {r['P']:.2g}" for r in means if r["panel"] == panel]
         figure.descriptions.append(f"Feature error P of {layer}, d = {d}: {'; '.join(ends)}.")

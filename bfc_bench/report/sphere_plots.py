@@ -73,11 +73,12 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
         )
     edges = {"y": "lo", "y2": "hi"}
     figure.add("B(d, k)", BAR | {"strokeDash": [2, 3]}, sides, fields={"y": ""}, tooltip={"label": "", "at": "B(d, k)"})
-    figure.add("interval", BAR, means, fields=edges, opacity=0.6)
+    figure.put("mean", means)
+    figure.draw("mean", BAR, fields=edges, opacity=0.6)
     figure.add("most replicates", WIDE_BAR, bars, fields=edges, opacity=0.25)
     figure.add("replicate", DOT, dots, opacity=0.4)
-    figure.add("line", LINE, means, dash=True)
-    figure.add("mean", MARKER, means, shape=True, tooltip={"label": "", "n": "n", "r2": "R²", "interval": "interval"})
+    figure.draw("mean", LINE, dash=True)
+    figure.draw("mean", MARKER, shape=True, tooltip={"label": "", "n": "n", "r2": "R²", "interval": "interval"})
     many = any(len(curve.replicates) > MANY for by_degree in curves.values() for curve in by_degree.values())
     replicates = f"Wide bar: {most('replicates')}" if many else "Dots: replicates"
     figure.labels = list(styles)
@@ -150,10 +151,11 @@ def exponent_lines(
                 parts["texts"].append(of | text)
         figure.descriptions.append(n_star_in_words(metric, level, shown))
     figure.add("B(d, p)", {"type": "line", "color": GREY, "strokeDash": [5, 3], "strokeWidth": 1.5}, parts["B"])
-    figure.add("interval", BAND, parts["fit"], fields={"y": "lo", "y2": "hi"}, opacity=0.13)
+    figure.put("fit", parts["fit"])
+    figure.draw("fit", BAND, fields={"y": "lo", "y2": "hi"}, opacity=0.13)
     figure.add("theorem", {"type": "line", "strokeWidth": 1.2, "strokeDash": [1, 3]}, parts["theorem"])
     names = {"label": "learner", "exponent": "s", "interval": "interval"}
-    figure.add("fit", LINE | {"strokeWidth": 1.8}, parts["fit"], tooltip=names)
+    figure.draw("fit", LINE | {"strokeWidth": 1.8}, tooltip=names)
     figure.add("most replicates", WIDE_BAR, parts["bars"], fields={"y": "lo", "y2": "hi"}, opacity=0.3)
     shown_names = {"label": "learner", "d": "d", "N*": "N*"}
     figure.add("replicate", MARKER | {"size": 22}, parts["dots"], shape=True, opacity=0.7, tooltip=shown_names)

@@ -69,14 +69,12 @@ class StoredSuite(Results):
         inside(inside(self.store.directory, "reports"), f"{self.name}@{self.version}")
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
-    def report(
-        self, directory: str | Path | None = None, *, figures: Sequence[str] = ("svg",), pdf: bool = False
-    ) -> Path:
+    def report(self, directory: str | Path | None = None, *, figures: Sequence[str] = (), pdf: bool = False) -> Path:
         """Write the report and return the path of its page.
 
         Args:
             directory: Folder to write to; by default one in the store.
-            figures: Formats of the figures' files: any of ``svg``, ``png``, ``pdf``, and ``json`` for Vega-Lite's
+            figures: Formats of figure files beside the page, any of ``svg``, ``png``, ``pdf``, and ``json`` for Vega-Lite's
                 specification.
             pdf: Whether to write the report as one PDF file too.
 

@@ -78,7 +78,7 @@ class Foreign:
 def written(tmp_path_factory):
     return write_report(
         tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, verdicts=VERDICTS,
-        extra_figures={"from a/plugin": Foreign()},
+        extra_figures={"from a/plugin": Foreign()}, suffixes=["svg"],
     )  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def test_the_order_of_the_suite_decides_the_colours(tmp_path):
     ids=["no rows", "all failed", "all skipped", "one size", "zero error", "binary", "two dimensions", "similar names"],
 )
 def test_poor_results_still_make_a_page(cells, tmp_path):
-    path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
+    path = write_report(tmp_path, suite={"name": "small"}, rows=cells, suffixes=["svg"])
     page = Page(without_scripts(path.read_text(encoding="utf-8")))
     files = {value for _, name, value in page.attributes if name == "href" and value.startswith("figures/")}
     assert bool(files) == bool(cells)
@@ -212,7 +212,7 @@ def test_poor_results_still_make_a_page(cells, tmp_path):
 
 
 def test_figures_of_one_name_do_not_overwrite_each_other(tmp_path):
-    gallery = Gallery(tmp_path)
+    gallery = Gallery(tmp_path, ["svg"])
     stems = [gallery.add_foreign(Foreign(), "title", stem).stem for stem in ("a/b", "a:b", "A-b", "../..", "é")]
     assert stems == ["a-b", "a-b-2", "A-b-3", "figure", "figure-2"]
     assert {path.parent for path in tmp_path.rglob("*.svg")} == {tmp_path / "figures"}
@@ -233,7 +233,8 @@ def test_a_page_holds_pictures_for_readers_without_scripts_while_there_is_room(t
     pictures = [gallery.add(figure, "t", "x") for _ in range(3)]
     assert all(picture.image for picture in pictures)
     gallery._room = len(pictures[0].image)
-    assert [bool(gallery.add(figure, "t", "x").image) for _ in range(2)] == [True, False]
+    assert [bool(gallery.add(figure, "t", "x").image) for _ in range(3)] == [True, False, False]
+    assert not list(tmp_path.iterdir())  # files are written if they are asked for
 
 
 def test_nested_settings_become_lines():

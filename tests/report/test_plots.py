@@ -58,7 +58,7 @@ def test_each_dimension_has_a_panel_with_logarithmic_axes_that_name_their_quanti
 def test_the_line_is_the_geometric_mean_at_every_measured_size(found):
     figure = plots.learning_curves(found)
     curve = next(curve for curve in found if (curve.label, curve.d) == ("joint", 20))
-    line = records(figure, "line", label="joint", panel="d = 20")
+    line = records(figure, "mean", label="joint", panel="d = 20")
     assert column(line, "n") == curve.n.tolist()
     np.testing.assert_allclose(column(line, "error"), np.exp(np.log(curve.values).mean(axis=0)), rtol=1e-5)
 
@@ -83,13 +83,13 @@ def test_a_label_keeps_its_look_in_every_figure(found):
 def test_every_value_under_the_pointer_has_a_name(found):
     reached = [each for scaling in scalings(found, [0.1]) for each in scaling.reached]
     figure = plots.learning_curves(found, reached=reached)
-    mean = next(marks for marks in figure.marks if marks.part == "mean")
+    mean = next(marks for marks in figure.marks if marks.shape)
     assert mean.tooltip == {
         "label": "learner", "n": "n", "error": "NMSE", "interval": "interval", "replicates": "replicates"
     }  # fmt: skip
     for marks in figure.marks:
         for record in records(figure, marks.part):
-            assert marks.tooltip.keys() <= record.keys() | {"interval"}
+            assert marks.tooltip.keys() <= record.keys() | {"interval", "failed"}
 
 
 def test_a_reader_can_dim_what_has_a_label_and_nothing_else(found):
@@ -138,8 +138,10 @@ def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(f
     curve = next(curve for curve in found if (curve.label, curve.d) == ("layerwise", 40))
     figure = plots.learning_curves([curve])
     assert curve.failures.tolist() == [0, 0, 0, 0, 1]
-    assert column(records(figure, "some failed"), "n") == [1000]
-    assert 1000 not in column(records(figure, "mean"), "n")
+    means = records(figure, "mean")
+    assert [(record["n"], record["failed"]) for record in means if "failed" in record] == [(1000, 1)]
+    conditions = {marks.look["type"] + str(marks.look.get("fill")): marks.when for marks in figure.marks}
+    assert (conditions["point#ffffff"], conditions["pointNone"]) == ("datum.failed", "!datum.failed")
     (bar,) = records(figure, "median to worst")
     np.testing.assert_allclose([bar["median"], bar["worst"]], [curve.median[-1], curve.worst[-1]], rtol=1e-5)
 
@@ -199,7 +201,7 @@ def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():
     cells = [row(n=n, replicate=r, part_errors={"degree2": e}) for n in (100, 200) for r, e in enumerate(errors)]
     figure = plots.learning_curves(curves(cells, "part_errors.degree2"))
     assert (figure.x.log, figure.y.log) == (True, False)
-    np.testing.assert_allclose(column(records(figure, "line"), "error"), 0.0112)
+    np.testing.assert_allclose(column(records(figure, "mean"), "error"), 0.0112)
     assert figure.y.domain[0] < -0.001
     assert min(column(records(figure, "replicate"), "error")) == -0.001
     assert notes(figure).startswith("Line: mean of the replicates.")

@@ -103,7 +103,9 @@ def test_the_report_shows_both_and_the_theory_in_the_table(tmp_path):
         ],
         "claim": [{"id": "x", "kind": "exponent", "label": "joint", "task": "pure", "asymptotic": 3.0}],
     }
-    page = write_report(tmp_path, suite=suite, rows=[*cells(), *cells("stairs")], levels=(0.5,)).read_text()
+    page = write_report(
+        tmp_path, suite=suite, rows=[*cells(), *cells("stairs")], levels=(0.5,), suffixes=["svg"]
+    ).read_text()
     files = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
     assert {"exponents-pure", "degrees-stairs"} <= files
     assert not {"exponents-stairs", "degrees-pure", "features-stairs"} & files
