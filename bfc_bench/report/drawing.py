@@ -43,7 +43,8 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal",
-        "gridColor": GRID, "domainColor": FAINT, "tickColor": FAINT, "labelOverlap": "greedy", "labelSeparation": 5, "labelExpr": NUMBER,
+        "gridColor": GRID, "domainColor": FAINT, "tickColor": FAINT, "labelOverlap": "greedy", "labelSeparation": 5,
+        "labelExpr": NUMBER,
     },
     "legend": {
         "orient": "bottom", "direction": "horizontal", "labelFontSize": 12, "labelColor": INK, "symbolSize": 60,
@@ -150,7 +151,7 @@ class Drawing:
         """Add marks for records that are in the figure already; arguments as of ``add``."""
         channels, records = self._channels(fields), [record for record in self.records if record["part"] == part]
         for record in records:
-            record |= self._placed(record, channels)
+            record.update(self._placed(record, channels))
         shown = [record for record in records if all(name in record for name in channels.values())]
         if shown:
             lacking = list(channels.values()) if len(shown) < len(records) else []

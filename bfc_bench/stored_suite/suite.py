@@ -74,8 +74,7 @@ class StoredSuite(Results):
 
         Args:
             directory: Folder to write to; by default one in the store.
-            figures: Formats of figure files beside the page, any of ``svg``, ``png``, ``pdf``, and ``json`` for Vega-Lite's
-                specification.
+            figures: Formats of figure files beside the page: any of ``svg``, ``png``, ``pdf`` and ``json``.
             pdf: Whether to write the report as one PDF file too.
 
         Raises:

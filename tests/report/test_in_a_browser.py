@@ -7,6 +7,7 @@ from browser import DRIVER, Browser
 from synthetic import SESSIONS, SUITE, VERDICTS, rows
 
 from bfc_bench.report.html import write_report
+from bfc_bench.report.tables import MISSING
 
 pytestmark = pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver")
 
@@ -115,10 +116,10 @@ def test_a_heading_sorts_by_number_both_ways_and_then_restores_the_order(page):
     return steps;
     """
     before, up, down, restored = page.run(script)
-    numbers = [float(text.replace(",", "")) for text in up if text.strip("–")]
+    numbers = [float(text.replace(",", "")) for text in up if text.strip(MISSING)]
     assert len(numbers) > 2
     assert numbers == sorted(numbers)
-    assert [text for text in down if text.strip("–")] == [text for text in up if text.strip("–")][::-1]
+    assert [text for text in down if text.strip(MISSING)] == [text for text in up if text.strip(MISSING)][::-1]
     assert restored == before != down
 
 
