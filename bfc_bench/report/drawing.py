@@ -139,7 +139,13 @@ class Drawing:
         self.draw(part, look, fields=fields, **options)
 
     def put(self, part: str, records: Iterable[Record], *, fields: Mapping[str, str] | None = None) -> None:
-        """Add records for ``draw``; arguments as of ``add``."""
+        """Add records for ``draw``.
+
+        Args:
+            part: Name of the records, distinct in the figure.
+            records: One per mark, or per point of a line, with ``panel`` and the fields of the axes.
+            fields: Fields of the channels that a record must have, as of ``add``.
+        """
         channels = self._channels(fields)
         self.records += [
             {"part": part, **kept} for record in records if (kept := self._kept(record, channels)) is not None
@@ -148,7 +154,14 @@ class Drawing:
     def draw(
         self, part: str, look: Mapping[str, Any], *, fields: Mapping[str, str] | None = None, **options: Any
     ) -> None:
-        """Add marks for records that are in the figure already; arguments as of ``add``."""
+        """Add marks for records that are in the figure already.
+
+        Args:
+            part: Name of the records.
+            look: Vega-Lite's definition of the mark, with ``type``.
+            fields: Fields of the channels, as of ``add``.
+            options: Further fields of ``Marks``.
+        """
         channels, records = self._channels(fields), [record for record in self.records if record["part"] == part]
         for record in records:
             record.update(self._placed(record, channels))

@@ -117,7 +117,13 @@ def _without_part(record: Record) -> Record:
 
 
 def linear_axis(field: str, title: str, values: Iterable[float]) -> Axis:
-    """A linear axis that fits values; nan is ignored."""
+    """A linear axis that fits values.
+
+    Args:
+        field: Field of the records.
+        title: Name of the axis.
+        values: Values to show; nan is ignored.
+    """
     known = [float(value) for value in values if np.isfinite(value)] or [0.0, 1.0]
     margin = 0.05 * (max(known) - min(known)) or 0.5
     return Axis(field, title, (min(known) - margin, max(known) + margin), log=False)

@@ -290,7 +290,7 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
     [verdict] = json.loads(bench("claims", "--format", "json"))
     assert (verdict["kind"], verdict["verdict"]) == ("outside-within", "supported")
     assert verdict["statement"] == "outside-plane stays within 100 (bumps, d = 3, n = 40)."
-    bench("report", "--output", str(tmp_path / "report"))
+    bench("report", "--output", str(tmp_path / "report"), "--figures", "svg")
     assert (tmp_path / "report" / "figures" / "outside-sizes.svg").exists()
     page = (tmp_path / "report" / "report.html").read_text()
     assert "outside-sizes" in page
