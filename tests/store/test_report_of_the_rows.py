@@ -96,6 +96,7 @@ def test_changed_definitions_and_rows_are_noticed(command, page, tmp_path):
 
 
 def test_a_full_disk_is_one_sentence(command, tmpfs, bench):
+    subprocess.run(["mount", "-o", "remount,size=8m", tmpfs], check=True)
     run_suite(command[1], RunOptions(store=command[3], executor="serial"))
     wanted = ["report", command[1], "--store", command[3], "--output", tmpfs / "out"]
     assert bench(*wanted).returncode == 0

@@ -243,6 +243,7 @@ def test_a_full_disk_ends_the_command_without_a_traceback(tmpfs, faulty, suite_f
 
 
 def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, bench):
+    subprocess.run(["mount", "-o", "remount,size=8m", tmpfs], check=True)  # for the report
     path = suite_file(learner=[{"name": "mean"}])
     assert bench("run", path, "--store", tmpfs / "store", "--no-mlflow", "--set", "replicates=2").returncode == 0
     subprocess.run(["mount", "-o", "remount,ro", tmpfs], check=True)
