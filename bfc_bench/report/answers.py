@@ -13,6 +13,7 @@ from statistics import fmean
 
 from bfc_bench.analysis.compare_thresholds import compare_curves
 from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size
@@ -58,13 +59,29 @@ def answers(sections: Sequence[Section], metric_names: Mapping[str, str]) -> lis
     return [
         answer
         for place, section in enumerate(sections, start=1)
-        for answer in _answer(section, f"task-{place}", metric_names)
-    ]
+        for answer in task_answer(
+            section.name, section.curves, section.scalings, anchor=f"task-{place}", told=section.oracle,
+            metric=metric_names.get(section.metric, section.metric),
+        )
+    ]  # fmt: skip
 
 
-def _answer(section: Section, anchor: str, metric_names: Mapping[str, str]) -> Iterator[Answer]:
+def task_answer(
+    task: str, curves: Sequence[Curve], scalings: Sequence[Scaling], *, metric: str, anchor: str = "",
+    told: Mapping[str, str] | None = None,
+) -> Iterator[Answer]:  # fmt: skip
+    """The answer of one task; none if no N* is known.
+
+    Args:
+        task: Its name.
+        curves: Its learning curves.
+        scalings: N* of these curves.
+        metric: Name of the errors for readers.
+        anchor: Id of its section in the page.
+        told: Facts about the target that learners were told, by label.
+    """
     groups: dict[tuple[float, int], list[Reached]] = {}
-    for scaling in section.scalings:
+    for scaling in scalings:
         for reached in scaling.reached:
             if reached.threshold.crossings:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
@@ -80,11 +97,10 @@ def _answer(section: Section, anchor: str, metric_names: Mapping[str, str]) -> I
     within = list(filter(_is_reached, ranked))
     if not within:
         return
-    curves = {curve.label: curve for curve in section.curves if curve.d == d}
-    best = curves[within[0].label]
-    needs = [_need(reached, best, curves[reached.label], section.oracle.get(reached.label, "")) for reached in within]
-    metric = metric_names.get(section.metric, section.metric)
-    yield Answer(section.name, anchor, metric, level, d, needs, [x.label for x in ranked if x not in within])
+    at_d = {curve.label: curve for curve in curves if curve.d == d}
+    best = at_d[within[0].label]
+    needs = [_need(reached, best, at_d[reached.label], (told or {}).get(reached.label, "")) for reached in within]
+    yield Answer(task, anchor, metric, level, d, needs, [x.label for x in ranked if x not in within])
 
 
 def _is_known(reached: Reached) -> bool:

@@ -16,9 +16,19 @@ from urllib.parse import quote
 from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
+from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.report.answers import Answer, task_answer
 from bfc_bench.report.layout import ReportTable, TableCell
-from bfc_bench.report.tables import MISSING, STATUSES, ill_behaved_remark, sample_size, with_interval
+from bfc_bench.report.plots import METRIC_NAMES
+from bfc_bench.report.tables import (
+    MISSING,
+    STATUSES,
+    ill_behaved_remark,
+    sample_size,
+    tuning_table,
+    with_interval,
+)
 from bfc_bench.report.template import date, template
 from bfc_bench.report.vega import page_script
 from bfc_bench.store.rows import Rows
@@ -97,6 +107,7 @@ class SiteEntry:
     finished_at: float | None
     """When its last cell ended."""
     verdicts: Sequence[Verdict]
+    answers: Sequence[Answer]
     best: Sequence[Best]
     made: Sequence[SiteRun]
 
@@ -131,6 +142,7 @@ class SiteEntry:
             statuses=Counter(rows.column("status")),
             finished_at=max(finished[finished > 0].tolist(), default=None),
             verdicts=tuple(verdicts),
+            answers=tuple(_answers(rows, suite["levels"])),
             best=tuple(_best(rows, suite["levels"])),
             made=tuple(_made(sessions, made_by)),
         )
@@ -186,6 +198,7 @@ def site_pages(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ())
             title=title,
             pages=PAGES,
             tables=parts[name],
+            boards=[*_boards(entries)] if name == "index.html" else [],
             folded=name == "learners.html",
             facts=_facts(entries),
             verdicts={word: verdicts[word] for word in SIGNS} if verdicts else {},
@@ -194,6 +207,41 @@ def site_pages(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ())
         ).encode()
         for name, title in reversed(PAGES.items())
     }
+
+
+def _answers(rows: Rows, levels: Sequence[float]) -> Iterator[Answer]:
+    for task, group in by_task(rows).items():
+        metric = metric_of(group)
+        measured = curves(group, metric)
+        told = {record["label"]: record["oracle"] for record in tuning_table(group)}
+        name = METRIC_NAMES.get(metric, metric)
+        yield from task_answer(task, measured, scalings(measured, levels), metric=name, told=told)
+
+
+def _boards(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
+    """One table per suite: training points that learners need, by task."""
+    for entry in entries:
+        if not entry.answers:
+            continue
+        needs = {(need.label, answer.task): need for answer in entry.answers for need in answer.needs}
+        beyond = {(label, answer.task) for answer in entry.answers for label in answer.beyond}
+        count = Counter(label for (label, _), need in needs.items() if need.fewest)
+        labels = dict.fromkeys(label for label, _ in [*needs, *beyond])
+        header = [f"{answer.task}: {answer.metric} ≤ {answer.level:g}, d = {answer.d}" for answer in entry.answers]
+        lines = []
+        for label in sorted(labels, key=lambda label: -count[label]):
+            cells = [TableCell(label, kind="text")]
+            for answer in entry.answers:
+                need = needs.get((label, answer.task))
+                if need is None:
+                    cells.append(TableCell("not reached" if (label, answer.task) in beyond else MISSING))
+                    continue
+                remarks = [need.p, f"told {need.told}" if need.told else ""]
+                kind = "fewest" if need.fewest else ""
+                cells.append(TableCell(need.n_star, remarks=tuple(filter(None, remarks)), kind=kind))
+            lines.append(cells)
+        store = f", store {entry.store}" if entry.store else ""
+        yield ReportTable(f"{entry.name}{store}", ["learner", *header], lines)
 
 
 def _best(rows: Rows, levels: Sequence[float]) -> Iterator[Best]:

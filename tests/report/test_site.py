@@ -278,3 +278,13 @@ def test_the_repository_of_results_takes_what_is_sent_checks_it_and_makes_the_si
     assert done.returncode == 2
     assert "stores/bo" in done.stderr
     assert not (repository / "site").exists()
+
+
+def test_the_index_begins_with_what_learners_need_and_marks_ties(site):
+    page = (site / "index.html").read_text()
+    board = page[page.index('<section id="board">') : page.index("</section>")]
+    assert page.index('<section id="board">') < page.index("cells</th>")
+    cells = re.findall(r'<td class="fewest">([^<]+)', board)
+    assert cells
+    assert "NMSE ≤ " in board
+    assert "not reached" in board
