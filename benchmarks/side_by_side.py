@@ -6,12 +6,10 @@ import json
 import re
 from typing import Any
 
-from bfc_bench.report.drawing import CONFIG, Drawing
+from bfc_bench.report.drawing import Drawing
 
 OWN = ("data", "facet", "columns", "spec", "resolve")
 """What each figure keeps of its specification; the rest is the same for all of them."""
-COLUMNS = 2
-"""Columns of a legend, which must not be wider than its figure."""
 
 
 def side_by_side(title: str, *figures: Drawing) -> dict[str, Any]:
@@ -27,7 +25,6 @@ def side_by_side(title: str, *figures: Drawing) -> dict[str, Any]:
     scales = "shared" if all(figure.labels == figures[0].labels for figure in figures) else "independent"
     return first | {
         "title": {"text": title, "subtitle": list(dict.fromkeys(note for figure in figures for note in figure.notes))},
-        "config": CONFIG | {"legend": CONFIG["legend"] | {"columns": COLUMNS}},
         "description": " ".join(spec["description"] for spec in specs),
         "hconcat": [_renamed(view, number) for number, view in enumerate(views)],
         "spacing": 30,
