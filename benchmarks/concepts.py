@@ -5,14 +5,10 @@ N*, intervals, exponents and verdicts are computed by the same functions as in a
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from bfc_bench.analysis.claims import Region, evidence
 from bfc_bench.analysis.claims.verdict import decide
@@ -20,34 +16,46 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.report.style import FAINT, INK, PALETTE, log_axis
+from bfc_bench.report.axis import Axis, log_axis
+from bfc_bench.report.drawing import FONT, UPRIGHT, Drawing, Record
+from bfc_bench.report.pictures import save
+from bfc_bench.report.plots import BAR, LINE, MARKER, OPEN, stroke
+from bfc_bench.report.style import FAINT, INK, PALETTE, SHAPES
 from bfc_bench.utils.files import write_file
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 BLUE, ORANGE, GREEN = PALETTE[:3]
-SIGNS = {"supported": (GREEN, "o"), "undecided": (INK, "s"), "contradicted": (ORANGE, "X")}
+DARK_GREEN = "#006b4e"
+DISC, SQUARE, TRIANGLE, *_ = SHAPES
+SIGNS = {"supported": (GREEN, DISC), "undecided": (INK, SQUARE), "contradicted": (ORANGE, SHAPES[6])}
+HEIGHT = 290
+"""Height of a panel in pixels."""
 
 
-def panel(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty panel of a width and height in inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(color=FAINT, labelcolor=INK, labelsize=11)
-    return figure, axes
+def empty(x: Axis, y: Axis, height: int = HEIGHT) -> Drawing:
+    """A figure of one panel without a legend."""
+    return Drawing(x, y, [""], {}, height=height)
 
 
-def name(axes: Axes, x: str, y: str = "") -> None:
-    """Label the axes.
+def add(figure: Drawing, look: dict[str, Any], *records: Record, **options: Any) -> None:
+    """Add marks of one look to a figure of one panel."""
+    shown = [{"panel": "", **record} for record in records]
+    figure.add(f"marks {len(figure.marks)}", {"opacity": 1, **look}, shown, **options)
+
+
+def write(figure: Drawing, text: str, x: float, y: float, colour: str, **look: Any) -> None:
+    """Write lines of text into a figure.
 
     Args:
-        axes: the axes.
-        x: label of the x axis.
-        y: label of the y axis.
+        figure: the figure.
+        text: the lines.
+        x: value on the x axis.
+        y: value on the y axis.
+        colour: colour of the text.
+        look: Vega-Lite's options of text, such as ``dx`` in pixels.
     """
-    axes.set_xlabel(x, fontsize=12, color=INK)
-    axes.set_ylabel(y, fontsize=12, color=INK)
+    shown = {"type": "text", "clip": False, "fontSize": 13, "align": "left", "lineBreak": "\n", "color": colour}
+    add(figure, shown | look, {figure.x.field: x, figure.y.field: y, "text": text}, text="text")
 
 
 def curve(label: str, d: int, error: np.ndarray, sizes: tuple[int, ...], seed: int) -> Curve:
@@ -65,147 +73,141 @@ def curve(label: str, d: int, error: np.ndarray, sizes: tuple[int, ...], seed: i
     return Curve("t", d, label, label, "nmse", np.array(sizes), (0, 1, 2), error * np.exp(noise))
 
 
-def n_star() -> Figure:
+def n_star() -> Drawing:
     """Draw one curve with its level and N*."""
     sizes, level = (50, 100, 200, 400, 800, 1600), 0.1
     shown = curve("learner", 20, 1.4 / (1 + (np.array(sizes) / 150.0) ** 1.6), sizes, 3)
     size = threshold(shown, level).interval
-    figure, axes = panel(7.2, 4.2)
-    for values in shown.values:
-        axes.plot(sizes, values, color=BLUE, alpha=0.35, linewidth=1)
+    x = log_axis("n", "training points n", sizes, at=sizes)
+    figure = empty(x, log_axis("error", "NMSE on fresh points", shown.values.ravel()))
+    bottom = figure.y.domain[0]
+    add(figure, {"type": "rect", "color": GREEN}, {"lo": size.lo, "hi": size.hi},
+        fields={"x": "lo", "x2": "hi", "y": ""}, opacity=0.18)  # fmt: skip
+    for values in shown.values.tolist():
+        points = [{"n": n, "error": value} for n, value in zip(sizes, values, strict=True)]
+        add(figure, LINE | {"color": BLUE, "strokeWidth": 1}, *points, opacity=0.35)
     means = [geometric_mean(column) for column in shown.values.T]
-    bars = [[m.mean - m.lo for m in means], [m.hi - m.mean for m in means]]
-    axes.errorbar(sizes, [m.mean for m in means], bars, color=BLUE, marker="o", linewidth=2, capsize=4)
-    log_axis(axes.xaxis, sizes, at=sizes)
-    log_axis(axes.yaxis, shown.values.ravel())
-    axes.axhline(level, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.6)
-    axes.annotate("level 0.1", (sizes[0], level), (0, 5), textcoords="offset points", color=ORANGE, fontsize=12)
-    bottom = axes.get_ylim()[0]
-    axes.plot([size.mean] * 2, [bottom, level], color=GREEN, linewidth=1.6)
-    axes.axvspan(size.lo, size.hi, color=GREEN, alpha=0.18, linewidth=0)
+    points = [{"n": n, "error": m.mean, "lo": m.lo, "hi": m.hi} for n, m in zip(sizes, means, strict=True)]
+    add(figure, LINE | {"color": BLUE}, *points)
+    add(figure, BAR | {"color": BLUE}, *points, fields={"y": "lo", "y2": "hi"})
+    add(figure, MARKER | {"color": BLUE, "shape": DISC}, *points)
+    dashes = {"type": "rule", "strokeWidth": 1.6, "strokeDash": [6, 3], "color": ORANGE}
+    add(figure, dashes, {"error": level}, fields={"x": ""})
+    write(figure, "level 0.1", sizes[0], level, ORANGE, dy=-8)
+    add(figure, BAR | {"color": GREEN}, {"n": size.mean, "error": bottom, "to": level}, fields={"y2": "to"})
     text = f"N*(0.1) = {size.mean:.0f}\n[{size.lo:.0f}, {size.hi:.0f}]"
-    axes.annotate(text, (size.lo / 1.06, bottom * 1.25), color="#006b4e", fontsize=12, va="bottom", ha="right")
-    axes.annotate(
-        "mean of 3 replicates\nwith its 95 % interval", (sizes[1], means[1].mean), (90, 12),
-        textcoords="offset points", color=BLUE, fontsize=12, va="bottom",
-        arrowprops={"arrowstyle": "-", "color": BLUE, "shrinkB": 6},
-    )  # fmt: skip
-    name(axes, "training points n", "NMSE on fresh points")
+    write(figure, text, size.lo / 1.06, bottom * 1.6, DARK_GREEN, align="right")
+    place = {"n": sizes[2] * 1.15, "error": means[1].mean * 1.4}
+    add(figure, LINE | {"color": BLUE, "strokeWidth": 1}, {"n": sizes[1] * 1.05, "error": means[1].mean * 1.02}, place)
+    write(figure, "mean of 3 replicates\nwith its 95 % interval", place["n"], place["error"], BLUE, dx=5, dy=-6)
     return figure
 
 
-def exponent() -> Figure:
+def exponent() -> Drawing:
     """Draw N* against d for two learners. One exceeds the largest size."""
     sizes, level, dims = tuple(50 * 2**k for k in range(7)), 0.1, (6, 9, 14, 20)
-    laws = {"kernel": (2.0, 2.4, ORANGE, "s"), "deep": (11.0, 1.0, BLUE, "o")}
-    figure, axes = panel(7.2, 4.2)
-    for label, (factor, power, colour, marker) in laws.items():
+    laws = {"kernel": (2.0, 2.4, ORANGE, SQUARE), "deep": (11.0, 1.0, BLUE, DISC)}
+    x = log_axis("d", "input dimension d", dims, at=dims)
+    figure = empty(x, log_axis("N*", "N*(0.1)", (sizes[0], sizes[-1] * 1.7)))
+    add(figure, {"type": "rule", "color": FAINT}, {"N*": sizes[-1]}, fields={"x": ""})
+    write(figure, "largest n that was run: above it N* is a bound", x.domain[0], sizes[-1], INK, dx=4, dy=-8)
+    for label, (factor, power, colour, shape) in laws.items():
         curves = [
             curve(label, d, 1.2 / (1 + (np.array(sizes) / (factor * d**power) * 3) ** 1.7), sizes, d) for d in dims
         ]
         (scaling,) = scalings(curves, [level])
         fit = scaling.exponent
+        known, beyond = list[Record](), list[Record]()
         for d, reached in scaling.thresholds.items():
             if reached.right:
-                axes.plot([d], [sizes[-1]], marker=(3, 0, 0), markersize=12, color=colour, markerfacecolor="white")
+                beyond.append({"d": d, "N*": sizes[-1]})
             else:
                 size = reached.interval
-                axes.errorbar(
-                    [d], [size.mean], [[size.mean - size.lo], [size.hi - size.mean]], color=colour, marker=marker,
-                    markersize=7, capsize=4,
-                )  # fmt: skip
-        ends = np.array([dims[0], dims[-1]])
-        line = np.exp(fit.intercept) * ends**fit.value
-        axes.plot(ends, line, color=colour, linewidth=1.3, linestyle="-" if label == "deep" else (0, (5, 2)))
+                known.append({"d": d, "N*": size.mean, "lo": size.lo, "hi": size.hi})
+        line = [{"d": d, "N*": float(np.exp(fit.intercept) * d**fit.value)} for d in (dims[0], dims[-1])]
+        add(figure, LINE | {"color": colour, "strokeDash": [1, 0] if label == "deep" else [6, 3]}, *line)
+        add(figure, BAR | {"color": colour}, *known, fields={"y": "lo", "y2": "hi"})
+        add(figure, MARKER | {"color": colour, "shape": shape, "size": 70}, *known)
+        add(figure, OPEN | {"stroke": colour, "shape": TRIANGLE, "size": 110}, *beyond)
         text = f"{label}: exponent {fit.value:.1f} [{fit.lo:.1f}, {fit.hi:.1f}]"
-        place = (dims[1] * 1.1, np.exp(fit.intercept) * (dims[1] * 1.1) ** fit.value)
-        shift = (-8, 14) if label == "kernel" else (6, -22)
-        side = "right" if label == "kernel" else "left"
-        axes.annotate(text, place, shift, textcoords="offset points", color=colour, fontsize=12, ha=side)
-    log_axis(axes.xaxis, dims, at=dims)
-    log_axis(axes.yaxis, (sizes[0], sizes[-1] * 1.7))
-    axes.axhline(sizes[-1], color=FAINT, linewidth=1)
-    axes.annotate(
-        "largest n that was run: above it N* is a bound", (dims[0], sizes[-1]), (0, 5),
-        textcoords="offset points", color=INK, fontsize=11,
-    )  # fmt: skip
-    name(axes, "input dimension d", "N*(0.1)")
+        d = dims[1] * 1.1
+        side = {"align": "right", "dx": -10, "dy": -14} if label == "kernel" else {"dx": 6, "dy": 24}
+        write(figure, text, d, float(np.exp(fit.intercept) * d**fit.value), colour, **side)
     return figure
 
 
-def verdicts() -> Figure:
+def verdicts() -> Drawing:
     """Draw intervals beside the region that a claim allows."""
-    region = Region(hi=0.01)
+    region, bound = Region(hi=0.01), 0.01
     cases = {
         "5 replicates that agree": (2e-3, 0.25, 5), "3 that differ more": (2e-3, 0.9, 3),
         "on the bound": (1e-2, 0.4, 5), "too large": (9e-2, 0.35, 5), "one replicate": (1e-3, 0.0, 1),
     }  # fmt: skip
-    figure, axes = panel(7.2, 3.4)
-    axes.axvspan(1e-5, 0.01, color=GREEN, alpha=0.13, linewidth=0)
-    for place, (text, (middle, spread, count)) in enumerate(cases.items()):
+    x = log_axis("error", "NMSE: replicates, mean and 95 % interval", (1e-5, 1.0), pad=0)
+    y = Axis("row", "", (len(cases) - 0.4, -0.9), range(len(cases)), list(cases), log=False)
+    figure, (first, last) = empty(x, y, 230), x.domain
+    add(figure, {"type": "rect", "color": GREEN}, {"lo": first, "hi": bound},
+        fields={"x": "lo", "x2": "hi", "y": ""}, opacity=0.13)  # fmt: skip
+    add(figure, BAR | {"color": GREEN}, {"error": bound}, fields={"y": ""})
+    write(figure, "allowed: at most 0.01", bound, -0.6, DARK_GREEN, align="right", dx=-6)
+    for place, (middle, spread, count) in enumerate(cases.values()):
         steps = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         values = np.log(middle) + spread * steps
         estimate = evidence(values.tolist())
         verdict = decide(region.log(), [("", estimate)]).verdict
-        colour, marker = SIGNS[verdict]
-        lo, hi = np.exp(np.clip(estimate.bounds(), np.log(1e-5), np.log(1.0)))
-        axes.plot([lo, hi], [place, place], color=colour, linewidth=2.4, solid_capstyle="butt")
-        axes.plot(np.exp(values), [place] * count, "|", color=colour, markersize=11, alpha=0.6)
-        axes.plot([middle], [place], marker, color=colour, markersize=9)
-        axes.annotate(verdict, (1.15, place), color=colour, fontsize=12, va="center", annotation_clip=False)
-        axes.annotate(text, (8.5e-6, place), color=INK, fontsize=12, va="center", ha="right", annotation_clip=False)
-    log_axis(axes.xaxis, (1e-5, 1.0), pad=0)
-    axes.set_yticks([])
-    axes.set_ylim(len(cases) - 0.4, -0.9)
-    axes.spines["left"].set_visible(False)
-    axes.axvline(0.01, color=GREEN, linewidth=1.4)
-    axes.annotate("allowed: at most 0.01", (0.009, -0.55), color="#006b4e", fontsize=12, ha="right", va="center")
-    name(axes, "NMSE: replicates, mean and 95 % interval")
+        colour, shape = SIGNS[verdict]
+        lo, hi = np.exp(np.clip(estimate.bounds(), np.log(first), np.log(last))).tolist()
+        interval = {"row": place, "lo": lo, "hi": hi}
+        add(figure, BAR | {"color": colour, "strokeWidth": 2.4}, interval, fields={"x": "lo", "x2": "hi"})
+        replicates = [{"row": place, "error": value} for value in np.exp(values).tolist()]
+        add(figure, stroke(UPRIGHT, 160) | {"color": colour}, *replicates, opacity=0.6)
+        add(figure, MARKER | {"color": colour, "shape": shape, "size": 90}, {"row": place, "error": middle})
+        write(figure, verdict, last, place, colour, dx=8)
     return figure
 
 
-def pairing() -> Figure:
-    """Draw nested samples, which are the same for all learners."""
-    figure, axes = panel(7.2, 3.3)
-    axes.set_axis_off()
-    for replicate in (0, 1):
-        top = 1.35 - 1.35 * replicate
-        colour = (BLUE, ORANGE)[replicate]
-        axes.text(
-            0, top + 0.98, f"replicate {replicate}: its own teacher, points and test points", color=colour, fontsize=12
-        )
-        for row, (n, text) in enumerate(((100, "n = 100"), (200, "n = 200"), (400, "n = 400"))):
-            height = top + 0.64 - 0.27 * row
-            for first, alpha in ((200, 0.25), (100, 0.5), (0, 0.85)):
-                last = {0: 100, 100: 200, 200: 400}[first]
+def pairing() -> str:
+    """Nested samples, which are the same for all learners, as SVG."""
+    parts: list[str] = []
+    for replicate, colour in enumerate((BLUE, ORANGE)):
+        top = 20 + 135 * replicate
+        parts += [
+            f'<pattern id="hatch{replicate}" width="7" height="7" patternUnits="userSpaceOnUse" '
+            f'patternTransform="rotate(45)"><path d="M0,0V7" stroke="{colour}" stroke-width="1.2"/></pattern>',
+            f'<text x="10" y="{top}" fill="{colour}">replicate {replicate}: its own teacher, points and test points'
+            "</text>",
+        ]
+        for row, n in enumerate((100, 200, 400)):
+            y = top + 16 + 28 * row
+            parts.append(f'<text x="85" y="{y + 15}" text-anchor="end" fill="{INK}">n = {n}</text>')
+            for first, last, opacity in ((0, 100, 0.85), (100, 200, 0.5), (200, 400, 0.25)):
                 if last <= n:
-                    width = (last - first) / 100
-                    box = Rectangle((1.2 + first / 100, height), width, 0.2, facecolor=colour, alpha=alpha, linewidth=0)
-                    axes.add_patch(box)
-            axes.text(1.1, height + 0.1, text, ha="right", va="center", fontsize=12, color=INK)
-        axes.add_patch(
-            Rectangle((6.0, top + 0.1), 1.3, 0.74, facecolor="none", edgecolor=colour, hatch="////", linewidth=1)
-        )
-        axes.text(6.65, top + 0.47, "test points", ha="center", va="center", fontsize=12, color=INK,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 2})  # fmt: skip
-        axes.text(5.6, top + 0.47, "→", ha="center", va="center", fontsize=16, color=INK)
-    axes.set_xlim(-0.05, 7.4)
-    axes.set_ylim(-0.05, 2.6)
-    return figure
-
-
-PICTURES = {"n-star": n_star, "exponent": exponent, "verdicts": verdicts, "pairing": pairing}
+                    parts.append(
+                        f'<rect x="{95 + 0.8 * first:g}" y="{y}" width="{0.8 * (last - first):g}" height="20" '
+                        f'fill="{colour}" fill-opacity="{opacity}"/>'
+                    )
+        y = top + 16
+        parts += [
+            f'<text x="445" y="{y + 43}" text-anchor="middle" font-size="18" fill="{INK}">→</text>',
+            f'<rect x="475" y="{y}" width="110" height="76" fill="url(#hatch{replicate})" stroke="{colour}"/>',
+            f'<rect x="490" y="{y + 27}" width="80" height="22" fill="#ffffff"/>',
+            f'<text x="530" y="{y + 43}" text-anchor="middle" fill="{INK}">test points</text>',
+        ]
+    lines = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="600" height="260" viewBox="0 0 600 260" font-size="14" '
+        f'font-family="{FONT}">\n<rect width="600" height="260" fill="#ffffff"/>\n{lines}\n</svg>\n'
+    )
 
 
 def main() -> None:
     """Draw all pictures."""
-    for stem, draw in PICTURES.items():
-        path = FOLDER / f"concept-{stem}.svg"
-        stream = BytesIO()
-        with mpl.rc_context({"svg.hashsalt": stem, "hatch.linewidth": 0.5}):
-            draw().savefig(stream, format="svg", metadata={"Date": None}, facecolor="white")
-        write_file(path, stream.getvalue())
-        print(path)
+    for stem, draw in {"n-star": n_star, "exponent": exponent, "verdicts": verdicts}.items():
+        save(draw().spec(), FOLDER, f"concept-{stem}")
+        print(FOLDER / f"concept-{stem}.svg")
+    path = FOLDER / "concept-pairing.svg"
+    write_file(path, pairing().encode())
+    print(path)
 
 
 if __name__ == "__main__":

@@ -17,18 +17,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 
 from benchmarks import machine
 from bfc_bench.learner import Context, Data, Failure
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.report.plots import name_axes
-from bfc_bench.report.style import INK, add_title_and_legend, assign, grid, log_axis
+from bfc_bench.report.axis import log_axis
+from bfc_bench.report.drawing import Drawing
+from bfc_bench.report.pictures import save
+from bfc_bench.report.plots import LINE, MARKER
+from bfc_bench.report.style import assign
 from bfc_bench.tasks.build import build_task
 
 TEACHERS, TEST = 3, 4096
 STEPS = [10, 20, 50, 100, 200, 500, 1000, 2000]
-FILE = Path(__file__).parents[1] / "docs" / "images" / "correction.png"
+FILE = Path(__file__).parents[1] / "docs" / "images" / "correction.svg"
 KERNEL, JOINT = "kernel with correction", "joint training"
 
 
@@ -67,6 +69,11 @@ class FeaturePath:
     positions: tuple[int, ...]
     """Rounds, counted from 1 for the forward pass, or steps."""
     errors: tuple[float, ...]
+
+    @property
+    def panel(self) -> str:
+        """Title of the panel that shows it."""
+        return f"{self.case.name}, d = {self.case.d}: {self.layer}"
 
 
 def measure(case: Case, teacher: int, plugins: Plugins) -> list[FeaturePath]:
@@ -113,32 +120,21 @@ def missed(known: np.ndarray, features: np.ndarray) -> float:
     return float(np.sum((known - basis @ (basis.T @ known)) ** 2) / np.sum(known**2))
 
 
-def draw(paths: list[FeaturePath]) -> Figure:
+def draw(paths: list[FeaturePath]) -> Drawing:
     """A panel per target and layer; a thin line per teacher."""
-    panels = list(dict.fromkeys((path.case.name, path.case.d, path.layer) for path in paths if path.learner == KERNEL))
-    styles = assign([KERNEL, JOINT])
-    figure, axes = grid(len(panels), 2, width=4.4, height=3.0)
-    log_axis(axes[0].xaxis, [position for path in paths for position in path.positions])
-    log_axis(axes[0].yaxis, [error for path in paths for error in path.errors])
-    for panel, (name, d, layer) in zip(axes, panels, strict=True):
-        panel.set_title(f"{name}, d = {d}: {layer}", loc="left", fontsize=10.5, color=INK)
-        for path in paths:
-            if (path.case.name, path.layer) == (name, layer):
-                style = styles[path.learner]
-                panel.plot(
-                    path.positions,
-                    path.errors,
-                    color=style.colour,
-                    marker=style.marker,
-                    markersize=3.5,
-                    linewidth=1.1,
-                    linestyle=style.line,
-                )
-    name_axes(axes, "round of the kernel (1: forward), or step of the network", "share of S outside the learned span")
-    note = f"One line per teacher, {TEACHERS} each; n = {CASES[0].n}, uniform inputs, no noise."
-    add_title_and_legend(
-        figure, "Backward feature correction, by kernel and by network", [KERNEL, JOINT], styles, [note]
-    )
+    panels = list(dict.fromkeys(path.panel for path in paths if path.learner == KERNEL))
+    shown = [path for path in paths if path.panel in panels]
+    x = log_axis("position", "round of the kernel (1: forward), or step", [k for path in shown for k in path.positions])
+    y = log_axis("error", "share of S outside the learned span", [error for path in shown for error in path.errors])
+    title = "Backward feature correction, by kernel and by network"
+    figure = Drawing(x, y, panels, assign([KERNEL, JOINT]), title, columns=2)
+    for number, path in enumerate(shown):
+        at = {"panel": path.panel, "label": path.learner}
+        records = [at | {"position": k, "error": error} for k, error in zip(path.positions, path.errors, strict=True)]
+        figure.add(f"line {number}", LINE | {"strokeWidth": 1.1}, records)
+        figure.add(f"path {number}", MARKER | {"size": 18}, records, shape=True)
+    figure.labels = [KERNEL, JOINT]
+    figure.notes = [f"One line per teacher, {TEACHERS} each; n = {CASES[0].n}, uniform inputs, no noise."]
     return figure
 
 
@@ -155,8 +151,7 @@ def main() -> None:
                 parts = [f"{path.errors[k]:.1e} ({path.positions[k]})" for k in (0, len(path.errors) // 2, -1)]
                 cells = [case.name, case.d, case.n, path.layer, path.learner, teacher, *parts]
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    draw(paths).savefig(FILE, dpi=110)
+    save(draw(paths).spec(), FILE.parent, FILE.stem)
     print(f"wrote {FILE}")
 
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.error_against_cost``: draws docs/images/error-against-cost.png from a run of a small suite."""
+"""``python -m benchmarks.error_against_cost``: draws docs/images/error-against-cost.svg from a run of a small suite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks import machine
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.report.cost_plots import error_against_cost
-from bfc_bench.report.style import save
+from bfc_bench.report.pictures import save
 from bfc_bench.suite.model import Suite
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -44,7 +44,7 @@ def main() -> None:
             figure = error_against_cost(
                 cost_curves(stored.columns(), stored.curves(), "fit_flops"), "NMSE against cost"
             )
-            save(figure, IMAGES, "error-against-cost", ("png",))
+            save(figure.spec(), IMAGES, "error-against-cost")
             print(stored.least_costs(levels=[0.1]).frame().to_string())
             print(machine.describe())
 

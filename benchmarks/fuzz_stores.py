@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import multiprocessing
 import os
 import re
@@ -28,6 +29,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
+from markupsafe import escape
 from rich.console import Console
 from rich.table import Table
 
@@ -39,7 +41,8 @@ from bfc_bench.cli.app import run
 from bfc_bench.errors import BenchError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.report.site import PAGES
-from bfc_bench.report.template import content_policy, policy_of
+from bfc_bench.report.template import policy_of
+from bfc_bench.report.vega import library, page_script
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
@@ -51,13 +54,17 @@ FAULTS = ("traceback", "hang", "outside", "script", "leak", "control")
 DRAWN = 20
 """One in so many stores has its figures drawn; this takes most of the time of a report."""
 MEMORY = 2**30
-"""Bytes of address space that a reader may add; beyond, it ends with a ``MemoryError``, which is a fault."""
+"""Bytes of data that a reader may add; beyond, it ends with a ``MemoryError``, which is a fault."""
 FILE = 100_000_000
 """Maximum size in bytes of a file that a reader may write."""
 LINE = 120
 """Width of the tables in characters."""
 SHOWN = 25
 """Maximum number of kinds of faults that are printed."""
+DATA = ' type="application/json"'
+"""Attributes of a script element with data."""
+ELEMENT = re.compile("<script([^>]*)>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+"""A script, or data for one, with its attributes and its content."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,7 @@ READERS: Mapping[str, Callable[[Case], None]] = {
     "results": lambda case: case.command_of_each("results"),
     "results-json": lambda case: case.results("json"),
     "results-csv": lambda case: case.results("csv"),
-    "report": lambda case: case.command_of_each("report", "--output", case.out / "report", "--figures", "none"),
+    "report": lambda case: case.command_of_each("report", "--output", case.out / "report", "--figures", "svg"),
     "site": lambda case: case.command("site", case.out / "site", "--store", case.store),
     "merge": lambda case: case.command("merge", case.store, "--into", case.out / "merge"),
     "backup": lambda case: case.command("backup", case.store, case.out / "backup"),
@@ -267,8 +274,8 @@ class _Worker:
 
 
 def _serve(pipe: Connection, readers: Mapping[str, Callable[[Case], None]]) -> None:
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    used = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY, used + MEMORY))  # drawing reserves far more addresses
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
     plugins = load_plugins()
     with patch("bfc_bench.stored_suite.opening.load_plugins", lambda: plugins):
@@ -286,7 +293,7 @@ def _outcomes(reader: Callable[[Case], None], case: Case, drawn: bool) -> dict[s
             if drawn:
                 reader(case)
             else:
-                with patch("bfc_bench.report.gallery.save", _undrawn):
+                with patch("bfc_bench.report.pictures.picture", _undrawn):
                     reader(case)
         except BenchError:
             outcomes = {"refused": ""}
@@ -301,11 +308,10 @@ def _outcomes(reader: Callable[[Case], None], case: Case, drawn: bool) -> dict[s
     return outcomes
 
 
-def _undrawn(figure: Any, directory: Path, stem: str, suffixes: Sequence[str] = ()) -> str:
-    """An SVG file without contents, in the place of a figure's."""
-    panels = len(figure.axes)
-    body = "\n".join(f'  <g id="axes_{number + 1}">\n  </g>' for number in range(panels))
-    return f'<svg style="">\n{body}\n</svg>'
+def _undrawn(spec: Mapping[str, Any], suffix: str) -> bytes:
+    """A figure that JSON can hold, as an SVG file without contents."""
+    json.dumps(spec)
+    return b"<svg></svg>"
 
 
 def _where(error: BaseException) -> str:
@@ -337,26 +343,37 @@ def _published(case: Case) -> dict[str, str]:
         content = path.read_bytes()
         if SECRET.encode() in content:
             faults["leak"] = path.name
-        if path.suffix in (".html", ".htm", ".svg") and (what := _script(path.name, content.decode(errors="replace"))):
+        if path.suffix in (".html", ".htm", ".svg") and (what := runnable(path.name, content.decode(errors="replace"))):
             faults["script"] = what
     return faults
 
 
-def _script(name: str, page: str) -> str:
-    """What could run in a page; empty if nothing can."""
+def runnable(name: str, page: str) -> str:
+    """What could run in a page or a figure; empty if nothing but our scripts can.
+
+    Args:
+        name: Name of the file.
+        page: Its text.
+    """
     if name.endswith(".svg") and not re.search("<script|javascript:|<foreignObject", page, flags=re.IGNORECASE):
         return ""  # a figure
     if name not in ("report.html", *PAGES):
         return "a page that is not ours"
-    start = page.partition("<body>")[0]
-    if "Content-Security-Policy" not in start:
-        return "a page without a policy"
-    for script in re.findall(r"<script\b[^>]*>(.*?)</script>", page, flags=re.DOTALL | re.IGNORECASE):
-        if policy_of(f"<script>{script}</script>").split("; ")[1] not in content_policy():
-            return "a script that is not ours"
-    if found := re.search(r"<[^<>]+\s(on\w+\s*=|(?:href|src)\s*=\s*[\"']?\s*javascript:)", page, flags=re.IGNORECASE):
+    ours = [library(), page_script()] if name == "report.html" else [page_script()]
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(policy_of(*ours))}">'
+    if policy not in page.partition("<body>")[0]:
+        return "a page without our policy"
+    rest = ELEMENT.sub(lambda found: "" if _is_ours(found[1], found[2], ours) else found[0], page)
+    if "<script" in rest.lower():
+        return "a script that is not ours"
+    if found := re.search(r"<[^<>]+\s(on\w+\s*=|(?:href|src)\s*=\s*[\"']?\s*javascript:)", rest, flags=re.IGNORECASE):
         return f"an attribute {found[1]}"
     return ""
+
+
+def _is_ours(attributes: str, content: str, ours: Sequence[str]) -> bool:
+    """Whether a script element has one of our scripts, or data, which does not run."""
+    return content in ours if not attributes else attributes == DATA and "<" not in content
 
 
 def show(counts: Counts, console: Console) -> None:

@@ -13,14 +13,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from bfc_bench import open_store
 from bfc_bench.analysis.claims import Verdict, parse_claims
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.errors import BenchError
-from bfc_bench.report.style import FAINT, INK, MARKERS, PALETTE
+from bfc_bench.report.axis import Axis
+from bfc_bench.report.drawing import Drawing, Record
+from bfc_bench.report.pictures import save
+from bfc_bench.report.plots import BAR, MARKER
+from bfc_bench.report.style import INK, Style, assign
 from bfc_bench.report.tables import with_interval
 from bfc_bench.stored_suite import StoredSuite
 
@@ -46,7 +48,8 @@ THEORY = {
     "parity-3-reuse": 2.0,
 }
 """The exponent as d grows, without logarithms, by claim; docs/index-models.md has the theorems."""
-FILE = Path(__file__).parents[1] / "docs" / "images" / "index-exponents.png"
+FILE = Path(__file__).parents[1] / "docs" / "images" / "index-exponents.svg"
+EXPECTED, STROKE = "theory, as d grows", "M-.12,-1H.12V1H-.12Z"
 Line = tuple[str, str, float]
 
 
@@ -69,8 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in lines:
         cells = [_cell(one.get(line)) for one in seeds.values()]
         print(f"| {line[0]} | {line[1]} | {line[2]:g} | {' | '.join(cells)} |")
-    options.figure.parent.mkdir(parents=True, exist_ok=True)
-    draw(lines, seeds).savefig(options.figure, dpi=110)
+    save(draw(lines, seeds).spec(), options.figure.parent, options.figure.stem, [options.figure.suffix[1:]])
     print(f"wrote {options.figure}")
     return 0
 
@@ -87,34 +89,31 @@ def measured(suites: Iterable[StoredSuite]) -> dict[Line, Verdict]:
     return found
 
 
-def draw(lines: Sequence[Line], seeds: Mapping[str, Mapping[Line, Verdict]]) -> Figure:
+def draw(lines: Sequence[Line], seeds: Mapping[str, Mapping[Line, Verdict]]) -> Drawing:
     """A row for each task and learner: theory's exponent, and the measured ones with their intervals."""
-    figure = Figure(figsize=(7.4, 0.34 * len(lines) + 1.3), layout="constrained")
-    axes = figure.subplots()
-    for row, (_, _, theory) in enumerate(lines):
-        axes.plot([theory, theory], [row - 0.38, row + 0.38], color=INK, linewidth=2.2, solid_capstyle="butt")
-    for number, found in enumerate(seeds.values()):
+    x = Axis("exponent", "exponent s of N* ~ d^s", (0.4, 3.3), np.arange(0.5, 3.5, 0.5), log=False)
+    names = [f"{task}: {label}" for task, label, _ in lines]
+    y = Axis("row", "", (len(lines) - 0.4, -0.6), range(len(lines)), names, log=False)
+    measured = {name: f"measured, {name}, with 95 % interval" for name in seeds}
+    styles = assign(measured.values()) | {EXPECTED: Style(INK, STROKE, (1, 0))}
+    figure = Drawing(x, y, [""], styles, height=26 * len(lines))
+    theory: list[Record] = [
+        {"panel": "", "label": EXPECTED, "row": row, "exponent": exponent} for row, (_, _, exponent) in enumerate(lines)
+    ]
+    points: list[Record] = []
+    for number, (name, found) in enumerate(seeds.items()):
         shift = 0.16 * (2 * number - len(seeds) + 1)
         for row, line in enumerate(lines):
             verdict = found.get(line)
             if verdict is None or math.isnan(verdict.estimate):
                 continue
-            ends = [value if math.isfinite(value) else verdict.estimate for value in (verdict.lo, verdict.hi)]
-            axes.plot(np.clip(ends, 0.4, 3.3), [row + shift] * 2, color=PALETTE[number], linewidth=1.4)
-            axes.plot(verdict.estimate, row + shift, MARKERS[number], color=PALETTE[number], markersize=5)
-    axes.set_yticks(range(len(lines)), [f"{task}: {label}" for task, label, _ in lines], fontsize=9)
-    axes.set_ylim(len(lines) - 0.4, -0.6)
-    axes.set_xlim(0.4, 3.3)
-    axes.grid(axis="x", color=FAINT, alpha=0.35, linewidth=0.7)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("exponent s of N* ~ d^s", fontsize=10, color=INK)
-    keys = [Line2D([], [], color=INK, linewidth=2.2, label="theory, as d grows")]
-    keys += [
-        Line2D([], [], color=PALETTE[k], marker=MARKERS[k], markersize=5, label=f"measured, {name}, with 95 % interval")
-        for k, name in enumerate(seeds)
-    ]
-    figure.legend(handles=keys, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
+            lo, hi = (value if math.isfinite(value) else verdict.estimate for value in (verdict.lo, verdict.hi))
+            at = {"panel": "", "label": measured[name], "row": row + shift}
+            points.append(at | {"exponent": verdict.estimate, "lo": lo, "hi": hi})
+    figure.add("theory", MARKER | {"size": 260}, theory, shape=True)
+    figure.add("interval", BAR, points, fields={"x": "lo", "x2": "hi"})
+    figure.add("estimate", MARKER, points, shape=True)
+    figure.labels = [EXPECTED, *measured.values()]
     return figure
 
 

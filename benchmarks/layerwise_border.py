@@ -1,7 +1,7 @@
 """``python -m benchmarks.layerwise_border STORE``: layer-wise training over joint or corrected training, N* and errors.
 
 For each task of the suite ``layerwise``, against the smallest squared correlation of the label with one hidden feature
-of the target alone. Draws docs/images/layerwise-border.png and prints its numbers.
+of the target alone. Draws docs/images/layerwise-border.svg and prints its numbers.
 
 A hidden feature is a unit of ``hidden``, or its square, whichever correlates more: networks read off units of a
 quadratic feature, and squares of the units of a DenseNet. The hidden symbols of a grammar are one-hot vectors, whose
@@ -15,16 +15,20 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from benchmarks import machine
+from benchmarks.side_by_side import side_by_side
 from bfc_bench import load_plugins, open_store
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.errors import BenchError
-from bfc_bench.report.plots import name_axes
-from bfc_bench.report.style import add_title_and_legend, assign, grid, log_axis, save
+from bfc_bench.report.axis import log_axis
+from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, Drawing
+from bfc_bench.report.pictures import save
+from bfc_bench.report.plots import BAR, MARKER, stroke
+from bfc_bench.report.style import FAINT, assign
 from bfc_bench.run.grid import resolve
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.suite.model import Suite
@@ -87,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for place in places:
         print(f"| {place.task} | {place.d} | {place.correlation:.2g} | {place.samples} | {place.errors} |")
     print(machine.describe())
-    save(draw(places), options.images, "layerwise-border", ("png",))
+    save(draw(places), options.images, "layerwise-border")
     return 0
 
 
@@ -129,31 +133,47 @@ def smallest_correlation(problem: Problem) -> float:
     return float(np.max(squares, axis=0).min())
 
 
-def draw(places: Sequence[Place]) -> Figure:
-    """A panel of N* and one of errors, with one point per task and d; arrows where the interval is open."""
-    names = list(dict.fromkeys(place.name for place in places))
-    styles = assign(names)
-    figure, panels = grid(2, 2, width=4.4, height=3.4, share_y=False)
-    for panel, what in zip(panels, ("samples", "errors"), strict=True):
-        ratios = [getattr(place, what) for place in places]
-        log_axis(panel.xaxis, [place.correlation for place in places])
-        log_axis(panel.yaxis, [1.0, *(end for ratio in ratios for end in (ratio.value, ratio.lo, ratio.hi))])
-        bottom, top = panel.get_ylim()
-        panel.axhline(1, color="#888888", linewidth=0.8)
-        for place, ratio in zip(places, ratios, strict=True):
-            if not np.isfinite(ratio.value):
-                continue
-            x, style = [place.correlation], styles[place.name]
-            panel.plot(x, [ratio.value], color=style.colour, marker=style.marker, linestyle="none")
-            panel.plot(x * 2, [max(ratio.lo, bottom), min(ratio.hi, top)], color=style.colour, linewidth=1.1)
-            for end, marker, is_open in ((top, "^", ratio.hi > top), (bottom, "v", ratio.lo < bottom)):
-                if is_open:
-                    panel.plot(x, [end], color=style.colour, marker=marker, clip_on=False, markersize=5)
+def draw(places: Sequence[Place]) -> dict[str, Any]:
+    """A panel of N* and one of errors as Vega-Lite's JSON object."""
+    title = "What layer-wise training needs, and leaves"
+    names = {"samples": f"ratio of N*({LEVEL:g})", "errors": "ratio of errors at the largest n"}
+    return side_by_side(title, *(panel(places, what, name) for what, name in names.items()))
+
+
+def panel(places: Sequence[Place], what: str, name: str) -> Drawing:
+    """One point per task and d, with arrows where the interval is open.
+
+    Args:
+        places: Tasks and dimensions.
+        what: ``samples`` or ``errors``.
+        name: Name of the y axis.
+    """
+    labels = list(dict.fromkeys(place.name for place in places))
+    ratios: list[Ratio] = [getattr(place, what) for place in places]
     correlation = "smallest squared correlation of the label with one feature"
-    name_axes(panels, correlation, f"ratio of N*({LEVEL:g})")
-    panels[1].set_ylabel("ratio of errors at the largest n", fontsize=9.5)
-    note = "Mean over teachers with 95 % intervals. Arrows: the interval is open, as an N* lies beyond the sizes."
-    add_title_and_legend(figure, "What layer-wise training needs, and leaves", names, styles, [note])
+    x = log_axis("correlation", correlation, [place.correlation for place in places])
+    y = log_axis("ratio", name, [1.0, *(end for ratio in ratios for end in (ratio.value, ratio.lo, ratio.hi))])
+    bottom, top = y.domain
+    found = [(place, ratio) for place, ratio in zip(places, ratios, strict=True) if np.isfinite(ratio.value)]
+    points = [
+        {"panel": "", "label": place.name, "correlation": place.correlation, "ratio": ratio.value}
+        | {"lo": max(ratio.lo, bottom), "hi": min(ratio.hi, top)}
+        for place, ratio in found
+    ]  # fmt: skip
+    figure = Drawing(x, y, [""], assign(labels), height=280)
+    figure.add("one", {"type": "rule", "color": FAINT}, [{"panel": "", "ratio": 1.0}], fields={"x": ""})
+    figure.add("interval", BAR, points, fields={"y": "lo", "y2": "hi"})
+    figure.add("ratio", MARKER, points, shape=True)
+    for end, arrow in (("hi", ARROW_UP), ("lo", ARROW_DOWN)):
+        edge = top if end == "hi" else bottom
+        figure.add(
+            f"open {end}", stroke(arrow) | {"clip": False}, [point for point in points if point[end] == edge],
+            fields={"y": end},
+        )  # fmt: skip
+    figure.labels = labels
+    figure.notes = [
+        "Mean over teachers with 95 % intervals. Arrows: the interval is open, as an N* lies beyond the sizes."
+    ]
     return figure
 
 

@@ -1,6 +1,6 @@
 """``python -m benchmarks.power_law_exponents STORE``: measured exponents of ``power-laws`` beside those of theory.
 
-Prints a table and draws docs/images/power-law-exponents.png: measured against theoretical exponents, and the error
+Prints a table and draws docs/images/power-law-exponents.svg: measured against theoretical exponents, and the error
 against FLOPs in each phase with its compute-optimal frontier.
 """
 
@@ -10,22 +10,26 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from benchmarks.side_by_side import side_by_side
 from bfc_bench import open_store
 from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.compute import cost_curves, frontier
 from bfc_bench.errors import BenchError
+from bfc_bench.report.axis import Axis, log_axis
+from bfc_bench.report.drawing import Drawing, Record
+from bfc_bench.report.pictures import save
+from bfc_bench.report.plots import BAND, BAR, LINE, MARKER
+from bfc_bench.report.style import FAINT, assign
 from bfc_bench.stored_suite import StoredSuite
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SUITE = "power-laws"
+HEIGHT = 420
+"""Height of a panel in pixels."""
 GROUPS = {
     "sgd-n": "SGD: n, at the largest M",
     "sgd-joint-n": "SGD: n, joint law",
@@ -67,14 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("store", type=Path)
     parser.add_argument("--images", type=Path, default=IMAGES, help="folder of the figure")
     options = parser.parse_args(arguments)
-    from bfc_bench.report.style import save
-
     try:
         with open_store(options.store) as stores:
             stored = stores[SUITE]
             found = list(exponents(stored))
             print(table(found))
-            save(figure(found, stored), options.images, "power-law-exponents", ("png",))
+            save(figure(found, stored), options.images, "power-law-exponents")
     except BenchError as error:
         parser.error(str(error))
     return 0
@@ -100,58 +102,61 @@ def table(found: Sequence[Exponent]) -> str:
     return "\n".join(lines)
 
 
-def figure(found: Sequence[Exponent], stored: StoredSuite) -> Figure:
-    """Measured against theoretical exponents, and error against FLOPs."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(12, 5.2))
-    left, right = drawn.subplots(1, 2)
-    _against_theory(left, found)
-    _against_flops(right, found, stored)
-    return drawn
+def figure(found: Sequence[Exponent], stored: StoredSuite) -> dict[str, Any]:
+    """Measured against theoretical exponents, and error against FLOPs, as Vega-Lite's JSON object."""
+    return side_by_side("", _against_theory(found), _against_flops(found, stored))
 
 
-def _against_theory(panel: Axes, found: Sequence[Exponent]) -> None:
-    from bfc_bench.report.style import FAINT, MARKERS, PALETTE
+def _against_theory(found: Sequence[Exponent]) -> Drawing:
+    panel, end = "Exponents; band: within .1 of theory", 1.1 * max(e.theory for e in found)
+    x, y = (
+        Axis(field, name, (0, end), np.arange(0, end, 0.5), log=False)
+        for field, name in (("theory", "exponent of theory"), ("measured", "measured exponent"))
+    )
+    line = [{"panel": panel, "theory": v, "measured": v, "lo": v - 0.1, "hi": v + 0.1} for v in (0, end)]
+    points = [
+        {"panel": panel, "label": GROUPS[e.group], "theory": e.theory, "measured": e.measured, "lo": e.lo, "hi": e.hi}
+        for e in found
+        if np.isfinite([e.measured, e.lo, e.hi]).all()
+    ]
+    drawing = Drawing(x, y, [panel], assign(GROUPS.values()), height=HEIGHT)
+    ends = {"y": "lo", "y2": "hi"}
+    drawing.add("within .1", BAND | {"color": FAINT}, line, fields=ends, opacity=0.2)
+    drawing.add("theory", LINE | {"color": FAINT, "strokeWidth": 1}, line)
+    drawing.add("interval", BAR, points, fields=ends)
+    drawing.add("measured", MARKER, points, shape=True)
+    drawing.labels = [name for name in GROUPS.values() if name in {point["label"] for point in points}]
+    return drawing
 
-    ends = np.array([0, 1.1 * max(e.theory for e in found)])
-    panel.plot(ends, ends, color=FAINT, linewidth=1)
-    panel.fill_between(ends, ends - 0.1, ends + 0.1, color=FAINT, alpha=0.2, linewidth=0)
-    for group, colour, marker in zip(GROUPS, PALETTE, MARKERS, strict=False):
-        of_group = [e for e in found if e.group == group and np.isfinite([e.measured, e.lo, e.hi]).all()]
-        if of_group:
-            y = np.array([e.measured for e in of_group])
-            bars = [y - [e.lo for e in of_group], [e.hi for e in of_group] - y]
-            style = {"color": colour, "marker": marker, "linestyle": "", "markersize": 6, "capsize": 2}
-            panel.errorbar([e.theory for e in of_group], y, yerr=np.maximum(bars, 0), label=GROUPS[group], **style)
-    panel.set(xlabel="exponent of theory", ylabel="measured exponent", xlim=ends, ylim=ends)
-    panel.set_title("Exponents; band: within .1 of theory")
-    if panel.get_legend_handles_labels()[0]:
-        panel.legend(fontsize=8, loc="upper left")
 
-
-def _against_flops(panel: Axes, found: Sequence[Exponent], stored: StoredSuite) -> None:
-    from bfc_bench.report.style import MARKERS, PALETTE
-
+def _against_flops(found: Sequence[Exponent], stored: StoredSuite) -> Drawing:
+    panel = "Points: frontier; dashed: theory; faint: each M"
     theory = {e.case: e.theory for e in found if e.group == "phase"}
+    labels = {phase: f"phase {phase}: FLOPs^-{exponent:.2f}" for phase, exponent in theory.items()}
     rows, curves = stored.columns(), stored.curves()
-    for (phase, exponent), colour, marker in zip(theory.items(), PALETTE, MARKERS, strict=False):
+    faint: list[list[Record]] = []
+    best: list[Record] = []
+    expected: list[Record] = []
+    for phase, exponent in theory.items():
+        at = {"panel": panel, "label": labels[phase]}
         against = cost_curves(rows, [curve for curve in curves if curve.task == f"phase-{phase}"], "fit_flops")
         for of in against:
-            panel.plot(of.costs, [i.mean for i in of.curve.intervals], color=colour, alpha=0.2, linewidth=0.8)
-        points = frontier(against)
-        if points:
-            costs, errors = np.array([(p.at, p.error) for p in points]).T
-            panel.plot(
-                costs, errors, color=colour, marker=marker, markersize=4, linestyle="",
-                label=f"phase {phase}: FLOPs$^{{-{exponent:.2f}}}$",
-            )  # fmt: skip
-            middle = len(costs) // 2
-            line = errors[middle] * (costs / costs[middle]) ** -exponent
-            panel.plot(costs, line, color=colour, linestyle="--", linewidth=1.2)
-    panel.set(xscale="log", yscale="log", xlabel="FLOPs, 4 n M", ylabel="NMSE")
-    panel.set_title("Points: frontier; dashed: theory; faint: each M")
-    panel.legend(fontsize=8, loc="lower left")
+            means = [interval.mean for interval in of.curve.intervals]
+            faint.append([at | {"cost": float(c), "error": e} for c, e in zip(of.costs, means, strict=True)])
+        if points := frontier(against):
+            middle = points[len(points) // 2]
+            best += [at | {"cost": p.at, "error": p.error} for p in points]
+            expected += [at | {"cost": p.at, "error": middle.error * (p.at / middle.at) ** -exponent} for p in points]
+    shown = [record for records in (*faint, best) for record in records]
+    x = log_axis("cost", "FLOPs, 4 n M", [record["cost"] for record in shown])
+    y = log_axis("error", "NMSE", [record["error"] for record in shown])
+    drawing = Drawing(x, y, [panel], assign(labels.values()), height=HEIGHT)
+    for number, records in enumerate(faint):
+        drawing.add(f"M {number}", LINE | {"strokeWidth": 0.8}, records, opacity=0.2)
+    drawing.add("theory", LINE | {"strokeWidth": 1.2, "strokeDash": [5, 3]}, expected)
+    drawing.add("frontier", MARKER | {"size": 24}, best, shape=True)
+    drawing.labels = list(labels.values())
+    return drawing
 
 
 if __name__ == "__main__":

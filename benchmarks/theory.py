@@ -6,20 +6,21 @@ Four kernels at two dimensions, 8 replicates, up to 800 points; 20 s on one core
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 
 from benchmarks import machine
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.learner import Context, Data, Job, Learner, Theory
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.report.plots import name_axes
-from bfc_bench.report.style import INK, add_title_and_legend, assign, grid, log_axis
-from bfc_bench.report.theory_plots import DASHES
+from bfc_bench.report.axis import log_axis
+from bfc_bench.report.drawing import Drawing, Record
+from bfc_bench.report.pictures import save
+from bfc_bench.report.plots import BAR, LINE, MARKER
+from bfc_bench.report.style import assign
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.teacher_task import TeacherTask
 
@@ -33,7 +34,7 @@ KERNELS = {
 RIDGE, REPLICATES, TEST = 1e-6, 8, 4096
 DIMS = (10, 20)
 SIZES = (25, 50, 100, 200, 400, 800)
-FILE = Path(__file__).parents[1] / "docs" / "images" / "kernel-theory.png"
+FILE = Path(__file__).parents[1] / "docs" / "images" / "kernel-theory.svg"
 
 
 @dataclass(frozen=True)
@@ -66,36 +67,28 @@ def measure() -> Iterator[Pair]:
             yield Pair(Curve("sphere", d, label, name, "nmse", np.array(SIZES), replicates, values), theory)
 
 
-def draw(pairs: list[Pair]) -> Figure:
+def draw(pairs: list[Pair]) -> Drawing:
     """Draw measured errors as markers with intervals and the theory as dashed lines, one panel per dimension."""
-    labels = list(KERNELS)
-    styles = {label: replace(style, line=DASHES) for label, style in assign(labels).items()}
-    figure, axes = grid(len(DIMS), len(DIMS), width=4.8, height=4.0)
-    log_axis(axes[0].xaxis, SIZES, at=SIZES, pad=0.04)
-    log_axis(axes[0].yaxis, [v for pair in pairs for v in pair.curve.mean])
-    for panel, d in zip(axes, DIMS, strict=True):
-        panel.set_title(f"d = {d}", loc="left", fontsize=10.5, color=INK)
-        for curve, theory in ((pair.curve, pair.theory) for pair in pairs if pair.curve.d == d):
-            style, n = styles[curve.label], np.geomspace(SIZES[0], SIZES[-1], 80)
-            panel.plot(n, [theory.nmse(size) for size in n], color=style.colour, linewidth=1.4, linestyle=DASHES)
-            bars = np.abs([curve.lo, curve.hi] - curve.mean)
-            panel.errorbar(
-                SIZES,
-                curve.mean,
-                bars,
-                color=style.colour,
-                marker=style.marker,
-                markersize=5.5,
-                linestyle="",
-                capsize=2,
-            )
-    name_axes(axes, "training points n", "NMSE: E(F - G*)² / Var G*")
-    notes = [
+    theory: list[Record] = []
+    measured: list[Record] = []
+    for curve, expected in ((pair.curve, pair.theory) for pair in pairs):
+        at = {"panel": f"d = {curve.d}", "label": curve.label}
+        theory += [at | {"n": n, "error": expected.nmse(n)} for n in np.geomspace(SIZES[0], SIZES[-1], 80).tolist()]
+        points = zip(SIZES, curve.mean.tolist(), curve.lo.tolist(), curve.hi.tolist(), strict=True)
+        measured += [at | {"n": n, "error": mean, "lo": lo, "hi": hi} for n, mean, lo, hi in points]
+    x = log_axis("n", "training points n", SIZES, at=SIZES, pad=0.04)
+    y = log_axis("error", "NMSE: E(F - G*)² / Var G*", [record["error"] for record in measured], most=9)
+    title = "Ridge regression with four kernels on the sphere"
+    figure = Drawing(x, y, [f"d = {d}" for d in DIMS], assign(KERNELS), title)
+    figure.add("theory", LINE | {"strokeWidth": 1.4, "strokeDash": [5, 3]}, theory)
+    figure.add("interval", BAR, measured, fields={"y": "lo", "y2": "hi"})
+    figure.add("mean", MARKER, measured, shape=True)
+    figure.labels = list(KERNELS)
+    figure.notes = [
         "Dashed: theory, no free parameter. "
         f"Marker: geometric mean of {REPLICATES} replicates. Bar: its 95 % t-interval.",
         f"Harmonics of degree 2, of degree 3 for rbf; ridge {RIDGE:g}.",
     ]
-    add_title_and_legend(figure, "Ridge regression with four kernels on the sphere", labels, styles, notes)
     return figure
 
 
@@ -108,8 +101,7 @@ def main() -> None:
     for pair in measure():
         print(pair.line, flush=True)
         pairs.append(pair)
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    draw(pairs).savefig(FILE, dpi=110)
+    save(draw(pairs).spec(), FILE.parent, FILE.stem)
     print(f"wrote {FILE}")
 
 

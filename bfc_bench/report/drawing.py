@@ -20,6 +20,8 @@ WIDTHS = {1: 480, 2: 380}
 WIDTH, HEIGHT = 300, 250
 BESIDE = 62
 """Pixels beside a panel for its axis."""
+SYMBOL, CHARACTER = 30, 6
+"""Approximate pixels of a symbol in the legend with its gaps, and of a character."""
 FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 DIMMED = 0.1
 """Opacity of a label that a reader has not picked, as a fraction of its usual opacity."""
@@ -225,6 +227,12 @@ class Drawing:
     def _characters(self) -> int:
         """Characters of a note per line."""
         return int(self.columns * (self.width + BESIDE) / 5.4)
+
+    def _legend_columns(self) -> int:
+        """Columns with which the legend is about as wide as the panels; 0 for one row."""
+        widest = SYMBOL + CHARACTER * max(map(len, self.labels), default=0)
+        columns = max(1, self.columns * (self.width + BESIDE) // widest)
+        return columns if columns < len(self.labels) else 0
 
     def _layer(self, marks: Marks) -> dict[str, Any]:
         encoding: dict[str, Any] = {}

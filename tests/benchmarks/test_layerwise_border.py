@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import layerwise_border
+from bfc_bench.report.pictures import picture
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.labels import Clean
@@ -40,7 +41,11 @@ def test_the_figure_shows_open_intervals_and_leaves_out_what_was_not_found():
         layerwise_border.Place("a", 8, name, 0.1 * (k + 1), layerwise_border.Ratio(*ratio), one)
         for k, ratio in enumerate(ratios)
     ]
-    samples, errors = layerwise_border.draw(places).axes
-    markers = [line.get_marker() for line in samples.lines]
-    assert (markers.count("^"), markers.count("v")) == (1, 1)
-    assert not {"^", "v"} & {line.get_marker() for line in errors.lines}
+    drawn = [layerwise_border.panel(places, what, "ratio").records for what in ("samples", "errors")]
+    samples, errors = ([record["part"] for record in records] for records in drawn)
+    assert (samples.count("ratio"), samples.count("open hi"), samples.count("open lo")) == (2, 1, 1)
+    assert errors.count("ratio") == 3
+    assert not {"open hi", "open lo"} & {*errors}
+    drawing = picture(layerwise_border.draw(places), "svg").decode()
+    assert drawing.count("ratio of errors at the largest n") == drawing.count("ratio of N*(0.1)") == 1
+    assert drawing.count(name) == 1, "one legend for both panels"

@@ -12,8 +12,9 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
 from bfc_bench.report import plots
-from bfc_bench.report.axis import log_ticks, spaced_ticks
-from bfc_bench.report.pictures import FORMATS, save
+from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
+from bfc_bench.report.drawing import Drawing
+from bfc_bench.report.pictures import FORMATS, picture, save
 from bfc_bench.report.style import PALETTE, assign
 
 
@@ -297,6 +298,17 @@ def test_a_figure_is_a_chart_of_altair_that_its_user_can_change(found):
     changed = chart.properties(title="mine").to_dict()
     assert changed["title"] == "mine"
     assert changed["spec"]["layer"] == plots.learning_curves(found).spec()["spec"]["layer"]
+
+
+@pytest.mark.parametrize("count", [2, 8, 30])
+def test_a_legend_is_about_as_wide_as_its_panel_and_has_one_row_if_it_can(count):
+    labels = [f"learner-number-{k}" for k in range(count)]
+    figure = Drawing(log_axis("n", "n", [1, 9]), log_axis("e", "e", [1, 9]), [""], assign(labels))
+    figure.add("m", plots.MARKER, [{"panel": "", "label": x, "n": 3.0, "e": 3.0} for x in labels], shape=True)
+    figure.labels = labels
+    drawn = ElementTree.fromstring(picture(figure.spec(), "svg"))
+    assert float(drawn.get("width")) < figure.width + 100
+    assert (figure.spec()["config"]["legend"]["columns"] == 0) == (count == 2)
 
 
 @pytest.mark.parametrize(
