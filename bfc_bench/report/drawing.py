@@ -31,7 +31,8 @@ ARROW_UP, ARROW_DOWN = "M0,0V-2M-.6,-1.2L0,-2L.6,-1.2", "M0,0V2M-.6,1.2L0,2L.6,1
 UPRIGHT, LEVEL, CROSS = "M0,-1V1", "M-1,0H1", "M-1,-1L1,1M-1,1L1,-1"
 """Markers without a surface, as SVG paths."""
 NUMBER = (
-    "datum.value == 0 ? '0' : abs(datum.value) < 1e-3 || abs(datum.value) >= 1e7 ? format(datum.value, '.3~e') : "
+    "datum.value == 0 ? '0' : abs(datum.value) < 1e-3 || abs(datum.value) >= 1e7 ? "
+    "replace(format(datum.value, '.3~e'), '+', '') : "
     "format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g')"
 )
 """The text of a tick: ``1,000``, ``0.05``, ``1e-7``."""
@@ -219,10 +220,6 @@ class Drawing:
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         """The chart for notebooks."""
         return self.chart()._repr_mimebundle_(*args, **kwargs)
-
-    def _legend_columns(self) -> int:
-        longest = max(map(len, self.labels), default=1)
-        return max(1, int(self.columns * (self.width + BESIDE) / (7 * longest + 36)))
 
     def _characters(self) -> int:
         """Characters of a note per line."""

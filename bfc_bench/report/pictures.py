@@ -58,7 +58,8 @@ def save(spec: dict[str, Any], directory: Path, stem: str, suffixes: Sequence[st
         stem: Stem of the files.
         suffixes: Formats to write.
     """
-    make_folder(directory)
+    if suffixes:
+        make_folder(directory)
     for suffix in FORMATS:
         path = inside(directory, f"{stem}.{suffix}")
         if suffix in suffixes:

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver"
 
 FIGURE = "#figure-curves-teacher-L3"
 DRAWN = "return document.querySelectorAll(arguments[0] + ' .chart svg .mark-symbol path').length > 0"
+NEAR = "document.querySelector(arguments[0]).scrollIntoView();" + DRAWN
+"""In one step, because a browser may scroll a page that is being loaded to its top."""
 OPACITIES = """
 const shown = {};
 for (const line of document.querySelectorAll(arguments[0] + " .chart svg .mark-line path"))
@@ -42,8 +44,7 @@ def browser():
 def page(browser, report):
     browser.open("about:blank")
     browser.open(report)
-    browser.run(f"document.querySelector('{FIGURE}').scrollIntoView()")
-    browser.wait(DRAWN, FIGURE)
+    browser.wait(NEAR, FIGURE)
     return browser
 
 
@@ -58,8 +59,7 @@ def test_figures_are_drawn_when_the_reader_comes_near(browser, report):
     browser.wait(DRAWN, "#figure-headline")
     last = browser.run("return [...document.querySelectorAll('figure.picture')].at(-1).id")
     assert not browser.run(DRAWN, f"#{last}")
-    browser.run(f"document.querySelector('#{last}').scrollIntoView()")
-    browser.wait(DRAWN, f"#{last}")
+    browser.wait(NEAR, f"#{last}")
 
 
 def test_the_pointer_shows_the_values_of_a_marker(page):
@@ -71,8 +71,7 @@ def test_the_pointer_shows_the_values_of_a_marker(page):
 
 
 def test_a_click_on_a_label_dims_the_others_in_all_figures_and_another_click_undoes_it(page):
-    page.run("document.querySelector('#figure-headline').scrollIntoView()")
-    page.wait(DRAWN, "#figure-headline")
+    page.wait(NEAR, "#figure-headline")
     button = f"{FIGURE} .labels li:nth-child(1) button"
     page.click(button)
     for figure in (FIGURE, "#figure-headline"):

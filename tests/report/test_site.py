@@ -68,8 +68,9 @@ def text(page):
 
 
 def lines(folder, name):
-    """The lines of the tables of a page, each as the texts of its cells."""
-    found = re.findall(r"<tr>(.*?)</tr>", (folder / name).read_text().split("<body>")[1], flags=re.DOTALL)
+    """The lines of the tables of a page but the board, each as the texts of its cells."""
+    body = re.sub(r'<section id="board">.*?</section>', "", (folder / name).read_text(), flags=re.DOTALL)
+    found = re.findall(r"<tr>(.*?)</tr>", body.split("<body>")[1], flags=re.DOTALL)
     cells = [re.findall(r"<td.*?>(.*?)</td>", line, flags=re.DOTALL) for line in found]
     return [[" ".join(unescape(re.sub(r"<.*?>", " ", cell)).split()) for cell in line] for line in cells if line]
 
