@@ -1,4 +1,4 @@
-"""Finds rows that one would doubt: an error far below those of other replicates and learners, a theory, or the noise."""
+"""Finds rows that one would doubt: an error far below those of other replicates or learners, a theory or noise."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def site(
     ] = None,
     store: Annotated[
         list[Path] | None,
-        typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Store or bundle. Repeatable."),
+        typer.Option(
+            "--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Store, bundle or results repository. Repeatable."
+        ),
     ] = None,
 ) -> None:
     """Write a static web site about the suites of one or more stores.
@@ -42,6 +44,7 @@ def site(
     Existing pages are replaced; reports that are up to date are kept. A store or suite that cannot be shown is named
     on the index and on stderr. The others are written, and the exit code is 1.
     """
+    from bfc_bench.bundle.repository import expanded
     from bfc_bench.bundle.unpack import stores_of
     from bfc_bench.errors import UsageError
     from bfc_bench.report.site import write_site
@@ -50,7 +53,7 @@ def site(
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"DIR must be a folder. {directory} is a file.")
     failures = _Failures()
-    paths = _named(store or [STORE])
+    paths = _named(expanded(store or [STORE]))
     with ExitStack() as opened:
         stores: dict[str, OpenStore] = {}
         for name, path in paths.items():
