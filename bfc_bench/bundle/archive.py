@@ -157,7 +157,7 @@ class Archive:
         except Exception as error:  # zlib.error, which has no common class with the others
             raise self._error(f"{name} cannot be unpacked: {error}") from None
         if len(content) > most:
-            raise self._error(f"{name} has more than {most:,} bytes")
+            raise self._error(f"{name} has more than the {most:,} bytes that are allowed or that the manifest states")
         return content
 
     def _checked_entries(self) -> dict[str, zipfile.ZipInfo]:

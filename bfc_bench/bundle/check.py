@@ -159,7 +159,8 @@ class _Check:
 
     def _refuse(self, problem: str) -> None:
         self.found.mark = UNCHECKED
-        self.found.problems.append(visible(" ".join(problem.split()), 2000))
+        problem = " ".join(problem.replace(str(self.place.folder), self.place.name).split())
+        self.found.problems.append(visible(problem, 2000))
         self.say(f"  REFUSED  {self.found.problems[-1]}")
 
     def _checked_facts(self) -> Suite | None:
