@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 from pydantic_core import from_json
 
 from bfc_bench.bundle.archive import MANIFEST
+from bfc_bench.bundle.verify import UNCHECKED
 from bfc_bench.bundle.write import LICENCE
 from bfc_bench.config import Settings, read_toml
 from bfc_bench.utils.names import is_name
@@ -102,17 +104,19 @@ def bytes_of(folder: Path) -> int:
 
 
 def checks_of(entry: Path) -> Mapping[str, Any] | None:
-    """What the last check found about an entry, if the entry has not changed since; None if it was not checked.
+    """What the last check found about an entry, or only its mark ``UNCHECKED`` if the entry has changed since.
+
+    None for a folder that is no entry of a repository.
 
     Args:
         entry: The folder of the entry in its repository.
     """
-    from hashlib import sha256
-
+    if len(entry.parts) < 5 or not is_repository(entry.parents[3]):
+        return None
     try:
         checks = from_json((entry.parents[3] / CHECKS).read_bytes())["entries"]
         found = checks["/".join(entry.parts[-4:])]
         digest = sha256((entry / MANIFEST).read_bytes()).hexdigest()
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
-        return None
-    return found if isinstance(found, dict) and found.get("digest") == digest else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"mark": UNCHECKED}
+    return found if isinstance(found, dict) and found.get("digest") == digest else {"mark": UNCHECKED}

@@ -11,10 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.bundle.archive import CLAIMS, SUITE, Archive, folder_of
 from bfc_bench.bundle.implausible import LEAST_OTHERS, Bounds, MeasuredCell, implausible
 from bfc_bench.bundle.unpack import unpack
-from bfc_bench.bundle.write import judged_suite, verdict_record
+from bfc_bench.bundle.write import judged_suite
 from bfc_bench.errors import BenchError, UsageError, describe_error, error_text
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import DEFAULT, executor_of

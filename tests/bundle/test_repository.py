@@ -160,7 +160,8 @@ def test_a_mark_is_that_of_the_entry_as_it_was_checked(repository, capsys):
     entry = repository / "results/tiny/1/ada"
     assert checks_of(entry)["mark"] == "reproduced"
     (entry / "manifest.json").write_text((entry / "manifest.json").read_text() + " ")
-    assert checks_of(entry) is None
+    assert checks_of(entry) == {"mark": "unchecked"}
+    assert checks_of(repository / "results") is None
 
 
 @pytest.mark.parametrize(
@@ -320,3 +321,23 @@ def test_a_hostile_entry_is_refused_and_nothing_is_written_elsewhere(hostile, re
 def test_a_commit_that_git_does_not_know_is_an_error(repository, capsys):
     assert "git merge-base failed" in checked(repository, capsys, "--since", "nothing")[2]
     assert checked(repository, capsys, "--since", "--version")[0] == 2
+
+
+def test_the_site_shows_marks_a_board_with_ties_and_a_file_per_claim(repository, tmp_path, capsys):
+    more = suite(tmp_path, only="replicates = 4")
+    contribute(more, tmp_path / "store", repository / "results/tiny/1/bob")
+    checked(repository, capsys)
+    (repository / "results/tiny/1/bob/manifest.json").write_text(
+        (repository / "results/tiny/1/bob/manifest.json").read_text() + " "
+    )
+    assert run(["site", str(tmp_path / "pages"), "--store", str(repository)]) == 0
+    index, board = ((tmp_path / "pages" / name).read_text() for name in ("index.html", "board.html"))
+    assert all(mark in index for mark in ("reproduced", "unchecked", "store ada", "store bob"))
+    assert "N*(0.1)" in board
+    assert board.count("rank 1") == 2 * 2 * 2  # learners, entries and levels, none of which is reached
+    [claim] = (tmp_path / "pages/claims").rglob("*.json")
+    verdicts = json.loads(claim.read_text())["verdicts"]
+    assert {one["entry"]: (one["mark"], one["replicates"]) for one in verdicts} == {
+        "ada": ("reproduced", 3),
+        "bob": ("unchecked", 4),
+    }
