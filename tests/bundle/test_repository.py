@@ -284,8 +284,8 @@ def test_an_entry_that_is_too_large_or_of_another_licence_is_refused(repository,
 
 
 def link_file(entry):
-    (entry / "CITATION.cff").unlink()
-    (entry / "CITATION.cff").symlink_to("/etc/hostname")
+    os.rename(entry / "CITATION.cff", entry.parents[3] / "moved")
+    (entry / "CITATION.cff").symlink_to("../../../../moved")  # its content fits the manifest
 
 
 def link_folder(entry):
