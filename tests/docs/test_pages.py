@@ -139,7 +139,8 @@ def _options(verb: str) -> set[str]:
             for info in getattr(hint, "__metadata__", ()):
                 if isinstance(info, OptionInfo):
                     spelt = info.param_decls or ["--" + parameter.strip("_").replace("_", "-")]
-                    found |= {name for names in spelt for name in names.split("/")}
+                    first = [info.default] if isinstance(info.default, str) else []  # typer's name for the first one
+                    found |= {name for names in (*spelt, *first) for name in names.split("/")}
     return found
 
 
