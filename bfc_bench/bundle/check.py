@@ -60,7 +60,7 @@ class Checked:
     added: int = 0
     """Cells that no other entry of the suite has."""
     changed: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Claims whose verdict by all entries changes with this one: the verdicts without it and with it."""
+    """Claims whose verdict by all entries changes with this one, if there are others: without it and with it."""
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as plain data."""
@@ -200,8 +200,8 @@ class _Check:
             )
         elif given.get("claim") != known.definition()["claim"]:
             raise UsageError(
-                f"its claims are not those of the known suite {key[0]}@{key[1]}. Write the bundle again with the "
-                "suite's file unchanged."
+                f"its claims are not those of the known suite {key[0]}@{key[1]}. Write the bundle again by the "
+                f"suite's name or file, without @{key[1]}, so that it has the present claims."
             )
         return known
 
@@ -247,12 +247,14 @@ class _Check:
             try:
                 done = merge([store], into)
             except StoreError as error:
-                self.say(f"  OTHER RESULTS  {error_text(error)}")
+                for line in error_text(error).splitlines()[1:]:
+                    named = line.replace(str(into), "the other entries").replace(str(store), "this entry")
+                    self.say(f"  OTHER RESULTS {named}")
                 done = merge([store], into, prefer=NEWER)
             after = self._verdicts(into)
         self.found.added = done.new
         self.found.changed = {
-            id: (before.get(id, "not judged"), word) for id, word in after.items() if before.get(id) != word
+            id: (before.get(id, "not judged"), word) for id, word in after.items() if before and before.get(id) != word
         }
         self.say(f"  {done.new} cells are new beside {len(same)} other entries; {done.equal} are there already")
         for id, (old, new) in self.found.changed.items():

@@ -36,7 +36,7 @@ kind = "beats"
 task = "t"
 label = "kernel-ridge"
 against = ["linear"]
-factor = 1.0
+factor = 2.0
 """
 
 
@@ -138,21 +138,27 @@ def test_the_template_is_complete_and_nothing_is_overwritten(ada, tmp_path):
 
 
 def test_honest_entries_are_reproduced_and_counted_against_what_is_there(ada, repository, tmp_path, capsys):
-    more = suite(tmp_path, only="replicates = 4")
+    more = suite(tmp_path, only="replicates = 40")
     contribute(more, tmp_path / "store", repository / "results/tiny/1/bob")
     commit(repository)
     code, found, said = checked(repository, capsys, "--since", "main")
     assert (code, list(found)) == (0, ["results/tiny/1/bob"])
     bob = found["results/tiny/1/bob"]
-    assert (bob["mark"], bob["added"], bob["authors"], sum(bob["machines"].values())) == ("reproduced", 4, ["Ada"], 16)
+    assert (bob["mark"], bob["added"], bob["authors"], sum(bob["machines"].values())) == (
+        "reproduced",
+        148,
+        ["Ada"],
+        160,
+    )
     assert "12 are there already" in said
+    assert bob["changed"] == {"better": ["undecided", "supported"]}
     git(repository, "checkout", "-q", "main")
     git(repository, "merge", "-q", "contribution")
     code, found, _ = checked(repository, capsys)
     assert (code, [one["mark"] for one in found.values()]) == (0, ["reproduced", "reproduced"])
     assert checked(repository, capsys, "--since", "HEAD")[1] == {}
     assert run(["merge", str(repository), "--into", str(tmp_path / "all")]) == 0
-    assert "16 new rows, 12 there already" in capsys.readouterr().out
+    assert "160 new rows, 12 there already" in capsys.readouterr().out
 
 
 def test_a_mark_is_that_of_the_entry_as_it_was_checked(repository, capsys):
@@ -252,7 +258,7 @@ def test_another_version_is_consistent_at_most(repository, tmp_path, capsys):
     [
         ("widths = [2]", "widths = [1]", "its task t is not that of the known suite"),
         ("degree = 1", "degree = 2", "its learner linear has other options"),
-        ("factor = 1.0", "factor = 9.0", "its claims are not those of the known suite"),
+        ("factor = 2.0", "factor = 9.0", "its claims are not those of the known suite"),
     ],
 )
 def test_a_suite_that_was_made_easier_is_refused(old, new, said, repository, tmp_path, capsys):
