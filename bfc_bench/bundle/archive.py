@@ -1,22 +1,23 @@
-"""Writes and reads the zip file of a bundle. What is read may come from another person and is checked here."""
+"""Writes and reads a bundle, a zip file or a folder. What is read may come from another person and is checked here."""
 
 from __future__ import annotations
 
 import io
 import os
 import re
+import shutil
 import stat
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from pydantic_core import from_json
 
-from bfc_bench.errors import StoreError
-from bfc_bench.utils.files import write_file
+from bfc_bench.errors import OutputError, StoreError
+from bfc_bench.utils.files import make_folder, write_file
 from bfc_bench.utils.names import is_name
 from bfc_bench.utils.plain_json import readable_json
 
@@ -33,6 +34,9 @@ MOST_BYTES = 2_000_000_000
 """Maximum size of a bundle, and of all its files when they are unpacked."""
 JSON_BYTES = 200_000_000
 """Maximum size of a JSON file of a bundle."""
+SUFFIX = ".zip"
+"""The end of the name of a bundle that is a zip file."""
+_MERGE_MARK = re.compile(rb"^<{7} ", re.MULTILINE)
 _END = b"PK\x05\x06"
 _END_SIZE = 22
 _LARGE_ARCHIVE = b"PK\x06\x07"
@@ -48,7 +52,7 @@ def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]
     """Write a bundle with a manifest; equal contents give equal bytes, because names are sorted and times are fixed.
 
     Args:
-        to: The file.
+        to: The file; a folder, which is replaced, if its name does not end in ``SUFFIX``.
         files: Contents by name.
         facts: What the manifest says beside the digests of the files.
 
@@ -56,10 +60,13 @@ def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]
         The digest of the bundle: SHA-256 of its manifest, in hexadecimal digits.
 
     Raises:
-        OutputError: The file cannot be written.
+        OutputError: The file cannot be written, or the folder holds something other than a bundle.
     """
     listed = {name: {"bytes": len(files[name]), "sha256": sha256(files[name]).hexdigest()} for name in sorted(files)}
     manifest = readable_json({"format": FORMAT, **facts, "files": listed})
+    if to.suffix != SUFFIX:
+        _write_folder(to, {**files, MANIFEST: manifest})
+        return sha256(manifest).hexdigest()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in sorted({**files, MANIFEST: manifest}.items()):
@@ -69,6 +76,22 @@ def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]
             archive.writestr(entry, content, compresslevel=9)
     write_file(to, buffer.getbuffer())
     return sha256(manifest).hexdigest()
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a path looks like a bundle: a zip file, or a folder with a manifest."""
+    return path.is_file() if path.suffix == SUFFIX else (path / MANIFEST).is_file()
+
+
+def _write_folder(to: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a bundle in place of those of an earlier one, the manifest last."""
+    if to.exists() and not (is_bundle(to) or (to.is_dir() and not any(to.iterdir()))):
+        raise OutputError(f"{to} must be a new or empty folder, or one with a bundle. Choose another one.")
+    (to / MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(to / "suites", ignore_errors=True)
+    for name in sorted(files, key=lambda name: (name == MANIFEST, name)):
+        make_folder((to / name).parent)
+        write_file(to / name, files[name])
 
 
 class Archive:
@@ -81,7 +104,7 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._zip = _open(path)
+        self._zip = _Folder(path) if path.is_dir() else _open(path)
         try:
             self._entries = self._checked_entries()
             text = self._content(MANIFEST, JSON_BYTES)
@@ -115,6 +138,12 @@ class Archive:
         try:
             return from_json(content, allow_inf_nan=False)
         except ValueError as error:
+            if _MERGE_MARK.search(content):
+                raise self._error(
+                    f"{name} holds git's marks of a conflict, since two branches changed this bundle. Take all of its "
+                    "files from one of them (git checkout --ours or --theirs FOLDER), and give the other results a "
+                    "folder of their own"
+                ) from None
             raise self._error(f"{name} is not JSON: {error}") from None
 
     def _content(self, name: str, most: int) -> bytes:
@@ -128,7 +157,7 @@ class Archive:
         except Exception as error:  # zlib.error, which has no common class with the others
             raise self._error(f"{name} cannot be unpacked: {error}") from None
         if len(content) > most:
-            raise self._error(f"{name} has more than {most:,} bytes")
+            raise self._error(f"{name} has more than the {most:,} bytes that are allowed or that the manifest states")
         return content
 
     def _checked_entries(self) -> dict[str, zipfile.ZipInfo]:
@@ -166,6 +195,36 @@ class Archive:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._zip.close()
+
+
+class _Folder:
+    """The files below a folder, read as ``zipfile.ZipFile`` reads them. No link is followed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def infolist(self) -> list[zipfile.ZipInfo]:
+        found = []
+        for file, status in self._files():
+            entry = zipfile.ZipInfo(file.relative_to(self._path).as_posix())
+            entry.file_size, entry.external_attr = status.st_size, status.st_mode << 16
+            found.append(entry)
+            if len(found) > MOST_FILES:
+                raise StoreError(f"{self._path} has more than {MOST_FILES:,} files; a bundle has fewer.")
+        return found
+
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+        for folder, folders, files in os.walk(self._path):
+            for name in (*folders, *files):
+                status = Path(folder, name).lstat()
+                if not stat.S_ISDIR(status.st_mode):
+                    yield Path(folder, name), status
+
+    def open(self, entry: zipfile.ZipInfo) -> BinaryIO:
+        return (self._path / entry.filename).open("rb")
+
+    def close(self) -> None:
+        pass
 
 
 def _open(path: Path) -> zipfile.ZipFile:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bfc_bench.bundle.archive import LOOKS, ROWS, RUNS, Archive, folder_of
+from bfc_bench.bundle.archive import LOOKS, ROWS, RUNS, Archive, folder_of, is_bundle
 from bfc_bench.bundle.row_table import rows_from_parquet
 from bfc_bench.errors import StoreError
 from bfc_bench.store.gate import (
@@ -28,7 +28,6 @@ from bfc_bench.utils.plain_json import canonical_json
 
 SHOWN = 5
 """Maximum number of cells in a message."""
-SUFFIX = ".zip"
 
 
 @dataclass
@@ -150,7 +149,7 @@ def stores_of(paths: Sequence[Path]) -> Iterator[dict[Path, Path]]:
         folders: dict[Path, Path] = {}
         for number, path in enumerate(paths):
             folders[path] = path
-            if path.suffix == SUFFIX and path.is_file():
+            if is_bundle(path):
                 folders[path] = Path(temporary, str(number), path.stem)
                 with Archive(path) as archive:
                     refused = unpack(archive, folders[path])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import isclose, isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.bundle.archive import CLAIMS, SUITE, Archive, folder_of
-from bfc_bench.bundle.implausible import LEAST_OTHERS, MeasuredCell, implausible
+from bfc_bench.bundle.implausible import LEAST_OTHERS, Bounds, MeasuredCell, implausible
 from bfc_bench.bundle.unpack import unpack
-from bfc_bench.bundle.write import judged_suite, verdict_record
+from bfc_bench.bundle.write import judged_suite
 from bfc_bench.errors import BenchError, UsageError, describe_error, error_text
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import DEFAULT, executor_of
@@ -38,6 +40,8 @@ MEMORY_GB = 8.0
 NUMBERS_AGREE = 1e-6
 """Relative difference up to which numbers of verdicts are equal, since releases of libraries round differently."""
 SHOWN = 5
+MARKS = REPRODUCED, CONSISTENT, UNCHECKED = "reproduced", "consistent", "unchecked"
+"""Cells gave the same rows again, with all doubted ones among them; only the verdicts follow from the rows; neither."""
 _COMPARED = ("verdict", "estimate", "lo", "hi", "replicates", "p", "holm_p", "look", "looks", "confidence", "statement")
 """Columns of verdicts that are compared."""
 Key = tuple[str, int]
@@ -59,11 +63,20 @@ class Verification:
     """Cells whose new rows equal them within the tolerance for GPUs."""
     alike: int = 0
     """Cells that were trained in another way than here, and whose errors differ no more than those of replicates."""
+    open_doubts: set[str] = field(default_factory=set)
+    """Doubted cells whose rows were not found again."""
 
     @property
     def exit_code(self) -> int:
         """0 if everything agrees, otherwise 1."""
         return int(bool(self.differences))
+
+    @property
+    def mark(self) -> str:
+        """One of ``MARKS``: what the verification showed."""
+        if self.differences:
+            return UNCHECKED
+        return REPRODUCED if self.reproduced + self.consistent and not self.open_doubts else CONSISTENT
 
 
 def verify(
@@ -74,12 +87,15 @@ def verify(
     seconds: float = SECONDS,
     draw: str = "",
     executor: str = DEFAULT,
+    doubted: int | None = None,
+    tolerance: float = GPU_TOLERANCE,
+    must_run: bool = True,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Verify a bundle.
 
     Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again:
-    doubted ones (``implausible``), up to ``cells``, and as many that are drawn by the digest of the bundle.
+    doubted ones (``implausible``), up to ``doubted``, and ``cells`` that are drawn by the digest of the bundle.
 
     Args:
         path: The bundle.
@@ -88,6 +104,9 @@ def verify(
         seconds: Maximum CPU time that the fit of a cell took, in seconds.
         draw: Text that changes the draw, so that a sender cannot know it.
         executor: Name of the executor.
+        doubted: Maximum number of doubted cells to run; by default ``cells``.
+        tolerance: Relative difference up to which numbers of two rows are consistent.
+        must_run: Whether it is a difference if no cell can be run.
         tell: Called with each line of the result.
 
     Raises:
@@ -118,8 +137,10 @@ def verify(
                 except Exception as error:  # of hostile values that pass every check
                     differs(f"{_name(key)} cannot be judged: {describe_error(error)}")
             if cells:
-                again = _Again(store, plugins, executor, seconds, Path(folder), found, say, differs)
-                again.run(cells, draw)
+                again = _Again(store, plugins, executor, seconds, tolerance, Path(folder), found, say, differs)
+                again.run(cells, cells if doubted is None else doubted, draw)
+                if must_run and not found.differences and not found.reproduced + found.consistent + found.alike:
+                    differs("no cell could be run again, so that nothing shows that these learners give these rows")
     return found
 
 
@@ -199,6 +220,7 @@ class _Again:
     plugins: Plugins
     executor: str
     seconds: float
+    tolerance: float
     folder: Path
     found: Verification
     say: Callable[[str], None]
@@ -207,22 +229,19 @@ class _Again:
     _errors: dict[Key, dict[tuple[str, str, int, int], dict[int, float]]] = field(default_factory=dict)
     """NMSE by replicate, by task, label, d and n."""
 
-    def run(self, count: int, draw: str) -> None:
-        """Run doubted cells, up to ``count``, and as many drawn ones."""
+    def run(self, count: int, most_doubted: int, draw: str) -> None:
+        """Run doubted cells, up to ``most_doubted``, and ``count`` drawn ones."""
         candidates = self._candidates()
         usable = self._usable(candidates)
         doubted = self._doubted(candidates, usable)
         order = stream("bundle", self.found.digest, draw).permutation(len(usable))
         drawn = self._first(count, [usable[i] for i in order])
-        chosen = {one.cell: one for one in (*self._first(count, doubted), *drawn)}
+        chosen = {one.cell: one for one in (*self._first(most_doubted, doubted), *drawn)}
         for suite in dict.fromkeys(one.suite for one in chosen.values()):
             try:
                 self._compare(suite, [one for one in chosen.values() if one.suite == suite])
             except BenchError as error:
                 self.say(f"UNCHECKED  {_name(suite)}: {error_text(error)}")
-        checked = self.found.reproduced + self.found.consistent + self.found.alike
-        if not checked and not self.found.differences:
-            self.differs("no cell could be run again, so that nothing shows that these learners give these rows")
 
     def _candidates(self) -> list[MeasuredCell]:
         """The current rows that are ok, sorted, so that the draw does not depend on the order of the store."""
@@ -254,14 +273,33 @@ class _Again:
         groups: dict[Key, list[MeasuredCell]] = {}
         for one in candidates:
             groups.setdefault(one.suite, []).append(one)
-        doubts = [(suite, doubt) for suite, ones in groups.items() for doubt in implausible(ones)]
+        doubts = [
+            (suite, doubt) for suite, ones in groups.items() for doubt in implausible(ones, self._bounds_of(suite))
+        ]
         doubts.sort(key=lambda item: -item[1].factor)
+        self.found.open_doubts |= {doubt.cell for _, doubt in doubts}
         for suite, doubt in doubts[:SHOWN]:
             self.say(f"DOUBTED  {_name(suite)}: {doubt.reason}")
         if len(doubts) > SHOWN:
             self.say(f"DOUBTED  and {len(doubts) - SHOWN} more")
         by_cell = {(one.suite, one.cell): one for one in usable}
         return [by_cell[suite, doubt.cell] for suite, doubt in doubts if (suite, doubt.cell) in by_cell]
+
+    def _bounds_of(self, suite: Key) -> Bounds:
+        """The noise and the theories of a suite, as errors below which one would doubt a row."""
+        theories = self.store[_name(suite)].theories
+
+        @cache
+        def noise(task: str, d: int) -> float:
+            grid = self._grid_of(suite)
+            return (grid.tasks[task].facts(d).noise_variance or 0.0) if grid and task in grid.tasks else 0.0
+
+        def bounds(one: MeasuredCell) -> Iterator[tuple[str, float]]:
+            yield "the variance of the noise over n", noise(one.task, one.d) / max(one.n, 1)
+            if (theory := theories.get((one.task, one.d, one.label))) is not None:
+                yield "the learner's theory", theory.nmse(one.n)
+
+        return bounds
 
     def _first(self, count: int, candidates: Sequence[MeasuredCell]) -> list[MeasuredCell]:
         """The first ``count`` that the installed learners and tasks can make again."""
@@ -275,19 +313,22 @@ class _Again:
             else:
                 chosen.append(one)
         for suite, number in other.items():
-            if self._grids[suite] is not None:
+            if self._grid_of(suite) is not None:
                 self.say(f"{_name(suite)}: {number} drawn cells are of other versions of tasks or learners; others are")
         return chosen
 
     def _cell(self, one: MeasuredCell) -> Cell | None:
         """The cell of the installed tasks and learners, if it has the identity of the row."""
-        if one.suite not in self._grids:
-            self._grids[one.suite] = self._grid(one.suite)
-        grid = self._grids[one.suite]
+        grid = self._grid_of(one.suite)
         if grid is None or one.task not in grid.tasks or one.label not in grid.entries:
             return None
         cell = grid.cell(one.task, one.label, one.d, one.n, one.replicate)
         return cell if cell.id == one.cell else None
+
+    def _grid_of(self, key: Key) -> Grid | None:
+        if key not in self._grids:
+            self._grids[key] = self._grid(key)
+        return self._grids[key]
 
     def _grid(self, key: Key) -> Grid | None:
         """The grid of the last run, with limits of this verification; None, after a line, if it cannot be made."""
@@ -305,7 +346,7 @@ class _Again:
 
     def _compare(self, suite: Key, chosen: Sequence[MeasuredCell]) -> None:
         """Run cells of a suite again and compare their rows with those of the bundle."""
-        grid = self._grids[suite]
+        grid = self._grid_of(suite)
         assert grid is not None
         wanted = {one.cell for one in chosen}
         stored = {row.cell: row for row in self.store.store.iter_rows(*suite) if row.cell in wanted}
@@ -359,10 +400,12 @@ class _Again:
         one, other = _of_common_options(stored, new)
         if not differing(one, other):
             self.found.reproduced += 1
+            self.found.open_doubts.discard(stored.cell)
             self.say(f"REPRODUCED  {where}: {_result(new)}")
-        elif not (columns := closely_differing(one, other)):
+        elif not (columns := closely_differing(one, other, self.tolerance)):
             self.found.consistent += 1
-            self.say(f"CONSISTENT  {where}: {_result(new)}, equal within a relative {GPU_TOLERANCE:g}")
+            self.found.open_doubts.discard(stored.cell)
+            self.say(f"CONSISTENT  {where}: {_result(new)}, equal within a relative {self.tolerance:g}")
         elif self._are_alike(stored, new):
             self.found.alike += 1
             self.say(

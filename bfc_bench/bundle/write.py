@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.bundle.archive import CLAIMS, LOOKS, ROWS, RUNS, SUITE, folder_of, write_archive
 from bfc_bench.bundle.metadata import About, citation_cff, environments, ro_crate, zenodo
 from bfc_bench.bundle.row_table import rows_to_parquet
@@ -112,18 +112,6 @@ def bundle(
 def judged_suite(suite: StoredSuite) -> dict[str, Any]:
     """The suite whose claims are judged, with the seed of its last run."""
     return {**suite.suite.definition(), "seed": suite.definition["seed"]}
-
-
-def verdict_record(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """A verdict as JSON can write it: null for a number that is missing, texts for open ends of intervals."""
-    return {
-        name: value
-        if not isinstance(value, float) or math.isfinite(value)
-        else None
-        if math.isnan(value)
-        else f"{value:+}"
-        for name, value in verdict.items()
-    }
 
 
 def _chosen(store: OpenStore, names: Sequence[str]) -> list[StoredSuite]:

@@ -16,7 +16,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def bundle(
-    to: Annotated[Path, typer.Option("--to", metavar="FILE.zip", help="File to write.")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE.zip|DIR", help="Zip file or folder to write.")],
     suites: Annotated[
         list[str] | None, typer.Argument(metavar="SUITE...", help="Suites by name or NAME@VERSION; by default all.")
     ] = None,
@@ -30,22 +30,23 @@ def bundle(
     ] = "CC-BY-4.0",
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures of the report.")] = True,
 ) -> None:
-    """Write the results of suites as one file that others can check, merge and cite.
+    """Write the results of suites as one file that others can check, merge and cite, or as a folder of such files.
 
-    The file holds all rows, runs and looks, the claims with their verdicts, figures and metadata for archives. It does
+    It holds all rows, runs and looks, the claims with their verdicts, figures and metadata for archives. It does
     not hold tracebacks, artifacts and folders of this machine in command lines.
     """
+    from bfc_bench.bundle.archive import SUFFIX
     from bfc_bench.bundle.write import bundle
     from bfc_bench.errors import UsageError
     from bfc_bench.stored_suite import open_store
 
-    if to.suffix != ".zip" or to.is_dir() or not to.parent.is_dir():
-        raise UsageError(f"--to must name a file that ends in .zip, in a folder that exists. Got {to}.")
+    if to.suffix == SUFFIX and (to.is_dir() or not to.parent.is_dir()):
+        raise UsageError(f"--to must name a zip file in a folder that exists, or a folder. Got {to}.")
     with open_store(store) as opened:
         done = bundle(opened, suites or (), to, title=title, authors=author or (), licence=license, figures=figures)
     for remark in done.remarks:
         typer.echo(f"{remark}.")
-    size = to.stat().st_size / 1e6
+    size = sum(file.stat().st_size for file in (to, *to.rglob("*")) if file.is_file()) / 1e6
     typer.echo(
         f"{to}: {done.rows} rows of {done.suites} suites, {size:.3g} MB. SHA-256 of its manifest: {done.digest}."
     )

@@ -15,7 +15,10 @@ def add_to(app: typer.Typer) -> None:
 
 def merge(
     stores: Annotated[
-        list[Path], typer.Argument(metavar="STORE...", help="Stores or bundles to merge; they are not changed.")
+        list[Path],
+        typer.Argument(
+            metavar="STORE...", help="Stores, bundles or results repositories to merge; they are not changed."
+        ),
     ],
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Store to merge into; created if needed.")],
     prefer: Annotated[
@@ -27,10 +30,11 @@ def merge(
 
     Nothing is written if an error occurs. Merging again adds nothing.
     """
+    from bfc_bench.bundle.repository import expanded
     from bfc_bench.bundle.unpack import stores_of
     from bfc_bench.store.merge import merge
 
-    with stores_of(stores) as folders:
+    with stores_of(expanded(stores)) as folders:
         preferred = folders.get(Path(prefer), prefer) if prefer else ""
         done = merge(list(folders.values()), into, prefer=str(preferred))
     for remark in done.remarks:

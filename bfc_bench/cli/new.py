@@ -1,10 +1,10 @@
-"""``bfc-bench new``: write a plugin package with one learner, suite or part of a suite."""
+"""``bfc-bench new``: write a plugin package with one learner, suite or part of a suite, or a results repository."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -75,6 +75,19 @@ KINDS = {
 }
 """By the word after ``bfc-bench new``."""
 
+REPOSITORY = {
+    "repository/README.md": "README.md",
+    "repository/CONTRIBUTING.md": "CONTRIBUTING.md",
+    "repository/LICENSE": "LICENSE",
+    "repository/results.toml": "results.toml",
+    "repository/requirements.txt": "requirements.txt",
+    "repository/gitattributes": ".gitattributes",
+    "repository/gitignore": ".gitignore",
+    "repository/gitkeep": "results/.gitkeep",
+    "repository/check.yml": ".github/workflows/check.yml",
+    "repository/site.yml": ".github/workflows/site.yml",
+}
+"""Where the template files of a results repository go."""
 LONGEST = 60
 """Maximum number of characters of a name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -98,11 +111,23 @@ IMPORTED = {
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    new = typer.Typer(help="Write a package to start a plugin from, with tests.", no_args_is_help=True)
+    new = typer.Typer(
+        help="Write a package to start a plugin from, with tests, or a results repository.", no_args_is_help=True
+    )
     for command in KINDS:
         new.command(command)(_verb(command))
+    new.command("results-repository")(results_repository)
     new.callback()(lambda: None)
     app.add_typer(new, name="new")
+
+
+def results_repository(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to, new or empty.")],
+) -> None:
+    """Write a git repository in which a community collects results, with the workflows that check them."""
+    for path in _write(REPOSITORY, {}, directory):
+        typer.echo(str(path))
+    typer.echo(f"Next: git init {directory}, and read {directory / 'README.md'}")
 
 
 def _verb(command: str) -> Callable[[str, Path | None], None]:
@@ -136,19 +161,24 @@ def write_distribution(command: str, name: str, directory: Path) -> list[Path]:
         UsageError: The name is not kebab-case or not usable in Python, or the folder is not empty.
     """
     kind = KINDS[command]
-    names = _names(name, kind)
+    layout = {source.format(kind=command): target for source, target in (kind.layout or LAYOUT).items()}
+    return _write(layout, _names(name, kind), directory)
+
+
+def _write(layout: Mapping[str, str], names: Mapping[str, str], directory: Path) -> list[Path]:
+    """Write template files to a new or empty folder, with ``names`` in place of their placeholders."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: must be a new or an empty folder. Choose another one or move its files.")
     written = []
-    for source, target in (kind.layout or LAYOUT).items():
+    for source, target in layout.items():
         path = directory / Template(target).substitute(names)
-        template = files("bfc_bench.cli").joinpath("template", *f"{source.format(kind=command)}.tmpl".split("/"))
+        template = files("bfc_bench.cli").joinpath("template", *f"{source}.tmpl".split("/"))
         text = Template(template.read_text(encoding="utf-8")).substitute(names)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}. Choose a folder by --directory.") from None
+            raise UsageError(f"{path}: cannot be written: {error.strerror}. Choose another folder.") from None
         written.append(path)
     return written
 

@@ -34,7 +34,9 @@ def site(
     ] = None,
     store: Annotated[
         list[Path] | None,
-        typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Store or bundle. Repeatable."),
+        typer.Option(
+            "--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Store, bundle or results repository. Repeatable."
+        ),
     ] = None,
 ) -> None:
     """Write a static web site about the suites of one or more stores.
@@ -42,6 +44,7 @@ def site(
     Existing pages are replaced; reports that are up to date are kept. A store or suite that cannot be shown is named
     on the index and on stderr. The others are written, and the exit code is 1.
     """
+    from bfc_bench.bundle.repository import checks_of, expanded
     from bfc_bench.bundle.unpack import stores_of
     from bfc_bench.errors import UsageError
     from bfc_bench.report.site import write_site
@@ -50,7 +53,7 @@ def site(
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"DIR must be a folder. {directory} is a file.")
     failures = _Failures()
-    paths = _named(store or [STORE])
+    paths = _named(expanded(store or [STORE]))
     with ExitStack() as opened:
         stores: dict[str, OpenStore] = {}
         for name, path in paths.items():
@@ -62,7 +65,9 @@ def site(
         for (name, key), suite in chosen.items():
             with failures.kept(f"{key} in store {name}" if len(paths) > 1 else key):
                 address = f"{name}/{key}" if key in repeated else key
-                entries.append(_entry(directory, name if len(paths) > 1 else "", address, suite))
+                entries.append(
+                    _entry(directory, name if len(paths) > 1 else "", address, suite, checks_of(paths[name]))
+                )
     if not entries:
         raise failures.error()
     typer.echo(f"Site: {write_site(directory, entries, failures.omissions)}")
@@ -147,7 +152,7 @@ def _chosen(
     return chosen
 
 
-def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> SiteEntry:
+def _entry(directory: Path, store: str, address: str, suite: StoredSuite, check: Mapping[str, Any] | None) -> SiteEntry:
     """The entry of a suite on the site; writes its report if that is missing or out of date."""
     from bfc_bench.report.site import SiteEntry, site_pages
     from bfc_bench.utils.files import inside
@@ -160,7 +165,7 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Sit
         counts[values.get("provenance") or "", values.get("device") or "", values.get("release") or ""] += 1
 
     rows = suite.store.columns_with_callback(suite.name, suite.version, count)
-    entry = SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts)
+    entry = SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts, check)
     site_pages([entry])  # values that cannot be shown raise here, where only this suite is left out
     if not shown:
         suite.report(folder)

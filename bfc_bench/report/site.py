@@ -17,8 +17,9 @@ from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.report.answers import Answer, task_answer
+from bfc_bench.report.board import Best, boards, claim_files
 from bfc_bench.report.layout import ReportTable, TableCell
 from bfc_bench.report.plots import METRIC_NAMES
 from bfc_bench.report.tables import (
@@ -34,26 +35,18 @@ from bfc_bench.report.vega import page_script
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import inside, make_folder, write_file
 
-PAGES = {"index.html": "Suites", "claims.html": "Claims", "learners.html": "Learners", "machines.html": "Machines"}
+PAGES = {
+    "index.html": "Suites",
+    "board.html": "Board",
+    "claims.html": "Claims",
+    "learners.html": "Learners",
+    "machines.html": "Machines",
+}
 T = TypeVar("T")
 K = TypeVar("K")
 
 COMMIT = 12
 """Number of characters of a commit that are shown."""
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best results of a learner on a task at one d."""
-
-    label: str
-    learner: str
-    task: str
-    d: int
-    error: TableCell
-    """The lowest mean error of all sizes, with its size."""
-    reached: Mapping[float, TableCell]
-    """N* by level."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +103,8 @@ class SiteEntry:
     answers: Sequence[Answer]
     best: Sequence[Best]
     made: Sequence[SiteRun]
+    check: Mapping[str, Any] | None = None
+    """What ``verify`` found, with a ``mark`` and perhaps ``authors``; None outside a results repository."""
 
     @classmethod
     def of(
@@ -121,6 +116,7 @@ class SiteEntry:
         verdicts: Sequence[Verdict],
         sessions: Iterable[Mapping[str, Any]],
         made_by: Mapping[tuple[str, str, str], int],
+        check: Mapping[str, Any] | None = None,
     ) -> SiteEntry:
         """Summarise a suite for the site.
 
@@ -132,6 +128,7 @@ class SiteEntry:
             verdicts: Verdicts on its claims.
             sessions: The store's records of the runs.
             made_by: Number of rows by (run, device, release).
+            check: What ``verify`` found; None outside a results repository.
         """
         finished = rows.number("finished_at")
         return cls(
@@ -145,6 +142,7 @@ class SiteEntry:
             answers=tuple(_answers(rows, suite["levels"])),
             best=tuple(_best(rows, suite["levels"])),
             made=tuple(_made(sessions, made_by)),
+            check=check,
         )
 
     @property
@@ -152,6 +150,11 @@ class SiteEntry:
         """A cell with the suite's name, which links to its report."""
         detail = f"store {self.store}" if self.store else ""
         return TableCell(self.name, detail, kind="text", address=f"{quote(self.address)}/report.html")
+
+    @property
+    def mark(self) -> str:
+        """``reproduced``, ``consistent`` or ``unchecked``; empty outside a results repository."""
+        return str(self.check.get("mark", "")) if self.check else ""
 
 
 def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> Path:
@@ -168,7 +171,9 @@ def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Sequenc
         OutputError: A page cannot be written.
     """
     make_folder(directory)
-    for name, content in site_pages(entries, omissions).items():
+    claims = claim_files((entry.name, entry.store, entry.mark, entry.verdicts) for entry in entries)
+    for name, content in (claims | site_pages(entries, omissions)).items():
+        make_folder(inside(directory, name).parent)
         write_file(inside(directory, name), content)
     return directory / "index.html"
 
@@ -186,6 +191,7 @@ def site_pages(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ())
             _suites(entries),
             *([ReportTable("Not on this site", ["store or suite", "reason"], omitted)] if omitted else []),
         ],
+        "board.html": [*boards((entry.name, entry.store, entry.mark, entry.best) for entry in entries)],
         "claims.html": [*_claims(entries)],
         "learners.html": [*_learners(entries)],
         "machines.html": [*_machines(entries)],
@@ -198,7 +204,7 @@ def site_pages(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ())
             title=title,
             pages=PAGES,
             tables=parts[name],
-            boards=[*_boards(entries)] if name == "index.html" else [],
+            answers=[*_answer_tables(entries)] if name == "index.html" else [],
             folded=name == "learners.html",
             facts=_facts(entries),
             verdicts={word: verdicts[word] for word in SIGNS} if verdicts else {},
@@ -218,7 +224,7 @@ def _answers(rows: Rows, levels: Sequence[float]) -> Iterator[Answer]:
         yield from task_answer(task, measured, scalings(measured, levels), metric=name, told=told)
 
 
-def _boards(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
+def _answer_tables(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
     """One table per suite: training points that learners need, by task."""
     for entry in entries:
         if not entry.answers:
@@ -250,8 +256,9 @@ def _best(rows: Rows, levels: Sequence[float]) -> Iterator[Best]:
         by_label = {(curve.d, curve.label): curve for curve in curves(group, metric_of(group))}
         for (d, label), own in sorted(group.groups("d", "label").items()):
             curve, learner = by_label.get((d, label)), own.distinct("learner")[0]
-            reached = {level: _reached(curve, level) for level in levels} if curve else {}
-            yield Best(label, learner, task, d, _lowest(curve, own), reached)
+            n_star = {level: threshold(curve, level) for level in levels} if curve else {}
+            reached = {level: _reached(found) for level, found in n_star.items()}
+            yield Best(label, learner, task, d, _lowest(curve, own), reached, n_star)
 
 
 def _lowest(curve: Curve | None, rows: Rows) -> TableCell:
@@ -264,8 +271,7 @@ def _lowest(curve: Curve | None, rows: Rows) -> TableCell:
     return TableCell(with_interval(interval.mean, interval.lo, interval.hi), f"at n = {n}", metric)
 
 
-def _reached(curve: Curve, level: float) -> TableCell:
-    n_star = threshold(curve, level)
+def _reached(n_star: Threshold) -> TableCell:
     size, detail = sample_size(n_star)
     return TableCell(size, detail, tuple(filter(None, [ill_behaved_remark(n_star)])))
 
@@ -292,7 +298,7 @@ def _facts(entries: Sequence[SiteEntry]) -> list[str]:
 
 
 def _suites(entries: Sequence[SiteEntry]) -> ReportTable:
-    lines = []
+    lines, marked = [], any(entry.check is not None for entry in entries)
     for entry in entries:
         verdicts: Counter[str] = Counter(verdict.verdict for verdict in entry.verdicts)
         claims = [f"{SIGNS[word]} {verdicts[word]} {word}" for word in SIGNS if verdicts[word]] or ["none"]
@@ -302,12 +308,21 @@ def _suites(entries: Sequence[SiteEntry]) -> ReportTable:
                 TableCell(entry.link.text, entry.link.detail, (entry.description,), "text", entry.link.address),
                 TableCell(f"{sum(entry.statuses.values()):,}", _counted(entry.statuses), kind="text"),
                 _stacked(claims),
+                *([_mark(entry)] if marked else []),
                 _stacked(machines or [MISSING]),
                 _stacked(dict.fromkeys(release for made in entry.made for release in made.releases)),
                 TableCell(date(entry.finished_at), kind="text"),
             ]
         )
-    return ReportTable("", ["suite", "cells", "claims", "machine", "release", "last cell finished"], lines)
+    return ReportTable(
+        "", ["suite", "cells", "claims", *["mark"] * marked, "machine", "release", "last cell finished"], lines
+    )
+
+
+def _mark(entry: SiteEntry) -> TableCell:
+    """The mark of an entry of a results repository and who contributed it."""
+    authors = (entry.check or {}).get("authors") or ()
+    return TableCell(entry.mark or MISSING, ", ".join(map(str, authors)), kind="text")
 
 
 def _claims(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:

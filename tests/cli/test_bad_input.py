@@ -213,7 +213,7 @@ def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(capsy
     assert "at most 60 characters" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert run(["new", "learner", "abc", "--directory", str(tmp_path / "file" / "inside")]) == 2
-    assert "cannot be written: Not a directory. Choose a folder by --directory." in capsys.readouterr().err
+    assert "cannot be written: Not a directory. Choose another folder." in capsys.readouterr().err
 
 
 def test_without_arguments_help_is_all_there_is(capsys):

@@ -138,7 +138,9 @@ def _options(verb: str) -> set[str]:
         for parameter, hint in get_type_hints(held.callback, include_extras=True).items():
             for info in getattr(hint, "__metadata__", ()):
                 if isinstance(info, OptionInfo):
-                    found |= set(info.param_decls or ["--" + parameter.strip("_").replace("_", "-")])
+                    spelt = info.param_decls or ["--" + parameter.strip("_").replace("_", "-")]
+                    first = [info.default] if isinstance(info.default, str) else []  # typer's name for the first one
+                    found |= {name for names in (*spelt, *first) for name in names.split("/")}
     return found
 
 

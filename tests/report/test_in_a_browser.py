@@ -188,13 +188,13 @@ def test_axe_finds_nothing_that_keeps_readers_out(report, site, name, dark):
         assert found == []
 
 
-def test_the_board_of_a_site_sorts_learners_by_what_they_need(browser, site):
+def test_the_index_of_a_site_sorts_learners_by_what_they_need(browser, site):
     browser.open("about:blank")
     browser.open(site / "index.html")
-    lines = "return [...document.querySelectorAll('#board tbody tr')].map((line) => line.innerText)"
+    lines = "return [...document.querySelectorAll('#answers tbody tr')].map((line) => line.innerText)"
     before = browser.run(lines)
     assert any(line.startswith("joint") for line in before)
-    browser.click("#board thead th:nth-child(2) button")
+    browser.click("#answers thead th:nth-child(2) button")
     after = browser.run(lines)
     assert sorted(after) == sorted(before)
     sizes = [int(found[1].replace(",", "")) for line in after if (found := re.search(r"\t[<>]?([\d,]+)", line))]

@@ -68,8 +68,8 @@ def text(page):
 
 
 def lines(folder, name):
-    """The lines of the tables of a page but the board, each as the texts of its cells."""
-    body = re.sub(r'<section id="board">.*?</section>', "", (folder / name).read_text(), flags=re.DOTALL)
+    """The lines of the tables of a page but the answers, each as the texts of its cells."""
+    body = re.sub(r'<section id="answers">.*?</section>', "", (folder / name).read_text(), flags=re.DOTALL)
     found = re.findall(r"<tr>(.*?)</tr>", body.split("<body>")[1], flags=re.DOTALL)
     cells = [re.findall(r"<td.*?>(.*?)</td>", line, flags=re.DOTALL) for line in found]
     return [[" ".join(unescape(re.sub(r"<.*?>", " ", cell)).split()) for cell in line] for line in cells if line]
@@ -153,7 +153,7 @@ def test_the_index_of_before_stays_where_a_page_cannot_be_written(entries, tmp_p
     with pytest.raises(OutputError, match=r"claims\.html cannot be written"):
         write_site(tmp_path, entries)
     assert (tmp_path / "index.html").read_bytes() == before
-    assert not [path for path in tmp_path.iterdir() if path.name not in PAGES]
+    assert not [path for path in tmp_path.iterdir() if path.name not in (*PAGES, "claims")]
 
 
 @pytest.fixture
@@ -283,8 +283,8 @@ def test_the_repository_of_results_takes_what_is_sent_checks_it_and_makes_the_si
 
 def test_the_index_begins_with_what_learners_need_and_marks_ties(site):
     page = (site / "index.html").read_text()
-    board = page[page.index('<section id="board">') : page.index("</section>")]
-    assert page.index('<section id="board">') < page.index("cells</th>")
+    board = page[page.index('<section id="answers">') : page.index("</section>")]
+    assert page.index('<section id="answers">') < page.index("cells</th>")
     cells = re.findall(r'<td class="fewest">([^<]+)', board)
     assert cells
     assert "NMSE ≤ " in board

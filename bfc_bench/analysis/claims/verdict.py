@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -405,3 +405,15 @@ def short(x: float) -> str:
 
 def _join(notes: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(notes))
+
+
+def verdict_record(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """A verdict as JSON can write it: null for a number that is missing, texts for open ends of intervals."""
+    return {
+        name: value
+        if not isinstance(value, float) or math.isfinite(value)
+        else None
+        if math.isnan(value)
+        else f"{value:+}"
+        for name, value in verdict.items()
+    }
