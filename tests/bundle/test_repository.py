@@ -151,7 +151,7 @@ def test_honest_entries_are_reproduced_and_counted_against_what_is_there(ada, re
         160,
     )
     assert "12 are there already" in said
-    assert bob["changed"] == {"better": ["undecided", "supported"]}
+    assert bob["changed"] == {"better": ["undecided", "contradicted"]}
     git(repository, "checkout", "-q", "main")
     git(repository, "merge", "-q", "contribution")
     code, found, _ = checked(repository, capsys)
