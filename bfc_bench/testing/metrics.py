@@ -74,7 +74,13 @@ class MetricTrial:
         return (target + 1) / 2 if self.chances else target.copy()
 
     def noisy(self, kind: LabelKind, target: np.ndarray, noise: float) -> np.ndarray:
-        """Predictions that are wrong by about ``noise``."""
+        """Predictions of target values that are wrong by about ``noise``.
+
+        Args:
+            kind: The label kind.
+            target: Target values (m,).
+            noise: Standard deviation of the error; for probabilities, its share is noise / (1 + noise).
+        """
         perfect = self.perfect(kind, target)
         if not self.chances:
             return perfect + noise * rng("noise", kind).standard_normal(perfect.shape)

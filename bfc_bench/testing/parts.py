@@ -135,8 +135,9 @@ def _instance(part: Any, options: dict[str, Any], name: str) -> Any:
         if options:
             raise UsageError(f"check: {name!r} has no options, so that --set does not apply.")
         return part
+    cls: type[Settings] = part
     try:
-        return part.parse({**_required(part), **options}, f"check: {name}")
+        return cls.parse({**_required(cls), **options}, f"check: {name}")
     except UsageError as error:
         raise UsageError(f"{error} Give options by --set KEY=VALUE.") from None
 

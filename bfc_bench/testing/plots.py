@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,9 @@ class PlotTrial:
 
     plot: Callable[[Sequence[Row]], Mapping[str, Any]]
 
-    @cached_property
+    @property
     def rows(self) -> list[Row]:
-        """Rows of two learners on two tasks, one with real labels and one with binary ones; some cells failed."""
+        """New rows of two learners on two tasks, one with real labels and one with binary ones; some cells failed."""
         return [
             self._row(task, label, d, n, replicate)
             for task in ("values", "classes")
@@ -39,23 +37,20 @@ class PlotTrial:
 
     def _row(self, task: str, label: str, d: int, n: int, replicate: int) -> Row:
         error = float(min(1.0, d / n) * np.exp(rng("plot", task, label, d, n, replicate).normal(0, 0.2)))
-        point: tuple[Any, ...] = ("check", 1, task, label, label, {}, d, n, replicate)
         cell = f"{task}-{label}-{d}-{n}-{replicate}"
+        row = Row(cell, "check", 1, task, label, label, {}, d, n, replicate, "ok")
         if label == "second" and replicate == 0:
-            return Row(cell, *point, "failed", reason="ValueError: made up")
-        measured: dict[str, Any] = (
-            {"error_rate": min(error, 0.5)}
-            if task == "classes"
-            else {"nmse": error, "nmse_trimmed": error / 2, "train_nmse": error / 3}
-        )
-        return Row(cell, *point, "ok", fit_cpu_seconds=n / 1e4, fit_wall_seconds=n / 1e4, parameters=d, **measured)
+            return replace(row, status="failed", reason="ValueError: made up")
+        if task == "classes":
+            row = replace(row, error_rate=min(error, 0.5))
+        else:
+            row = replace(row, nmse=error, nmse_trimmed=error / 2, train_nmse=error / 3)
+        return replace(row, fit_cpu_seconds=n / 1e4, fit_wall_seconds=n / 1e4, parameters=d)
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
         """The figures by file stem; fails unless the plot returns a mapping."""
         figures = self.plot(rows)
-        require(
-            isinstance(figures, Mapping), f"a plot must return {{file stem: figure}}. Got {type(figures).__name__}"
-        )
+        require(isinstance(figures, Mapping), f"a plot must return {{file stem: figure}}. Got {type(figures).__name__}")
         return dict(figures)
 
 
@@ -82,7 +77,7 @@ def figures_can_be_drawn(trial: PlotTrial) -> None:
 @requirement(figures_have_file_stems)
 def results_are_not_changed(trial: PlotTrial) -> None:
     """The plot does not write into the rows, which other plots are given too."""
-    rows = deepcopy(trial.rows)
+    rows = trial.rows
     trial.figures(rows)
     require(rows == trial.rows, "the plot changes the rows that it is given")
 
