@@ -108,7 +108,7 @@ class Plugins:
                 if taken := sorted(drawn.keys() & figures.keys()):
                     raise ValueError(f"the file stem {taken[0]!r} is another plot's")
                 for figure in drawn.values():
-                    _draw(figure)  # many errors of a figure appear only here
+                    draw_figure(figure)  # many errors of a figure appear only here
                 figures |= drawn
         return figures
 
@@ -260,9 +260,18 @@ def _not_callable(value: Any) -> str | None:
     return None if callable(value) else "must be a function, or a class"
 
 
-def _draw(figure: Any) -> None:
-    """Draw a figure of a plot, a chart of Altair or a figure of Matplotlib, so that its errors appear."""
+def draw_figure(figure: Any) -> None:
+    """Draw what a plot gave, so that its errors appear.
+
+    Args:
+        figure: A chart of Altair, or a figure of Matplotlib.
+
+    Raises:
+        TypeError: It is neither.
+    """
     if hasattr(figure, "to_dict"):
         figure.to_dict()
-    else:
+    elif hasattr(figure, "savefig"):
         figure.savefig(BytesIO(), format="svg")
+    else:
+        raise TypeError(f"a plot must give charts of Altair or figures of Matplotlib. Got {type(figure).__name__}")

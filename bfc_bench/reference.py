@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from math import inf
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -16,13 +17,21 @@ from pydantic.fields import FieldInfo
 
 from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError, suggest
-from bfc_bench.learner import Learner
+from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.suite.model import read_suite
+from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
 
 BASES = {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Any": "anything"}
 """Types in words."""
+CHANGES = {
+    "shift": "the same constant added to predictions and target",
+    "scale": "the units of predictions and target",
+    "increasing": "increasing maps of all predictions that keep 0",
+    "classes": "the numbers of the classes",
+}
+"""Invariances of metrics in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +116,8 @@ def _entry(kind: str, name: str, origin: str, value: Any) -> ReferenceEntry:
     is_learner = isinstance(value, type) and issubclass(value, Learner)
     facts = _learner_facts(value) if is_learner else {}
     lacking = missing(value.capabilities.required) if is_learner else None
-    if hasattr(value, "labels") and hasattr(value, "measure"):
-        facts = {"labels": ", ".join(sorted(value.labels)), "of": value.of}
+    if isinstance(value, Metric):
+        facts = _metric_facts(value)
     return ReferenceEntry(kind, name, origin, text, facts, options_of(value) if is_settings else (), lacking or "")
 
 
@@ -125,6 +134,21 @@ def _learner_facts(cls: type[Learner]) -> dict[str, str]:
         "passes": "one, in the order of the points" if can.one_pass else "",
         "may ask for": ", ".join(sorted(can.oracle)),
         "tuned": "; ".join(f"{name} among {_as_toml(list(values))}" for name, values in cls.search.items()),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _metric_facts(metric: Metric) -> dict[str, str]:
+    invariances = ", ".join(CHANGES[name] for name in get_args(Invariance) if name in metric.invariances)
+    facts = {
+        "formula": f"``{metric.formula}``" if metric.formula else "",
+        "unit": metric.unit,
+        "range": f"{metric.floor:g} to {'infinity' if metric.largest == inf else f'{metric.largest:.4g}'}",
+        "of perfect predictions": "" if metric.perfect is None else f"{max(metric.perfect, metric.floor):g}",
+        "labels": ", ".join(kind for kind in get_args(LabelKind) if kind in metric.labels),
+        "of": metric.of,
+        "unchanged by": invariances,
+        "when to look at it": metric.useful,
     }
     return {name: fact for name, fact in facts.items() if fact}
 

@@ -1,9 +1,11 @@
 """The reference that is read from the classes: every registered thing, with ranges, defaults and meanings."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from bfc_bench.analysis.claims.base import METRICS, PARTS
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
@@ -49,6 +51,16 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
 def test_a_learner_says_what_it_trains_in(name, precision):
     (entry,) = find(PLUGINS, name)
     assert entry.facts["trains in"] == precision
+
+
+def test_a_metric_says_what_it_is_and_its_page_names_every_error_of_a_claim():
+    for entry in entries(PLUGINS, "metric"):
+        assert {"formula", "unit", "range", "labels", "of", "when to look at it"} <= entry.facts.keys(), entry.name
+    (rate,) = find(PLUGINS, "error_rate")
+    assert rate.facts["range"] == "0 to 1"
+    assert rate.facts["of perfect predictions"] == "0"
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "metrics.md").read_text()
+    assert [name for name in (*METRICS, *PARTS) if f"`{name}" not in page] == []
 
 
 def test_every_option_says_what_it_means():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -21,6 +20,7 @@ from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.gate import row_is_acceptable, row_is_unchanged
 from bfc_bench.store.merge import Record, records_of
 from bfc_bench.stored_suite import OpenStore, StoredSuite
+from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.masking import mask_all, masker
 from bfc_bench.utils.plain_json import readable_json
 
@@ -28,8 +28,6 @@ LICENCE = "CC-BY-4.0"
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _FOLDER = re.compile(r"(?<![\w.:/])(/(?:home|root|Users|tmp|mnt|data|scratch|work|srv|opt)/[^\s'\",;:)\]}]+)")
 """Paths of a machine in texts."""
-_EARLIER_PROGRAM = re.compile(r"^__main__\.py")
-"""What earlier commits wrote for ``bfc-bench`` in command lines."""
 
 
 @dataclass
@@ -151,21 +149,8 @@ def _current(suite: StoredSuite) -> list[dict[str, str]]:
 def _without_folders(session: Mapping[str, Any]) -> dict[str, Any]:
     """A run without credentials, and without the folders in its command line."""
     provenance = mask_all(session["provenance"], masker())
-    command = _EARLIER_PROGRAM.sub("bfc-bench", str(provenance.get("command", "")))
-    try:
-        parts = shlex.split(command)
-    except ValueError:
-        parts = command.split()
-    shown = shlex.join(map(_without_folder, parts))
-    return {**session, "provenance": {**provenance, "command": shown}}
-
-
-def _without_folder(argument: str) -> str:
-    """A path, or the value of an option that is one, by its last name; an address by its scheme."""
-    option, equals, value = argument.rpartition("=")
-    if "://" in value:
-        return f"{option}{equals}{value.partition('://')[0]}:"
-    return f"{option}{equals}{PurePosixPath(value).name}" if "/" in value else argument
+    command = without_folders(str(provenance.get("command", "")))
+    return {**session, "provenance": {**provenance, "command": command}}
 
 
 def _figures(suite: StoredSuite) -> Iterator[tuple[str, bytes]]:

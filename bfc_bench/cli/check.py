@@ -1,4 +1,4 @@
-"""``bfc-bench check``: run the conformance checks on a learner, an executor or a part of a suite."""
+"""``bfc-bench check``: run the conformance checks on anything that a plugin can provide."""
 
 from __future__ import annotations
 
@@ -21,16 +21,25 @@ def check(
         str,
         typer.Argument(
             metavar="NAME_OR_MODULE",
-            help="Name of a learner, an executor or a part of a suite; module:Class; or a suite file.",
+            help="Name in `bfc-bench list`; module:Class or module:name; or a suite file.",
         ),
     ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Only this kind, as `bfc-bench list` calls it. Needed for module:name of a plot or a verb, "
+            "and for the module of a listener.",
+        ),
+    ] = "",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the part; not for learners. Repeatable."),
     ] = None,
     executor_option: ExecutorOptionsOption = None,
 ) -> None:
-    """Check that a learner, an executor or a part of a suite keeps its contract.
+    """Check that a learner, an executor, a part of a suite, a metric, a plot, a verb or a listener keeps its contract.
 
     Prints how many checks passed, were skipped and failed. Exit code 1 if one failed.
     """
@@ -42,7 +51,7 @@ def check(
     options: dict[str, Any] = {}
     for change in set_ or ():
         apply(options, change)
-    passed, parts = True, find_parts(name, options)
+    passed, parts = True, find_parts(name, options, kind)
     if options and not parts:
         raise UsageError("check: --set is for parts of a suite; learners are checked with their smoke options.")
     tested = map(partial(check_part, strict=False), parts)

@@ -1,4 +1,4 @@
-"""``bfc-bench new``: write a plugin package with one learner, suite or part of a suite, or a results repository."""
+"""``bfc-bench new``: write a plugin package with one part of any kind, or a results repository."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import typer
 
 import bfc_bench
 from bfc_bench.errors import UsageError
+from bfc_bench.verbs import HIDDEN, VERBS
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,14 @@ class Scaffold:
     """The kind in words."""
     example: str
     """An example of a name."""
-    hook: str
+    hook: str = ""
+    """Its hook; empty if the kind has a template of its package."""
     base: str = ""
     """Its base class."""
     check: str = ""
     """Options that ``bfc-bench check`` needs."""
+    checked: str = "$name"
+    """What ``bfc-bench check`` is called with."""
     packaged: str = ""
     """A section of pyproject.toml, for packages with files other than Python."""
     layout: dict[str, str] = field(default_factory=dict)
@@ -52,6 +56,7 @@ SUITE = {
     "{kind}/part.toml": "src/$package/$module.toml",
     "{kind}/test.py": "tests/test_$module.py",
 }
+OWN_HOOKS = {source.replace("package.py", "{kind}/package.py"): target for source, target in LAYOUT.items()}
 KINDS = {
     "learner": Scaffold("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
     "target": Scaffold("target", "wave", "bfc_register_targets", "Target"),
@@ -66,12 +71,16 @@ KINDS = {
     "claim": Scaffold(
         "kind of claim", "overfits", "bfc_register_claims", "Claim", check=" --set label=LABEL --set task=TASK"
     ),
+    "metric": Scaffold("metric", "largest-error", layout=OWN_HOOKS),
     "executor": Scaffold("executor", "futures", "bfc_register_executors", "Executor"),
     "suite": Scaffold(
-        *("suite", "first-steps", "bfc_register_suites"),
+        *("suite", "first-steps"),
         packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n',
         layout=SUITE,
     ),
+    "plot": Scaffold("plot", "error-against-time", check=" --kind plot", layout=OWN_HOOKS),
+    "verb": Scaffold("verb", "best-learners", check=" --kind verb", layout=OWN_HOOKS),
+    "listener": Scaffold("listener", "count-failures", check=" --kind listener", checked="$package", layout=OWN_HOOKS),
 }
 """By the word after ``bfc-bench new``."""
 
@@ -143,7 +152,8 @@ def _verb(command: str) -> Callable[[str, Path | None], None]:
         folder = directory or Path(f"bfc-bench-{name}")
         for path in write_distribution(command, name, folder):
             typer.echo(str(path))
-        typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}{kind.check}")
+        checked = Template(kind.checked).substitute(_names(name, kind))
+        typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {checked}{kind.check}")
 
     write.__doc__ = f"Write a plugin package with one {kind.what} and its tests."
     return write
@@ -192,7 +202,8 @@ def _names(name: str, kind: Scaffold) -> dict[str, str]:
         )
     module = name.replace("-", "_")
     cls = "".join(word.capitalize() for word in name.split("-"))
-    if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED:
+    is_verb = kind.what == "verb" and name in (*VERBS, *HIDDEN)
+    if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED or is_verb:
         raise UsageError(
             f"{article} {kind.what} cannot be called {name!r}: {cls!r} or {module!r} is already taken. Add a word."
         )

@@ -56,7 +56,7 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
     if entry.facts:
         facts = Table.grid(padding=(0, 2))
         for name, fact in entry.facts.items():
-            facts.add_row(Text(name, style="bold"), Text(fact))
+            facts.add_row(Text(name, style="bold"), Text(fact.replace("``", "`")))
         if entry.missing:
             facts.add_row(Text("not usable here", style="bold"), Text(entry.missing))
         out.print()

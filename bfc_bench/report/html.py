@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version as release_of
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from bfc_bench.analysis.claims import Verdict, expected_errors
@@ -29,6 +29,8 @@ from bfc_bench.store.export import Records, without_formula
 from bfc_bench.store.row import Row
 from bfc_bench.store.row_origin import origin_remarks
 from bfc_bench.store.rows import Rows
+from bfc_bench.tasks.base import DataSet
+from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.files import inside, make_folder, write_file
 
 POINTS = 2000
@@ -104,10 +106,7 @@ def write_report(
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
-    definitions = {
-        task["name"]: {key: value for key, value in task.items() if key != "name" and value is not None}
-        for task in suite.get("task", ())
-    }
+    definitions = {task["name"]: _definition(task) for task in suite.get("task", ())}
     groups = by_task(rows)
     labels = [*(label for label in _labels(suite) if label in measured), *measured]
     styles = assign(labels, [Rows.of(group).distinct("label") for group in groups.values()])
@@ -159,7 +158,7 @@ def write_report(
         signs=SIGNS,
         expected_errors=expected_errors(verdicts),
         problems=listing("", tables.problem_table(rows), PROBLEMS),
-        sessions=[(session, flat(session.get("provenance", {}))) for session in sessions],
+        sessions=[(session, flat(_shown(session.get("provenance", {})))) for session in sessions],
     )
     if pdf_report is not None:
         facts = [f"{len(rows):,} cells: {', '.join(f'{count:,} {status}' for status, count in statuses.items())}"]
@@ -202,7 +201,23 @@ def _command(suite: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) ->
     """The command that made the rows, if recorded, else the plain ``run``."""
     commands = [session.get("provenance", {}).get("command", "") for session in sessions]
     known = [command for command in commands if command.startswith("bfc-bench ")]
-    return known[-1] if known else f"bfc-bench run {suite.get('name', 'SUITE')}"
+    return without_folders(known[-1]) if known else f"bfc-bench run {suite.get('name', 'SUITE')}"
+
+
+def _definition(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task sets, with files by their names alone: a suite that was read has absolute paths."""
+    given = {key: value for key, value in task.items() if key != "name" and value is not None}
+    if isinstance(data := given.get("data"), Mapping):
+        given["data"] = {
+            key: PurePath(value).name if DataSet.is_path(key) and isinstance(value, str) else value
+            for key, value in data.items()
+        }
+    return given
+
+
+def _shown(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The provenance of a run without the folders of its machine."""
+    return {name: without_folders(value) if name == "command" else value for name, value in provenance.items()}
 
 
 def _labels(suite: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from bfc_bench.learner import LabelKind
 from bfc_bench.tasks.base import Float
 
 TRIMMED_SHARE = 0.01
+Invariance: TypeAlias = Literal["shift", "scale", "increasing", "classes"]
+"""What may change without changing a metric:
+
+- ``shift``: predictions and target values by the same constant;
+- ``scale``: both by the same positive factor;
+- ``increasing``: all predictions by the same increasing map that keeps 0;
+- ``classes``: the numbers of the classes, or which of two classes is +1.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,18 @@ class Metric:
     floor: float = 0.0
     """The smallest value that is stored; smaller errors are raised to it. Positive for an error that is often 0, since
     results are averaged as logarithms."""
+    perfect: float | None = 0.0
+    """Its value for predictions that equal the truth, without the floor; None if it is not known."""
+    largest: float = inf
+    """The largest value that it can have."""
+    invariances: frozenset[Invariance] = frozenset()
+    """What may change without changing the value. The order of points never changes a metric."""
+    formula: str = ""
+    """The definition, in plain text."""
+    unit: str = ""
+    """The unit, such as ``nats``; empty for a plain number."""
+    useful: str = ""
+    """When to look at it, and when not."""
 
     def error(self, prediction: Float, truth: TargetValues) -> float:
         """The value, at least ``floor``. Raises ``ValueError`` if it is negative or not finite."""
@@ -181,15 +201,78 @@ def _calibration_error(probabilities: Float, truth: TargetValues) -> float:
 
 
 CLASSES: frozenset[LabelKind] = frozenset({"binary", "class"})
+UNITS: frozenset[Invariance] = frozenset({"shift", "scale"})
 METRICS: tuple[Metric, ...] = (
-    Metric("nmse", _nmse),
-    Metric("nmse_trimmed", _nmse_trimmed),
-    Metric("error_rate", _error_rate, CLASSES),
+    Metric(
+        "nmse",
+        _nmse,
+        invariances=UNITS,
+        formula="sum_i (F(x_i) - G*(x_i))^2 / sum_i (G*(x_i) - mean G*)^2 over the m test points x_i",
+        unit="share of the target's variance",
+        useful=(
+            "Real labels: the default of curves, levels and claims. 1 is the error of the constant mean. Where the "
+            "target has heavy tails, a few points may decide it: compare nmse_trimmed."
+        ),
+    ),
+    Metric(
+        "nmse_trimmed",
+        _nmse_trimmed,
+        invariances=UNITS,
+        formula="nmse without the floor(m / 100) test points at which |G*(x_i) - median G*| is largest",
+        unit="share of the variance at the points that are kept",
+        useful=(
+            "Real labels, for targets with heavy tails: whether the rest of the target is learned. The points are the "
+            "same for every learner."
+        ),
+    ),
+    Metric(
+        "error_rate",
+        _error_rate,
+        CLASSES,
+        largest=1.0,
+        invariances=frozenset({"increasing", "classes"}),
+        formula="(number of test points whose predicted class is wrong) / m",
+        unit="share of the test points",
+        useful=(
+            "Classes: the default of curves, levels and claims. It is a multiple of 1 / m, so choose a large test_size "
+            "for small errors. It does not say how sure a learner is: see log_loss."
+        ),
+    ),
 )
 """The built-in metrics that have a column of their own in a row."""
 OF_PROBABILITIES: tuple[Metric, ...] = (
-    Metric("log_loss", _log_loss, CLASSES, "probabilities", floor=1e-15),
-    Metric("calibration_error", _calibration_error, CLASSES, "probabilities", floor=1e-15),
+    Metric(
+        "log_loss",
+        _log_loss,
+        CLASSES,
+        "probabilities",
+        floor=1e-15,
+        largest=-float(np.log(1e-15)),
+        invariances=frozenset({"classes"}),
+        formula="-(1 / m) sum_i log max(p_i, 1e-15), where p_i is the probability of the label of x_i",
+        unit="nats per point",
+        useful=(
+            "Learners that give probabilities: they are compared as a whole, since the true ones have the smallest "
+            "expected value. log C is the value of equal probabilities of C classes. A few labels that were given "
+            "almost no probability may decide it."
+        ),
+    ),
+    Metric(
+        "calibration_error",
+        _calibration_error,
+        CLASSES,
+        "probabilities",
+        floor=1e-15,
+        largest=1.0,
+        formula="sum_b (m_b / m) |share of right predictions in b - mean p in b|, over 15 bins b of equal width of the "
+        "probability p of the likeliest class",
+        unit="difference of probabilities",
+        useful=(
+            "Learners that give probabilities: whether a class with p = .9 is right nine times in ten. It says nothing "
+            "about how many predictions are right, and it is never 0 on few test points, even for the true "
+            "probabilities."
+        ),
+    ),
 )
 """The built-in metrics of class probabilities."""
 

@@ -9,16 +9,16 @@ The kit makes tiny data of its own, fits the learner with its ``smoke`` options 
 requirement after the other. ``bfc-bench check NAME`` does the same from the command line, in a separate process: there
 a learner that ends its process, or never returns, fails the requirement that was being tested.
 
-``check_part`` tests an input law, a target, a labelling, a data set, a kind of claim or a suite file.
+``check_part`` tests an input law, a target, a labelling, a data set, a kind of claim, a metric, a suite file, a plot, a
+verb or a listener.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
 from bfc_bench.executors.base import Executor
@@ -26,9 +26,6 @@ from bfc_bench.learner import ArrayKind, Capabilities, Learner
 from bfc_bench.testing.requirement import Requirement, Skip, Subject, requirements_of
 from bfc_bench.toolkit.canary import unusable
 from bfc_bench.utils.escape_control import visible
-
-if TYPE_CHECKING:
-    from bfc_bench.config import Settings
 
 __all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
 
@@ -127,10 +124,15 @@ def check_executor(executor: type[Executor] | Executor, *, strict: bool = True) 
     return _strictly(report_on(executor_subject(executor)), strict)
 
 
-def check_part(part: type[Settings] | Settings | Path, *, strict: bool = True) -> CheckReport:
-    """Test every requirement of an input law, a target, a labelling, a data set, a kind of claim or a suite file.
+def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = "", strict: bool = True) -> CheckReport:
+    """Test every requirement of a part that a plugin can provide, other than learners and executors.
 
-    ``part`` is an instance, a class that is made with its defaults, or the path of the suite file.
+    Args:
+        part: An input law, a target, a joint law, a labelling, a data set or a kind of claim, as an instance or as a
+            class that is made with its defaults; a ``Metric``; or the path of a suite file. With ``kind``, a function
+            that draws a plot or is a verb, or the module or object that listens to runs.
+        kind: What the part is, where its class does not say it.
+        strict: Raise an exception if a requirement is violated.
 
     Raises:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
@@ -138,7 +140,7 @@ def check_part(part: type[Settings] | Settings | Path, *, strict: bool = True) -
     """
     from bfc_bench.testing.parts import part_subject
 
-    return _strictly(report_on(part_subject(part)), strict)
+    return _strictly(report_on(part_subject(part, kind)), strict)
 
 
 def _strictly(report: CheckReport, strict: bool) -> CheckReport:

@@ -118,16 +118,20 @@ def find(name: str) -> list[type[Learner] | type[Executor]]:
     try:
         attributes = vars(import_module(module))
     except ImportError as error:
-        known = suggest(name, [*plugins.learners, *plugins.executors])
+        known = suggest(name, {known for registry in plugins.registries.values() for known in registry})
         raise UsageError(
-            f"check: {name!r} is neither a learner's or executor's name nor a module that imports ({error}).{known}"
+            f"check: {name!r} is neither a name that `bfc-bench list` shows, nor a file, nor a module that imports "
+            f"({error}).{known}"
         ) from None
     bases = (Learner, Executor)
     classes = {k: v for k, v in attributes.items() if isinstance(v, type) and issubclass(v, bases) and v not in bases}
     if attribute:
         if attribute not in classes:
             near = suggest(attribute, classes)
-            raise UsageError(f"check: module {module!r} has no learner or executor {attribute!r}.{near}")
+            raise UsageError(
+                f"check: {attribute!r} of the module {module!r} is no part that can be checked: a class of bfc_bench "
+                f"such as Learner or Target, or a Metric.{near}"
+            )
         return [classes[attribute]]
     own = [cls for cls in classes.values() if cls.__module__.partition(".")[0] == module.partition(".")[0]]
     if not own:

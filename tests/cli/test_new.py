@@ -76,6 +76,12 @@ def test_names_that_mean_something_else_in_python_are_refused(tmp_path: Path, na
     assert not (tmp_path / "new").exists()
 
 
+def test_a_verb_that_exists_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="A verb cannot be called 'run'"):
+        write_distribution("verb", "run", tmp_path / "new")
+    write_distribution("plot", "run", tmp_path / "new")
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years")
     for occupied in (tmp_path, tmp_path / "thesis.tex"):

@@ -15,11 +15,13 @@ from bfc_bench import (
     JointLaw,
     LabelledPoints,
     Labels,
+    Metric,
     PointClaim,
     PointSource,
     Target,
     Teacher,
     Verdict,
+    hookimpl,
 )
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
@@ -37,7 +39,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 NEED_FILES = {"idx", "npz", "table", "sklearn", "cifar-10", "cifar-100", "cifar-2", "fashion-mnist", "mnist"}
 PARTS = [
     (name, registry)
-    for registry in (PLUGINS.inputs, PLUGINS.targets, PLUGINS.laws, PLUGINS.labels, PLUGINS.data, PLUGINS.claims)
+    for registry in (
+        *(PLUGINS.inputs, PLUGINS.targets, PLUGINS.laws, PLUGINS.labels, PLUGINS.data, PLUGINS.claims),
+        PLUGINS.metrics,
+    )
     for name in registry
     if name not in NEED_FILES
 ]
@@ -45,6 +50,9 @@ PARTS = [
 
 @pytest.mark.parametrize(("name", "registry"), PARTS, ids=[name for name, _ in PARTS])
 def test_the_built_in_parts_meet_every_requirement(name: str, registry: Any) -> None:
+    if registry is PLUGINS.metrics:
+        check_part(registry.get(name))
+        return
     options = documented_claim(name) if registry is PLUGINS.claims else OPTIONS.get(name, {})
     check_part(registry.get(name).parse(options, name))
 
@@ -295,6 +303,35 @@ class Optimist(PointClaim):
         return Verdict(self.id, self.kind, "", "it is so", "supported", 1.0, 1.0, 1.0, "", 1, 0.5)
 
 
+def squares(prediction, truth):
+    return float(np.sum((prediction - truth.target) ** 2))
+
+
+def with_nothing_random(prediction, truth):
+    return squares(prediction, truth) * (1 + np.random.rand())  # noqa: NPY002
+
+
+def overwrites(prediction, truth):
+    truth.target -= prediction
+    return float(np.sum(truth.target**2))
+
+
+def weighted(prediction, truth):
+    return float(np.arange(len(prediction)) @ (prediction - truth.target) ** 2)
+
+
+def relative(prediction, truth):
+    return squares(prediction, truth) / np.ptp(truth.target)
+
+
+def similarity(prediction, truth):
+    return float(np.exp(-np.mean((prediction - truth.target) ** 2)))
+
+
+def metric(measure: Any, **fields: Any) -> Metric:
+    return Metric("made", measure, **fields)
+
+
 EXPECTED = "what is expected agrees with the labels"
 BROKEN = [
     (Global, "points come from their stream", "global generator numpy.random"),
@@ -322,6 +359,21 @@ BROKEN = [
     (Coins, "labels have their shape and kind", r"must be \[-1.0, 1.0\]"),
     (Unkeyed, "labels come from their stream", "global generator numpy.random"),
     (Shuffled, "contents are the same at every call", "other contents when it is called again"),
+    (metric(squares, labels=frozenset({"reals"})), "it says where it applies", "some of real, binary, class"),
+    (metric(squares, of="probabilities"), "it says where it applies", "real labels have no probabilities"),
+    (metric(lambda prediction, truth: -1.0), "values are in range", "must be from 0 to largest = inf. Got -1"),
+    (metric(lambda prediction, truth: np.nan), "values are in range", "must be finite"),
+    (metric(squares, largest=2.0), "values are in range", "from 0 to largest = 2"),
+    (metric(lambda prediction, truth: prediction - truth.target), "values are in range", "a number. Got ndarray"),
+    (metric(squares, perfect=1.0), "perfect predictions have the declared value", "perfect = 1. Got 0"),
+    (metric(similarity, perfect=None), "perfect predictions have the smallest value", "Got 1 for perfect ones"),
+    (metric(with_nothing_random), "the value is the same at every call", "global generator numpy.random"),
+    (metric(overwrites), "arguments are not changed", "writes into truth.target"),
+    (metric(weighted), "the order of points does not matter", "another order must not change the value"),
+    (metric(squares, invariances=frozenset({"scale"})), "declared invariances hold", "names 'scale'; the change must"),
+    (metric(squares, invariances=frozenset({"shape"})), "declared invariances hold", "some of shift, .* Got 'shape'"),
+    (metric(squares, invariances=frozenset({"classes"})), "declared invariances hold", "classes, which cannot apply"),
+    (metric(relative), "a constant truth is refused or measured", "measure warns: divide by zero"),
     (Optimist(id="c", task="t"), "one replicate decides nothing", "has no interval"),
     (Optimist(id="c", task="t"), "it is decided where p is small", "p = 0.5"),
 ]
@@ -331,6 +383,111 @@ BROKEN = [
 def test_a_violated_requirement_is_named(part: Any, requirement: str, reason: str) -> None:
     with pytest.raises(AssertionError, match=rf"failed +{requirement}: .*{reason}"):
         check_part(part)
+
+
+def figures_of(rows):
+    """The sizes of cells."""
+    import altair
+
+    return {"cells": altair.Chart(altair.Data(values=[{"n": row.n} for row in rows])).mark_bar().encode(x="n:O")}
+
+
+def undrawable(rows):
+    """A chart without a mark."""
+    import altair
+
+    return {"cells": altair.Chart()}
+
+
+def marks_rows(rows):
+    rows[0].options["drawn"] = True
+    return figures_of(rows)
+
+
+def smallest(rows):
+    min(row.nmse for row in rows if row.nmse)
+    return figures_of(rows)
+
+
+def silent(suite: str):
+    pass
+
+
+def untyped(suite):
+    """Say hello."""
+
+
+def shown(suite: str, loud: bool = False):
+    """Say hello."""
+
+
+def two_types(size: int | str):
+    """Typer cannot tell which of the two is meant."""
+
+
+class Counts:
+    """Counts rows."""
+
+    def __init__(self):
+        self.rows = 0
+
+    @hookimpl
+    def bfc_result(self, result):
+        self.rows += 1
+
+
+class Misspelt(Counts):
+    """Has a hook that does not exist."""
+
+    @hookimpl
+    def bfc_run_ended(self, session):
+        """Is never called."""
+
+
+class Divides(Counts):
+    """Fails on cells that have failed."""
+
+    @hookimpl
+    def bfc_result(self, result):
+        1 / (result.status == "ok")
+
+
+class Deletes(Counts):
+    """Deletes rows of the store."""
+
+    @hookimpl
+    def bfc_run_finished(self, session):
+        with session.store.transaction() as db:
+            db.execute("DELETE FROM rows")
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "requirement", "reason"),
+    [
+        (lambda rows: [], "plot", "figures have file stems", r"must return \{file stem: figure\}. Got list"),
+        (lambda rows: {}, "plot", "figures have file stems", "one figure or more"),
+        (lambda rows: {"a/b": figures_of(rows)["cells"]}, "plot", "figures have file stems", "Got 'a/b'"),
+        (lambda rows: {"cells": "drawn"}, "plot", "figures can be drawn", "figures of Matplotlib. Got str"),
+        (marks_rows, "plot", "results are not changed", "changes the rows"),
+        (undrawable, "plot", "figures can be drawn", "SchemaValidationError"),
+        (smallest, "plot", "results without errors are accepted", "ValueError"),
+        (silent, "verb", "it says what it does", "no docstring"),
+        (untyped, "verb", "every parameter has a type", "without a type: suite. Write, for example, suite: str"),
+        (two_types, "verb", "its help is printed", "Union"),
+        (Misspelt, "listener", "its hooks exist", "a hook 'bfc_run_ended' that does not exist"),
+        (object(), "listener", "its hooks exist", "implements none of bfc_run_started"),
+        (Divides, "listener", "events raise nothing", "bfc_result: ZeroDivisionError"),
+        (Deletes, "listener", "results stay the same", "has other rows"),
+    ],
+)
+def test_a_violated_requirement_of_a_function_or_listener_is_named(part, kind, requirement, reason) -> None:
+    with pytest.raises(AssertionError, match=rf"failed +{requirement}: .*{reason}"):
+        check_part(part, kind=kind)
+
+
+@pytest.mark.parametrize(("part", "kind"), [(figures_of, "plot"), (shown, "verb"), (Counts, "listener")])
+def test_functions_and_listeners_that_keep_the_contract_pass(part, kind) -> None:
+    check_part(part, kind=kind)
 
 
 @pytest.mark.parametrize("part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), Found, Kept])
@@ -371,5 +528,37 @@ def test_the_command_checks_parts_by_name_class_and_file(
     assert "failed  points come from their stream" in capsys.readouterr().out
     assert run(["check", "lowrank-poly"]) == 2
     assert "degree is required and missing. Give options by --set KEY=VALUE." in capsys.readouterr().err
+    assert run(["check", "log_loss"]) == 0
+    assert "9 checks: 9 passed" in capsys.readouterr().out
+    assert run(["check", "nmse", "--set", "share=1"]) == 2
+    assert "'nmse' has no options" in capsys.readouterr().err
+    assert run(["check", "mine_of_parts:np"]) == 2
+    assert "'np' of the module 'mine_of_parts' is no part that can be checked" in capsys.readouterr().err
     assert run(["check", "kernel-ridge", "--set", "ridge=1"]) == 2
     assert "learners are checked with their smoke options" in capsys.readouterr().err
+
+
+def test_the_command_checks_what_its_kind_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine_of_functions.py").write_text(
+        "from bfc_bench import Metric, hookimpl\n\n\ndef draw(rows):\n    return {}\n\n\n"
+        "def greet(name: str):\n    'Greet.'\n\n\n@hookimpl\ndef bfc_result(result):\n    pass\n\n\n"
+        "MEAN = Metric('mean', lambda prediction, truth: abs(prediction - truth.target).mean())\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run(["check", "mine_of_functions:draw", "--kind", "plot"]) == 1
+    assert run(["check", "mine_of_functions:greet", "--kind", "verb"]) == 0
+    assert run(["check", "mine_of_functions:MEAN"]) == 0
+    assert run(["check", "mine_of_functions", "--kind", "listener"]) == 0
+    assert run(["check", "mine_of_functions:draw"]) == 2
+    assert "add --kind plot, verb or listener" in capsys.readouterr().err
+    assert run(["check", "mine_of_functions:MEAN", "--kind", "plot"]) == 2
+    assert "a plot must be a function" in capsys.readouterr().err
+    assert run(["check", "sphere", "--kind", "target"]) == 2
+    assert "there is no target 'sphere'" in capsys.readouterr().err
+    assert run(["check", "sphere", "--kind", "shape"]) == 2
+    assert "--kind shape: there is no such kind" in capsys.readouterr().err
+    assert run(["check", "linaer"]) == 2
+    assert "Did you mean 'linear'?" in capsys.readouterr().err

@@ -1,0 +1,28 @@
+"""Command lines as others may see them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePosixPath
+
+_EARLIER_PROGRAM = re.compile(r"^__main__\.py")
+"""What earlier commits wrote for ``bfc-bench``."""
+
+
+def without_folders(command: str) -> str:
+    """A command line in which each path has its last name only, and each address its scheme."""
+    command = _EARLIER_PROGRAM.sub("bfc-bench", command)
+    try:
+        parts = shlex.split(command)
+    except ValueError:
+        parts = command.split()
+    return shlex.join(map(_without_folder, parts))
+
+
+def _without_folder(argument: str) -> str:
+    """A path, or the value of an option that is one, by its last name; an address by its scheme."""
+    option, equals, value = argument.rpartition("=")
+    if "://" in value:
+        return f"{option}{equals}{value.partition('://')[0]}:"
+    return f"{option}{equals}{PurePosixPath(value).name}" if "/" in value else argument
