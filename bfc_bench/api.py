@@ -58,6 +58,8 @@ class RunOptions:
         for name in ("learners", "tasks", "changes"):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
+        if self.jobs is not None and not isinstance(self.jobs, int):
+            raise UsageError(f"jobs must be an integer. Got {self.jobs!r}.")
         if self.jobs is not None and self.jobs < 1:
             raise UsageError(f"jobs must be at least 1. Got {self.jobs}.")
         for word in [self.redo] if isinstance(self.redo, str) else self.redo:

@@ -1,5 +1,6 @@
 """Base class of frozen settings, reading of TOML files, and error messages for wrong values."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -101,6 +102,10 @@ def _is_default(field: FieldInfo, value: Any) -> bool:
     return bool(value == default) or plain_option(value) == plain_option(default)
 
 
+PLAINLY = {"list_type": "must be a list", "model_type": "must be a table", "dict_type": "must be a table"}
+"""What pydantic's types of errors mean."""
+
+
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     """One line per wrong key: where, which key, what was expected, what came, the nearest valid name.
 
@@ -125,7 +130,9 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
                 f"{where}: unknown option {key!r}.{suggest(str(item['loc'][-1]), _fields_at(model, item['loc']))}"
             )
         elif item["type"] != "missing":
-            expected = _expected(item["msg"])
+            expected = PLAINLY.get(item["type"], "") or _expected(item["msg"])
+            if item["type"] == "list_type" and isinstance(item["input"], str | int | float):
+                expected += f", such as {json.dumps([item['input']])}"
             end = "" if expected.endswith("?") else "."
             lines.append(f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input'])}")
     return "\n".join(lines)

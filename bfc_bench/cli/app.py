@@ -115,17 +115,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     """The text of a usage error; for an option that is a key of suites, how to set it."""
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    text = str(error.format_message())
+    if text.startswith("No such command") and "Did you mean" not in text:
+        return f"{text} `bfc-bench --help` shows the commands."
     if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
-        return str(error.format_message())
-    from bfc_bench.suite.model import Suite
+        return text
+    from bfc_bench.suite.model import Suite, TaskEntry
 
     key = option.lstrip("-").replace("-", "_")
-    if key not in Suite.model_fields:
-        return str(error.format_message())
+    if key not in Suite.model_fields and key not in TaskEntry.model_fields:
+        return text
     given = list(sys.argv[1:] if arguments is None else arguments)
     at = next(place for place, text in enumerate(given) if text.partition("=")[0] == option)
     value = given[at].partition("=")[2] or next(iter(given[at + 1 : at + 2]), "...")
-    return f"No such option: {option}. {key} is a key of the suite: write --set {key}={value}."
+    if key in Suite.model_fields:
+        return f"No such option: {option}. {key} is a key of the suite: write --set {key}={value}."
+    value = f"[{value}]" if key in ("n", "d") and not value.startswith("[") else value
+    return f"No such option: {option}. {key} is a key of tasks: write --set task.NAME.{key}={value}."
 
 
 def leave(code: int) -> None:

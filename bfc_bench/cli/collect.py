@@ -14,8 +14,11 @@ def add_to(app: typer.Typer) -> None:
 
 def collect(store: StoreOption = STORE) -> None:
     """Copy the rows that shards have made so far into the store."""
+    from bfc_bench.errors import StoreError
     from bfc_bench.shards.collect import collect
 
+    if not store.is_dir():
+        raise StoreError(f"There is no store in {store}; `bfc-bench submit SUITE --store {store}` makes one.")
     collected = collect(store)
     for job in collected:
         typer.echo(f"{job}.")

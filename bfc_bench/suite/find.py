@@ -28,4 +28,6 @@ def suite_path(suite: str | Path, known: Registry[Path]) -> Path:
         raise UsageError(f"a suite must be the name of a suite or the path of its .toml file. {suite} is {what}.")
     if str(suite) not in known and (path.suffix == ".toml" or path.parent != Path(".")):
         return path
+    if str(suite) not in known and (file := path.with_name(f"{path.name}.toml")).is_file():
+        raise UsageError(f"there is no suite {str(suite)!r}. Did you mean the file {file}?")
     return known.get(str(suite))

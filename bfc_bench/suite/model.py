@@ -136,6 +136,8 @@ class TaskEntry(Settings):
         from bfc_bench.tasks.data.arrays import save_arrays
         from bfc_bench.tasks.data.columns import ColumnOptions
 
+        if not isinstance(n, Iterable) or isinstance(n, str):
+            raise UsageError(f"task {name!r}: n must be a list of training sizes, such as [{n}]. Got {n!r}.")
         columns = ColumnOptions.parse(
             {key: options[key] for key in ColumnOptions.model_fields if key in options}, f"task {name!r}"
         )

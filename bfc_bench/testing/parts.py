@@ -152,7 +152,7 @@ def _of_module(module: str, attribute: str, kind: str) -> list[Any]:
     sys.path.insert(0, "")  # console scripts do not search the current folder
     try:
         held = import_module(module)
-    except ImportError:
+    except Exception:  # the module's own
         return []  # the search for a learner reports the error
     part = getattr(held, attribute, None) if attribute else held
     if part is None:
@@ -164,10 +164,16 @@ def _of_module(module: str, attribute: str, kind: str) -> list[Any]:
     kinds = tuple(base for base in KINDS if base is not Path)
     if isinstance(part, Metric) or (isinstance(part, type) and issubclass(part, kinds)):
         return [part]
+    if isinstance(part, type):
+        known = ", ".join(sorted(base.__name__ for base in (Learner, Executor, *kinds) if base is not Metric))
+        raise UsageError(
+            f"check: {module}:{attribute} must be a subclass of one of {known}; add --kind listener if it listens to "
+            "runs."
+        )
     if callable(part):
         raise UsageError(
-            f"check: {module}:{attribute} is a {type(part).__name__}, no class that bfc-bench knows: add --kind plot, "
-            "verb or listener. A function that measures an error is checked as the Metric that has it."
+            f"check: {module}:{attribute} is a function: add --kind plot or --kind verb. A function that measures an "
+            "error is checked as the Metric that has it."
         )
     return []
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from bfc_bench.errors import BenchError, UsageError, suggest
+from bfc_bench.errors import NEAR, BenchError, UsageError, describe_error, suggest
 from bfc_bench.executors.base import Executor, Resources, UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.worker_context import clock_starts
@@ -117,11 +117,11 @@ def find(name: str) -> list[type[Learner] | type[Executor]]:
     sys.path.insert(0, "")  # console scripts do not search the current folder
     try:
         attributes = vars(import_module(module))
-    except ImportError as error:
-        known = suggest(name, {known for registry in plugins.registries.values() for known in registry})
+    except Exception as error:  # the module's own
+        near = suggest(name, {known for registry in plugins.registries.values() for known in registry})
         raise UsageError(
             f"check: {name!r} is neither a name that `bfc-bench list` shows, nor a file, nor a module that imports "
-            f"({error}).{known}"
+            f"({describe_error(error)}).{near if near.startswith(NEAR) else ''}"
         ) from None
     bases = (Learner, Executor)
     classes = {k: v for k, v in attributes.items() if isinstance(v, type) and issubclass(v, bases) and v not in bases}

@@ -93,6 +93,10 @@ def _open(uri: str) -> MlflowClient:
     from mlflow import MlflowClient
     from sqlalchemy.exc import DBAPIError
 
+    if "://" not in uri and uri != "databricks" and not uri.startswith(("sqlite:", "file:")):
+        raise TrackingAddressError(
+            f"MLflow at {masked(uri)}: must be an address, such as http://HOST:5000 or sqlite:///FILE.db."
+        )
     storage_errors = (DBAPIError, sqlite3.Error, OSError, OutputError)
     try:
         if (file := database_file(uri)) is not None:

@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import bfc_bench
@@ -114,7 +115,15 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "."], "a suite must be the name of a suite or the path of its .toml file. . is a folder."),
         (["run", "smoke", "--seed", "5"], "No such option: --seed. seed is a key of the suite: write --set seed=5."),
         (["plan", "smoke", "--test-size=300"], "test_size is a key of the suite: write --set test_size=300."),
+        (["run", "smoke", "--n", "100"], "n is a key of tasks: write --set task.NAME.n=[100]."),
+        (["run", "smoke", "--set", "task.teacher-L3.n=100"], "task[0].n must be a list, such as [100]. Got 100."),
         (["results", "smoke", "--seed", "5"], "No such option: --seed"),
+        (["help"], "No such command 'help'. `bfc-bench --help` shows the commands."),
+        (["collect", "--store", "nowhere"], "There is no store in nowhere; `bfc-bench submit SUITE --store nowhere`"),
+        (["check", "no/such/suite.toml"], "'no/such/suite.toml' is neither a name"),
+        (["check", "."], "'.' is neither a name"),
+        (["check", "json:JSONEncoder"], "json:JSONEncoder must be a subclass of one of Claim, DataSet, Executor, "),
+        (["check", "json:dumps"], "is a function: add --kind plot or --kind verb"),
         (
             ["run", "smoke", "--learner", "layerwize"],
             "--learner layerwize: the suite has no such learner. Did you mean",
@@ -141,6 +150,20 @@ def test_wrong_words_suggest_the_nearest(arguments, expected, capsys, tmp_path, 
     assert run(arguments) == 2
     assert expected in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_suite_without_its_ending_and_a_module_that_raises_are_named(capsys, tmp_path, monkeypatch):
+    from bfc_bench.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text("")
+    assert run(["run", "mine"]) == 2
+    assert "there is no suite 'mine'. Did you mean the file mine.toml?" in capsys.readouterr().err
+    (tmp_path / "raises_at_import.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for argument in ("raises_at_import", "raises_at_import:Mine"):
+        assert run(["check", argument]) == 2
+        assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_toml_names_the_line(capsys, tmp_path):
@@ -238,6 +261,16 @@ def test_learners_and_tasks_without_a_common_cell_are_named(capsys, tmp_path):
     )
     assert run(["plan", str(suite), "--learner", "kernel-ridge", "--task", "b"]) == 2
     assert "have no cell in common" in capsys.readouterr().err
+
+
+def test_a_number_in_the_place_of_a_list_or_a_text_in_that_of_a_number_is_told_from_python(tmp_path):
+    x = np.random.default_rng(0).random((30, 2))
+    with pytest.raises(UsageError, match=r"task 'mine': n must be a list of training sizes, such as \[10\]\. Got 10\."):
+        bfc_bench.TaskEntry.from_arrays("mine", x, x[:, 0], n=10, folder=tmp_path)
+    with pytest.raises(UsageError, match=r"jobs must be an integer\. Got 'two'\."):
+        bfc_bench.run_suite("smoke", bfc_bench.RunOptions(jobs="two"))
+    with pytest.raises(UsageError, match=r"learner\[0\] must be a table\. Got 'kernel-ridge'\."):
+        bfc_bench.Suite(name="a", task=[], learner=["kernel-ridge"])
 
 
 def test_a_text_in_the_place_of_a_list_of_names_is_told_from_python():

@@ -553,7 +553,7 @@ def test_the_command_checks_what_its_kind_says(
     assert run(["check", "mine_of_functions:MEAN"]) == 0
     assert run(["check", "mine_of_functions", "--kind", "listener"]) == 0
     assert run(["check", "mine_of_functions:draw"]) == 2
-    assert "add --kind plot, verb or listener" in capsys.readouterr().err
+    assert "is a function: add --kind plot or --kind verb" in capsys.readouterr().err
     assert run(["check", "mine_of_functions:MEAN", "--kind", "plot"]) == 2
     assert "a plot must be a function" in capsys.readouterr().err
     assert run(["check", "sphere", "--kind", "target"]) == 2

@@ -107,7 +107,9 @@ def command_lines(session):
     return {line.replace(b"\0", b" ").decode() for line in found}
 
 
-@pytest.mark.parametrize("uri", ["nonsense://x", "http://user:secret@127.0.0.1:port", "postgresql+no://u:secret@h/d"])
+@pytest.mark.parametrize(
+    "uri", ["nonsense", "nonsense://x", "http://user:secret@127.0.0.1:port", "postgresql+no://u:secret@h/d"]
+)
 def test_an_address_that_is_none_is_bad_usage_and_stops_no_run(uri, faulty, suite_file, tmp_path, capsys):
     from bfc_bench.cli.app import run
 
