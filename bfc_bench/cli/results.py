@@ -43,7 +43,7 @@ def results(
     format: Annotated[
         str,
         typer.Option(
-            "--format", metavar="table|csv|json|parquet", help="Output format; parquet needs --output or a pipe."
+            "--format", metavar="table|csv|json|parquet|lcdb", help="Output format; parquet needs --output or a pipe."
         ),
     ] = "table",
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")] = None,
@@ -73,6 +73,7 @@ def results(
     from bfc_bench.cli.tables import print_lines
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import as_text, axis_columns, csv_parts, json_parts, parquet_bytes
+    from bfc_bench.store.lcdb import lcdb_parts
     from bfc_bench.store.row import AXES, COLUMNS
     from bfc_bench.stored_suite import open_store
     from bfc_bench.utils.files import write_file
@@ -85,9 +86,10 @@ def results(
         "csv": lambda rows: csv_parts(rows, named, raw=raw),
         "json": lambda rows: json_parts(rows, named),
         "parquet": lambda rows: [parquet_bytes(rows, named, axes)],
+        "lcdb": lambda rows: lcdb_parts(rows, stored.definition["test_size"]),
     }
     if format not in ("table", *writers):
-        raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
+        raise UsageError(f"--format must be table, csv, json, parquet or lcdb. Got {format!r}.")
     _check_output(format, output, raw=raw)
     with open_store(store) as suites:
         stored, wanted = suites[suite], {"task": task, "label": label, "status": status}

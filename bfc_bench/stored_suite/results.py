@@ -48,11 +48,36 @@ class Curves(list["Curve"]):
         """A pandas frame with one line per point: task, d, label, metric, n, and the mean with its interval."""
         return Records(point for curve in self for point in curve.points).frame()
 
+    def thresholds(self, levels: Sequence[float]) -> Records[Reached]:
+        """N* of each curve: the training points that it needs to reach each of the levels of error."""
+        from bfc_bench.analysis.scaling import scalings
+
+        return Records(reached for scaling in scalings(self, levels) for reached in scaling.reached)
+
     def __repr__(self) -> str:
         return f"<{len(self)} learning curves: .frame() makes a table of them>"
 
     def _repr_html_(self) -> str:
         return str(self.frame()._repr_html_())
+
+
+def read_lcdb(file: str | Path) -> Curves:
+    """Learning curves from a CSV file in the columns of LCDB, the learning curve database.
+
+    Its accuracies become error rates. The curves have N*, intervals and frames as those of a suite:
+    ``read_lcdb(file).thresholds([0.1]).frame()``.
+
+    Args:
+        file: The file, of LCDB or of ``bfc-bench results SUITE --format lcdb``.
+
+    Raises:
+        UsageError: The file is not such a table; the error names the line.
+    """
+    from bfc_bench.analysis.curves import by_task, curves, metric_of
+    from bfc_bench.store.lcdb import rows_of_lcdb
+
+    groups = by_task(Rows.of(rows_of_lcdb(Path(file)))).values()
+    return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows)))
 
 
 @dataclass(frozen=True)
