@@ -23,7 +23,10 @@ from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
-SLOW = {"docs/tutorials/learner.md", "docs/tutorials/data.md", "docs/how-to/index.md", "docs/how-to/extend.md"}
+SLOW = {
+    *("docs/tutorials/learner.md", "docs/tutorials/data.md", "docs/how-to/index.md", "docs/how-to/extend.md"),
+    *("docs/how-to/recipes.md", "docs/gallery.md"),
+}
 """Pages with many commands."""
 QUICKLY = 'if [ "$1" = run ]; then set -- "$@" --no-mlflow --jobs 1; fi'
 """What runs here leave away; tests/suites/test_smoke.py has it."""
