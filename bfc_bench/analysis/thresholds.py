@@ -110,8 +110,11 @@ class Threshold:
     def bounds(self) -> tuple[float, float]:
         """The interval of N*; if some replicate is censored, the sizes between which N* of all of them lies.
 
-        They are (0, 50) below 50, (1600, inf) beyond 1600, and nan without crossings.
+        They are (0, 50) below 50, (1600, inf) beyond 1600, the two sizes ``between`` which all lie, and nan without
+        crossings.
         """
+        if self.within is not None:
+            return self.within
         if not self.left and not self.right:
             return self.interval.lo, self.interval.hi
         lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)

@@ -22,6 +22,8 @@ FLAT = 1e-9
 """Slope of the log-likelihood, per relative change of a parameter, below which it counts as flat."""
 STEPS = 2.0 ** np.arange(-3, 8)
 """Distances at which to search for an end of an interval, in units of the values' scale; beyond them it is infinite."""
+NEAR = 5
+"""Number of distances that are tried first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,10 @@ def profile_interval(
         profile = _maximum(others, lower - shift, upper - shift, least_sigma)[1]
         return np.asarray(np.sqrt(2 * np.maximum(fit.loglik - profile, 0.0)) - math.sqrt(2 * drop))
 
-    below, above = np.split(beyond(np.concatenate([-STEPS, STEPS])), 2)
+    for tried in (STEPS[:NEAR], STEPS):  # far ones take many of Newton's steps and are seldom needed
+        below, above = np.split(beyond(np.concatenate([-tried, tried])), 2)
+        if min(below[-1], above[-1]) >= 0:
+            break
     ends = []
     for sign, values in ((-1, below), (1, above)):
         if values[-1] < 0:
@@ -122,17 +127,17 @@ def _maximum(
     max_theta = 1 / least_sigma if least_sigma else math.inf
     phi = _start(x, lower, upper)
     phi *= np.minimum(1.0, max_theta / phi[:, :1])
-    value = _loglik(phi, x, lower, upper)
+    value, log_mass = _loglik(phi, x, lower, upper)
     for _ in range(max_steps):
-        gradient, hessian = _derivatives(phi, x, lower, upper)
+        gradient, hessian = _derivatives(phi, x, lower, upper, log_mass)
         step, gain = _newton_step(phi, gradient, hessian, max_theta)
         if (gain < TOLERANCE).all():
             return phi, value, hessian
-        new_value = _loglik(phi + step, x, lower, upper)
+        new_value, log_mass = _loglik(phi + step, x, lower, upper)
         while (too_far := new_value < value + 0.1 * gain - TOLERANCE).any():
             step[too_far] /= 2
             gain = np.where(too_far, gain / 2, gain)
-            new_value = _loglik(phi + step, x, lower, upper)
+            new_value, log_mass = _loglik(phi + step, x, lower, upper)
         phi, value = phi + step, new_value
     raise np.linalg.LinAlgError(f"tobit: no maximum in {max_steps} steps; do the exact values determine the model?")
 
@@ -175,7 +180,8 @@ def _start(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     both = np.isfinite(lower) & np.isfinite(upper) & (lower != upper)
     y[both] = (lower[both] + upper[both]) / 2
     beta = y @ np.linalg.pinv(x).T if x.shape[1] else np.empty((len(y), 0))
-    theta = 1 / np.maximum(np.std(y - beta @ x.T, axis=1, keepdims=True), 1e-12)
+    residual = y - beta @ x.T  # its mean is not 0 where a profile leaves the constant out
+    theta = 1 / np.maximum(np.sqrt((residual**2).mean(axis=1, keepdims=True)), 1e-12)
     return np.hstack([theta, theta * beta])
 
 
@@ -190,19 +196,24 @@ def _log_mass(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.asarray(high + np.log1p(-np.exp(log_ndtr(a) - high)))
 
 
-def _loglik(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Log-likelihoods (M,); -inf if theta is not positive."""
+def _loglik(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log-likelihoods (M,), -inf if theta is not positive, and ``_log_mass`` of the values that are not exact."""
     exact = lower[0] == upper[0]
     theta = np.where(phi[:, :1] > 0, phi[:, :1], 1.0)
     eta = phi[:, 1:] @ x.T
     z = theta * lower[:, exact] - eta[:, exact]
-    censored = _log_mass(theta * lower[:, ~exact] - eta[:, ~exact], theta * upper[:, ~exact] - eta[:, ~exact])
-    value = exact.sum() * (np.log(theta[:, 0]) - LOG_SQRT_2PI) - (z**2).sum(axis=1) / 2 + censored.sum(axis=1)
-    return np.where(phi[:, 0] > 0, value, -math.inf)
+    log_mass = _log_mass(theta * lower[:, ~exact] - eta[:, ~exact], theta * upper[:, ~exact] - eta[:, ~exact])
+    value = exact.sum() * (np.log(theta[:, 0]) - LOG_SQRT_2PI) - (z**2).sum(axis=1) / 2 + log_mass.sum(axis=1)
+    return np.where(phi[:, 0] > 0, value, -math.inf), log_mass
 
 
-def _derivatives(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (M, 1 + p) and Hessian (M, 1 + p, 1 + p) of the log-likelihood at phi = (theta, gamma)."""
+def _derivatives(
+    phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray, log_mass: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient (M, 1 + p) and Hessian (M, 1 + p, 1 + p) of the log-likelihood at phi = (theta, gamma).
+
+    ``log_mass`` is what ``_loglik`` gives there.
+    """
     exact = lower[0] == upper[0]
     theta = phi[:, :1]
     v = _with_covariates(lower[:, exact], x[exact])  # z = v.phi
@@ -214,7 +225,6 @@ def _derivatives(phi: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.nd
     x, lower, upper = x[~exact], lower[:, ~exact], upper[:, ~exact]
     eta = phi[:, 1:] @ x.T
     za, zb = theta * lower - eta, theta * upper - eta
-    log_mass = _log_mass(za, zb)
     slope = np.zeros((*lower.shape, phi.shape[1]))
     for z, bound, sign in ((za, lower, -1.0), (zb, upper, 1.0)):
         density = sign * np.exp(-0.5 * z**2 - LOG_SQRT_2PI - log_mass)

@@ -29,8 +29,17 @@ def report(
     form: Annotated[
         Literal["html", "pdf"], typer.Option("--format", help="With pdf, also write report.pdf for papers.")
     ] = "html",
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task", metavar="NAME", help="Write about this task alone, with all its figures and tables. Repeatable."
+        ),
+    ] = None,
 ) -> None:
-    """Write the HTML report of a suite from the rows in the store."""
+    """Write the HTML report of a suite from the rows in the store.
+
+    With more than 50,000 rows, it shows learning curves and N* of each task; `--task` gives the rest of one.
+    """
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import open_store
 
@@ -41,6 +50,6 @@ def report(
         raise UsageError(f"--figures must be of svg, png, pdf and json, with commas, or none. Got {min(unknown)!r}.")
     with open_store(store) as suites:
         stored = suites[suite]
-        page = stored.report(output, figures=suffixes, pdf=form == "pdf")
+        page = stored.report(output, figures=suffixes, pdf=form == "pdf", tasks=task or ())
         print_summary(stored, console(160))
     typer.echo(f"Report: {page.with_suffix('.pdf') if form == 'pdf' else page}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from bfc_bench.analysis.compare_thresholds import compare_curves
 from bfc_bench.analysis.curves import Curve
@@ -113,9 +113,11 @@ def _is_reached(reached: Reached) -> bool:
     return reached.threshold.right < len(reached.threshold.crossings)
 
 
-def _size(threshold: Threshold) -> float:
-    """The geometric mean of N*, with the bound in the place of those beyond the tested sizes."""
-    return fmean(math.log(crossing.n) for crossing in threshold.crossings)
+def _size(threshold: Threshold) -> tuple[float, float]:
+    """The size that readers see, by which learners are ranked: the median if some N* lies beyond the tested sizes, else
+    the geometric mean; then the geometric mean with the bounds in the place of those beyond."""
+    logs = [math.log(crossing.n) for crossing in threshold.crossings]
+    return median(logs) if threshold.left or threshold.right else fmean(logs), fmean(logs)
 
 
 def _need(reached: Reached, best: Curve, curve: Curve, told: str) -> Need:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bfc_bench.analysis.compute import cost_curves, shown_cost
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.curves import Curve, by_task
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import stage_errors
 from bfc_bench.analysis.theory import Theories
@@ -71,7 +71,8 @@ def figure(
     drawn_tasks = list(dict.fromkeys(curve.task for curve in shown))
     if kind in OF_ONE_TASK and len(drawn_tasks) > 1:
         raise UsageError(f"A figure of kind {kind!r} shows one task. Choose one of: {', '.join(drawn_tasks)}.")
-    styles = assign(labels or (curve.label for curve in curves))
+    together = [group.distinct("label") for group in map(Rows.of, by_task(rows).values())]
+    styles = assign(labels) if labels else assign((curve.label for curve in curves), together)
     drawn: Drawing | None = None
     if kind == "curves":
         reached = [reached for scaling in scalings(shown, levels) for reached in scaling.reached]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version as release_of
@@ -37,6 +38,8 @@ POINTS = 2000
 """Maximum number of curve points that a page holds as CSV, about 270 KB."""
 FIRST_ANSWERS = 6
 """Up to so many tasks have their answer in the first screen, and their figures and tables open; others are folded."""
+LARGE = 50_000
+"""The page of more rows is an index: each task has its learning curves and N*, and the rest on request."""
 PROBLEMS = {
     "status": "status",
     "task": "task",
@@ -74,6 +77,7 @@ def write_report(
     key: str = "",
     suffixes: Sequence[str] = (),
     pdf: bool = False,
+    complete: bool = False,
 ) -> Path:
     """Write ``report.html`` and its figures into ``directory``.
 
@@ -93,6 +97,7 @@ def write_report(
         key: Key that ``report.source_key.key_of`` reads from the page.
         suffixes: Formats of figure files beside the page, which does not need them.
         pdf: Whether to write ``report.pdf`` with the same figures too.
+        complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
 
     Returns:
         The path of the page.
@@ -121,13 +126,14 @@ def write_report(
             metric=metric,
             asymptotic=_asymptotic(suite, name),
             theories=theories,
+            brief=len(rows) > LARGE and not complete,
         )
         for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]
     shown = show(directory, artifacts)
     for part in sections:
         part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
-    page = template("report.html", library(), page_script(), flat=flat).render(
+    page = template("report.html", library(), page_script(), flat=flat, shell=shlex.quote).render(
         key=key,
         suffixes=suffixes,
         suite=suite,

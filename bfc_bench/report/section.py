@@ -85,6 +85,8 @@ class Section:
     """Facts about the target that learners were told, by label."""
     artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
     """Artifacts of cells by label."""
+    brief: bool = False
+    """Whether readers must ask for the other figures and tables of the task."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class _Task:
 def build(
     name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
     *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
-    theories: Theories | None = None,
+    theories: Theories | None = None, brief: bool = False,
 ) -> Section:  # fmt: skip
     """Build the section of one task and write its figures.
 
@@ -133,10 +135,12 @@ def build(
         metric: Column of the errors.
         asymptotic: Exponents of N* as d grows that theorems give, by label.
         theories: Theories of the learners.
+        brief: Whether the section has learning curves, N* and its exponents alone.
     """
     rows = Rows.of(rows)
     metric = metric_of(rows, metric)
-    trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if metric == "nmse" else []
+    robust = metric == "nmse" and not brief
+    trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if robust else []
     measured = curves(rows, metric)
     task = _Task(
         name,
@@ -146,25 +150,18 @@ def build(
         measured,
         trimmed,
         scalings(measured, levels),
-        stage_errors(rows, metric),
+        [] if brief else stage_errors(rows, metric),
         _degree(definition),
         asymptotic or {},
         {} if theories is None or metric != "nmse" else theories,
-        cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows)),
+        [] if brief else cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows)),
     )
-    section = Section(name, definition, metric, measured, task.scalings)
+    section = Section(name, definition, metric, measured, task.scalings, brief=brief)
     section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
     _draw(section, task, gallery)
-    grids = [
-        *_errors(task),
-        *_thresholds(task),
-        _exponents(task),
-        _decay(task),
-        _fits(task),
-        *_stages(task),
-        _tuning(task),
-        _cost(task),
-    ]
+    grids = [*_thresholds(task), _exponents(task)]
+    if not brief:
+        grids = [*_errors(task), *grids, _decay(task), _fits(task), *_stages(task), _tuning(task), _cost(task)]
     section.grids = [grid for grid in grids if grid.lines]
     return section
 
@@ -190,7 +187,7 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
             )
             theory_plots.add_expected_n_star(figure, _with_exponents(task), task.theories)
             section.pictures.append(gallery.add(figure, "exponents and theory", f"exponents-{task.name}"))
-    if degrees := _degree_curves(task):
+    if not section.brief and (degrees := _degree_curves(task)):
         figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")
         section.pictures.append(gallery.add(figure, "R² per degree against n", f"degrees-{task.name}"))
     if shown := [of for of in task.costs if np.isfinite(of.curve.mean).any()]:

@@ -180,6 +180,7 @@ class ParquetTable:
         self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
         self._texts = {name for name in axes or {} if types[name] not in arrow_types}
         self._nested = [name for name in columns if "." in name and not name.startswith(AXES)]
+        self._may_be_nested = [k for k, name in enumerate(columns) if types.get(name) not in arrow_types]
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []
@@ -198,7 +199,10 @@ class ParquetTable:
         for name in self._nested:
             column, _, path = name.partition(".")
             line[name] = nested(values.get(column), path)
-        self._group.append([as_text(line.get(name)) for name in self._columns])
+        texts = list(map(line.get, self._columns))
+        for place in self._may_be_nested:
+            texts[place] = as_text(texts[place])
+        self._group.append(texts)
         if len(self._group) == ROWS_PER_GROUP:
             self._write()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import ParquetTable, axis_columns
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.stored_suite.results import Results
@@ -81,28 +83,39 @@ class StoredSuite(Results):
         inside(inside(self.store.directory, "reports"), f"{self.name}@{self.version}")
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
-    def report(self, directory: str | Path | None = None, *, figures: Sequence[str] = (), pdf: bool = False) -> Path:
+    def report(
+        self, directory: str | Path | None = None, *, figures: Sequence[str] = (), pdf: bool = False,
+        tasks: Sequence[str] = (),
+    ) -> Path:  # fmt: skip
         """Write the report and return the path of its page.
 
         Args:
             directory: Folder to write to; by default one in the store.
             figures: Formats of figure files beside the page: any of ``svg``, ``png``, ``pdf`` and ``json``.
             pdf: Whether to write the report as one PDF file too.
+            tasks: Tasks to write about, with all their figures and tables; by default all, in a large suite with
+                learning curves and N* alone.
 
         Raises:
             OutputError: The report cannot be written; an earlier page remains.
+            UsageError: The results have no such task.
         """
         from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
+        if tasks and (unknown := set(tasks) - set(known := self.columns().distinct("task"))):
+            raise UsageError(f"report: the results have no task {min(unknown)!r}.{suggest(min(unknown), known)}")
         private = not directory
-        directory = Path(directory or self.directory)
-        key = self._key  # before the rows are read, so that rows that are added meanwhile make the page outdated
+        of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")
+        directory = Path(directory or (self.directory / "tasks" / of_tasks if tasks else self.directory))
+        key = "" if tasks else self._key  # before the rows are read, so that rows that are added meanwhile make the page outdated
         axes = axis_columns(self.axes())
         table = ParquetTable([*COLUMNS, *axes], axes)
         artifacts: list[CellFiles] = []
 
         def add(values: Mapping[str, Any]) -> None:
+            if tasks and values["task"] not in tasks:
+                return
             table.add(values)
             if values.get("artifacts"):
                 point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
@@ -111,10 +124,13 @@ class StoredSuite(Results):
         rows = self.store.columns_with_callback(self.name, self.version, add)
         make_folder(directory, private=private)
         write_file(inside(directory, "rows.parquet"), table.bytes())
+        suite = self.definition
+        if tasks:
+            suite = {**suite, "task": [task for task in suite["task"] if task["name"] in tasks]}
         return write_report(
             directory,
-            suite=self.definition,
-            rows=rows,
+            suite=suite,
+            rows=rows.where(task=tasks) if tasks else rows,
             sessions=self.sessions,
             levels=self.levels,
             extra_figures=self.plugins.figures(rows),
@@ -124,6 +140,7 @@ class StoredSuite(Results):
             key=key,
             suffixes=figures,
             pdf=pdf,
+            complete=bool(tasks),
         )
 
     @property

@@ -261,7 +261,7 @@ def test_thresholds_are_flat_records():
         ([Crossing(r, 50.0, "left") for r in range(3)], 0, 50, "below"),
         ([Crossing(0, 1600.0, "right"), Crossing(1, 900.0, "right")], 900, math.inf, "beyond"),
         ([Crossing(0, 310.0), Crossing(1, 1600.0, "right")], 310, math.inf, "partly"),
-        ([Crossing(0, 283.0, within=(200.0, 400.0))], math.nan, math.nan, "between"),
+        ([Crossing(r, 283.0, within=(200.0, 400.0)) for r in range(4)], 200, 400, "between"),
     ],
 )
 def test_a_frame_has_the_bounds_of_sizes_that_are_not_known(found, lo, hi, bound):

@@ -60,6 +60,20 @@ def test_an_n_star_below_all_sizes_is_a_bound_without_a_count():
     assert answer.needs[0].n_star == "<50"
 
 
+def test_learners_are_ranked_by_the_size_that_readers_see():
+    """The bounds of the replicates that lie beyond the sizes do not move a learner before one with a lower median."""
+    errors = {"low": (4, 4, 4, 12, 12), "high": (1, 1, 12, 12, 12)}  # N*: 40, 40, 40, 120, 120; < 30, < 30, 120 ...
+    rows = [
+        row(label=label, n=n, replicate=r, nmse=c / n * (0.5 if label == "low" and n >= 60 else 1))
+        for label, of in errors.items()
+        for r, c in enumerate(of)
+        for n in (30, 60, 120, 240)
+    ]
+    (answer,) = answered(rows, levels=(0.1,))
+    assert [need.label for need in answer.needs] == ["low", "high"]
+    assert answer.needs[1].n_star.startswith("median 120")
+
+
 @pytest.mark.parametrize("rows", [[], [row(nmse=0.9, n=n) for n in SIZES]])
 def test_a_task_without_a_known_n_star_has_no_answer(rows):
     assert answered(rows) == []
