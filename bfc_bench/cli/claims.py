@@ -131,7 +131,7 @@ def _print_block(cells: Mapping[str, Text], out: Console) -> None:
     for part in source:
         beside = title.cell_len + GAP + part.cell_len <= out.width
         title = Text(" " * GAP if beside else "\n" + " " * GAP).join([title, part])
-    out.print(title, soft_wrap=True)
+    out.print(title, soft_wrap=not out.is_terminal)
     out.print(Padding(cells["statement"], (0, 0, 0, GAP), expand=False))
     numbers = [f"{name} {cells[name].plain}" for name in ("claimed", "R", "p", "Holm p") if cells[name].plain]
     for line in joined([cells["estimate [95 %]"].plain, *numbers], out.width - GAP, SEPARATOR):

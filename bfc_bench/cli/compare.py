@@ -72,7 +72,7 @@ def compare(
 
 
 def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
-    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.cli.tables import print_lines, print_prose
     from bfc_bench.report.tables import number, sample_size, with_interval
 
     (a, b), out = _names(comparisons[0], console()), console()
@@ -87,11 +87,10 @@ def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
     ]
     header = ["task", "d", "metric", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "p", "verdict"]
     print_lines(out, header, lines, keys=4, prose=True)
-    out.print(
+    print_prose(
+        out,
         "Geometric mean of the ratio of N* over replicates that both ran; below 1 if the first needs fewer samples. "
         "Verdicts use the uncorrected p of a paired test; N* beyond the tested sizes enters as a bound.",
-        highlight=False,
-        soft_wrap=True,
     )
 
 
@@ -105,7 +104,7 @@ def _names(of: Comparison | ThresholdComparison, out: Console) -> tuple[str, str
 
 def _print_table(comparisons: Sequence[Comparison]) -> None:
     from bfc_bench.analysis.curves import scale_of
-    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.cli.tables import print_lines, print_prose
     from bfc_bench.report.tables import number, with_interval
 
     differences = scale_of(comparisons[0].metric) == "linear"
@@ -121,9 +120,8 @@ def _print_table(comparisons: Sequence[Comparison]) -> None:
         lines.append([str(cell) for cell in cells])
     print_lines(out, columns, lines, keys=3, prose=True)
     mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
-    out.print(
+    print_prose(
+        out,
         f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. Verdicts use "
         "the uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
-        highlight=False,
-        soft_wrap=True,
     )

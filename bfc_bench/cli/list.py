@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -38,10 +40,15 @@ def list_(
         if kind in ("", registry.kind)
         for name in registry
     ]
-    # No rich table: importing rich takes longer than all the rest.
     widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
-    for row in (HEADER, *rows):
-        typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    if sys.stdout.isatty() and sum(widths) + 2 * len(widths[1:]) > shutil.get_terminal_size().columns:
+        from bfc_bench.cli.options import console
+        from bfc_bench.cli.tables import print_lines
+
+        print_lines(console(), HEADER, rows, keys=2, omit=[("from",)], prose=True)
+    else:  # without the terminal's tables: importing rich takes longer than all the rest
+        for row in (HEADER, *rows):
+            typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     for item in plugins.unavailable:
         typer.echo(item)
 

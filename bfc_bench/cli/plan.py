@@ -63,7 +63,7 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.cli.tables import print_lines, print_prose
     from bfc_bench.errors import UsageError
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
@@ -152,17 +152,16 @@ def plan(
         out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
     for what, reasons in (("skipped", made.skipped), ("to fail", made.broken)):
         for reason, number in Counter(reasons.values()).items():
-            out.print(f"{what} {number}: {reason}", markup=False, highlight=False)
+            print_prose(out, f"{what} {number}: {reason}")
     for line in (*(f"caution: {caution}" for caution in made.cautions), *remarks):
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
-    out.print(
+        print_prose(out, line)
+    print_prose(
+        out,
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
         f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "
         f"{made.common.device.upper()} time, "
         f"{total / count:.0f} s on {count} workers; largest cell {made.peak_bytes / 1e9:.2f} GB"
         + (f", on a GPU {made.peak_gpu_bytes / 1e9:.2f} of {made.common.gpu_bytes / 1e9:.2f} GB." if gpu else "."),
-        highlight=False,
-        soft_wrap=True,
     )
 
 
@@ -173,10 +172,11 @@ def _sizes_by_rule(suite: Suite) -> dict[str, dict[str, list[int]]]:
 
 
 def _print_sizes(sizes: Mapping[str, Mapping[str, Sequence[int]]], out: Console) -> None:
+    from bfc_bench.cli.tables import print_prose
+
     for name, by_d in sizes.items():
         for d, listed in by_d.items():
-            text = f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}"
-            out.print(text, markup=False, highlight=False, soft_wrap=True)
+            print_prose(out, f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}")
 
 
 def _device(executor: Executor, request: str) -> Device:

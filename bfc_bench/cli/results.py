@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -29,6 +30,9 @@ NUMBERS = {
 """Columns of numbers that are printed, with their titles; error rates only if there are any."""
 READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data", "axes")
 """Columns to read, besides those that identify a cell: the printed ones, those of N* and the origin of a row."""
+SHOWN = 100
+"""Rows of a table that are printed by default."""
+MORE = "--first 0 shows all; --task, --label and --status select; --format csv is for programs."
 OMITTED = (("trimmed",), ("train",), ("CPU s",))
 """Columns that a narrow terminal does not show."""
 
@@ -62,6 +66,9 @@ def results(
     columns: Annotated[
         str, typer.Option("--columns", metavar="A,B,...", help="Print only these columns, in this order.")
     ] = "",
+    first: Annotated[
+        int, typer.Option("--first", metavar="N", min=0, help="Rows of a table to print; 0 for all.")
+    ] = SHOWN,
     raw: Annotated[
         bool, typer.Option("--raw", help="In CSV, write texts unchanged, also those that begin like formulas.")
     ] = False,
@@ -97,7 +104,9 @@ def results(
             all_rows = stored.columns(every=every, only=READ)
             filters = _checked_filters(wanted, all_rows)
             rows = all_rows.where(task=filters.get("task"), label=filters.get("label"), status=filters.get("status"))
-            _print_table(rows)
+            _print_table(rows[: first or None])
+            if first and len(rows) > first:
+                typer.echo(f"bfc-bench: {first} of {len(rows):,} rows are shown. {MORE}", err=True)
             if not every and not status:  # cells of one status alone give no curves
                 _print_ill_behaved(stored, rows)
             return
@@ -118,9 +127,11 @@ def results(
         with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
             chosen = chosen_of(each)
             if format == "table" and output is None:
-                values = ([row.value(name) for name in named] for row in chosen)
+                values = ([row.value(name) for name in named] for row in islice(chosen, first or None))
                 texts = [["" if value is None else str(as_text(value)) for value in line] for line in values]
                 print_lines(console(), named, texts, keys=len(named))
+                if next(chosen, None) is not None:
+                    typer.echo(f"bfc-bench: {first} rows are shown, and there are more. {MORE}", err=True)
                 return
             parts = writers.get(format, writers["csv"])(chosen)
             if output is None:
@@ -165,7 +176,9 @@ def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tu
     inside = dotted_columns(rows, [column for column in COLUMNS if column in parents])
     known = [name for names in inside.values() for name in names]
     if unknown := [name for name in wanted if name not in known]:
-        raise UsageError(f"--columns: the rows have no column {unknown[0]!r}.{suggest(unknown[0], known)}")
+        column = unknown[0].partition(".")[0]
+        why = suggest(unknown[0], known) if known else f" Their column {column!r} is empty."
+        raise UsageError(f"--columns: the rows have no column {unknown[0]!r}.{why}")
     return [nested for name in named for nested in (inside.get(name, [name]) if flat else [name])], wanted
 
 
@@ -183,14 +196,14 @@ def _checked_filters(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> 
 
 
 def _print_table(rows: Rows) -> None:
-    from bfc_bench.cli.tables import print_table
+    from bfc_bench.cli.tables import print_prose, print_table
     from bfc_bench.store.row_origin import origin_remarks
 
     out = console()
     header, columns = _columns(rows)
     print_table(out, header, columns, keys=header.index("status"), omit=OMITTED, prose=True)
     for remark in origin_remarks(rows):
-        out.print(remark, markup=False, highlight=False, soft_wrap=True)
+        print_prose(out, remark)
 
 
 def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]]]]:
@@ -231,10 +244,11 @@ def _columns(rows: Rows) -> tuple[list[str], Callable[[], Iterable[Iterable[str]
 
 
 def _print_ill_behaved(stored: StoredSuite, rows: Rows) -> None:
+    from bfc_bench.cli.tables import print_prose
     from bfc_bench.report.tables import ill_behaved_remark, sample_size
 
     for reached in stored.thresholds(rows=rows):
         if remark := ill_behaved_remark(reached.threshold):
             size = sample_size(reached.threshold)[0]
             text = f"{reached.task}, d = {reached.d}, {reached.label}: N*({reached.level:g}) = {size}, {remark}"
-            console().print(text, markup=False, highlight=False, soft_wrap=True)
+            print_prose(console(), text)

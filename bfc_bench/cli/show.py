@@ -55,6 +55,8 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
         out.print(Padding(Text(_unwrapped(entry.text)), (0, 0, 0, 2)))
     if entry.facts:
         facts = Table.grid(padding=(0, 2))
+        for _ in range(2):
+            facts.add_column(overflow="fold")
         for name, fact in entry.facts.items():
             facts.add_row(Text(name, style="bold"), Text(fact.replace("``", "`")))
         if entry.missing:

@@ -33,7 +33,7 @@ def status(
 
     A shard is waiting, running, done, stopped, failed or lost. It says why, where the logs are and what to type next.
     """
-    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.cli.tables import print_lines, print_prose
     from bfc_bench.errors import UsageError
     from bfc_bench.shards.job import jobs
     from bfc_bench.shards.states import states
@@ -63,7 +63,7 @@ def status(
         if len(shown) > SHOWN:
             out.print(f"and {len(shown) - SHOWN} more", highlight=False)
         for line in _next(store, job, own):
-            out.print(line, highlight=False, markup=False, soft_wrap=True)
+            print_prose(out, line)
     if not all_jobs:
         out.print(f"{store} has no shards. Submit some: bfc-bench submit SUITE --shards K.", highlight=False)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def print_summary(stored: StoredSuite, console: Console) -> None:
     """Print the error at the largest n and N* of each level by task, d and label, and remarks on the origin of rows."""
-    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.cli.tables import print_lines, print_prose
     from bfc_bench.report.tables import summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
@@ -35,4 +35,4 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
         omit = [*([("ok", "failed", "skipped")] if all_ok else []), ("worst",)]
         print_lines(console, list(shown.values()), lines, keys=3, omit=omit)
     for remark in origin_remarks(rows):
-        console.print(remark, markup=False, highlight=False, soft_wrap=True)
+        print_prose(console, remark)

@@ -143,6 +143,17 @@ def wrapped(text: str, room: float) -> list[str]:
     ] or [""]
 
 
+def print_prose(out: Console, text: str) -> None:
+    """Print sentences, which a terminal breaks between words.
+
+    Args:
+        out: The terminal, or another output, where the text stays on its line.
+        text: The sentences, without markup.
+    """
+    for line in wrapped(text, out.width if out.is_terminal else math.inf):
+        out.out(line, highlight=False)
+
+
 def width_of(text: str) -> int:
     """Width of a text in columns of the terminal."""
     if text.isascii():

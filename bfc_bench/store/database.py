@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from zipfile import is_zipfile
 
 from bfc_bench.errors import StoreError, StoreFailure, StoreReplaced
 from bfc_bench.store.connections import connect_to_read, connect_to_write
@@ -29,7 +30,9 @@ class Database:
         self.path = self.directory / "results.sqlite"
         self._opened = ExitStack()
         if self.directory.is_file():
-            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.")
+            bundle = f" `bfc-bench merge {self.directory} --into STORE` makes a store of a bundle."
+            hint = bundle if is_zipfile(self.directory) else ""
+            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.{hint}")
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from bfc_bench.errors import UsageError
@@ -19,9 +20,10 @@ def suite_path(suite: str | Path, known: Registry[Path]) -> Path:
     path = Path(suite)
     if path.suffix.lower() in DATA_SUFFIXES and str(suite) not in known:
         kind, more = ("npz", "") if path.suffix == ".npz" else ("table", ', target = "COLUMN"')
+        trial = f"`bfc-bench try {shlex.quote(str(suite))} --target COLUMN` writes one for it. Or name it"
         raise UsageError(
-            f"{suite} is a table, not a suite. Name it in the file of a suite, as a task with "
-            f'data = {{ kind = "{kind}", path = "{path}"{more} }}; docs/tutorials/data.md has a whole file.'
+            f"{suite} is a table, not a suite. {'Name it' if kind == 'npz' else trial} in the file of a suite, as a "
+            f'task with data = {{ kind = "{kind}", path = "{path}"{more} }}; docs/tutorials/data.md has a whole file.'
         )
     if str(suite) not in known and path.suffix != ".toml" and path.exists():
         what = "a folder" if path.is_dir() else "a file whose name does not end in .toml"

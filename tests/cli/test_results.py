@@ -94,3 +94,20 @@ def test_raw_is_for_csv(stored: list[str], capsysbinary: pytest.CaptureFixture[b
     assert run(["results", *stored, "--label", "a", "--format", "csv", "--raw", "--columns", "label"]) == 0
     assert capsysbinary.readouterr().out == b"label\na\na\n"
     assert run(["results", *stored, "--format", "json", "--raw"]) == 2
+
+
+def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(
+    stored: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, said in ((["--first", "3"], "3 of 4 rows"), (["--first", "3", "--columns", "label"], "3 rows")):
+        assert run(["results", *stored, *arguments]) == 0
+        shown = capsys.readouterr()
+        assert len(shown.out.splitlines()) == 1 + 3
+        assert said in shown.err
+        assert "--first 0" in shown.err
+    for arguments in (["--first", "0"], ["--first", "4"], ["--first", "4", "--columns", "label"]):
+        assert run(["results", *stored, *arguments]) == 0
+        shown = capsys.readouterr()
+        assert (len(shown.out.splitlines()), shown.err) == (1 + 4, "")
+    assert run(["results", *stored, "--first", "1", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 4  # programs get all

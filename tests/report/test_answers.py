@@ -3,6 +3,7 @@ from synthetic import row
 
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
+from bfc_bench.report import html
 from bfc_bench.report.answers import answers
 from bfc_bench.report.html import FIRST_ANSWERS, write_report
 from bfc_bench.report.plots import METRIC_NAMES
@@ -62,12 +63,12 @@ def test_an_n_star_below_all_sizes_is_a_bound_without_a_count():
 
 def test_learners_are_ranked_by_the_size_that_readers_see():
     """The bounds of the replicates that lie beyond the sizes do not move a learner before one with a lower median."""
-    errors = {"low": (4, 4, 4, 12, 12), "high": (1, 1, 12, 12, 12)}  # N*: 40, 40, 40, 120, 120; < 30, < 30, 120 ...
+    errors = {"low": (5, 5.1, 5.2, 5.3, 5.4), "high": (0.5, 0.5, 12, 12, 12)}  # N* is ten times as much
     rows = [
-        row(label=label, n=n, replicate=r, nmse=c / n * (0.5 if label == "low" and n >= 60 else 1))
+        row(label=label, n=n, replicate=r, nmse=c / n)
         for label, of in errors.items()
         for r, c in enumerate(of)
-        for n in (30, 60, 120, 240)
+        for n in (10, 60, 120, 240)
     ]
     (answer,) = answered(rows, levels=(0.1,))
     assert [need.label for need in answer.needs] == ["low", "high"]
@@ -87,3 +88,21 @@ def test_a_page_begins_with_the_answers_and_folds_those_of_many_tasks(tmp_path):
     assert head.count('<a href="#task-') == len(tasks)
     assert "The other 2 tasks" in head
     assert head.index("The other 2 tasks") < head.index('href="#task-7"')
+
+
+def test_a_page_of_many_rows_is_an_index_and_each_task_says_how_to_get_its_rest(tmp_path, monkeypatch):
+    rows = [cell for task in ("cubic", "a task") for cell in cells({"fast": 10, "slow": 30}, task=task, d=4)]
+    monkeypatch.setattr(html, "LARGE", len(rows))
+    whole = write_report(tmp_path, suite={"name": "many"}, rows=rows).read_text()
+    monkeypatch.setattr(html, "LARGE", len(rows) - 1)
+    index = write_report(tmp_path, suite={"name": "many"}, rows=rows).read_text()
+    asked = write_report(tmp_path, suite={"name": "many"}, rows=rows, complete=True).read_text()
+    assert asked == whole
+    for text in ("NMSE by n, d = 4", "<summary>Cost</summary>", "Decay: exponent b"):
+        assert text in whole
+        assert text not in index
+    for text in ("NMSE against n", "N*, training points needed for NMSE"):
+        assert text in whole
+        assert text in index
+    assert "bfc-bench report many --task &#39;a task&#39;" in index
+    assert "--task" not in whole
