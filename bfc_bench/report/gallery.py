@@ -60,13 +60,14 @@ class Gallery:
         self._taken: set[str] = set()
         self._room = ROOM
 
-    def add(self, figure: Drawing, title: str, stem: str) -> Picture:
+    def add(self, figure: Drawing, title: str, stem: str, *, always: bool = False) -> Picture:
         """Write a figure and return it for the page.
 
         Args:
             figure: The figure.
             title: Title in the page.
             stem: Stem of the files; characters that are unsafe in file names are replaced.
+            always: Whether readers without scripts see it even if the page has no room left.
         """
         stem, spec = self._distinct(stem), figure.spec()
         if self.pdf is not None:
@@ -78,7 +79,7 @@ class Gallery:
             description=" ".join(figure.descriptions) or title,
             suffixes=self.suffixes,
             spec=for_script(_for_page(figure)),
-            image=self._image(spec),
+            image=_address(picture(spec, "svg")) if always else self._image(spec),
             styles={label: figure.styles[label] for label in figure.labels},
             notes=figure.notes,
         )

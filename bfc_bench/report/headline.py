@@ -78,7 +78,8 @@ def _headline(
     styles: Styles,
     theories: Theories,
 ) -> Headline:
-    return Headline(statement, gallery.add(_figure(section, entry, styles, theories), statement, "headline"))
+    figure = _figure(section, entry, styles, theories)
+    return Headline(statement, gallery.add(figure, statement, "headline", always=True))
 
 
 def _figure(section: Section, entry: Mapping[str, Any], styles: Styles, theories: Theories) -> Drawing:

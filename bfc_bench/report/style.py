@@ -59,9 +59,12 @@ def assign(labels: Iterable[str], plots: Iterable[Collection[str]] = ()) -> dict
     together = [set(plot) for plot in plots] or [set(distinct)]
     styles: dict[str, Style] = {}
     for index, label in enumerate(distinct):
-        near = set().union(*(plot for plot in together if label in plot))
-        used = Counter(style.colour for other, style in styles.items() if other in near)
-        colour = min(PALETTE, key=lambda colour: used[colour])
+        shown_in = [plot for plot in together if label in plot]
+        roomy = [plot for plot in shown_in if len(plot) <= len(PALETTE)]  # where no colour needs to be there twice
+        in_roomy, in_all = (
+            Counter(styles[other].colour for plot in of for other in plot & styles.keys()) for of in (roomy, shown_in)
+        )
+        colour = min(PALETTE, key=lambda colour: (in_roomy[colour], in_all[colour]))
         styles[label] = Style(colour, SHAPES[index % len(SHAPES)], DASHES[index % len(DASHES)])
     return styles
 

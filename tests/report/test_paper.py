@@ -4,7 +4,7 @@ import re
 
 import pytest
 from pypdf import PdfReader
-from synthetic import rows
+from synthetic import row, rows
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.analysis.curves import curves
@@ -64,6 +64,18 @@ def test_the_figure_itself_is_not_changed(found):
     before = str(spec)
     for_paper(spec, 3)
     assert str(spec) == before
+
+
+def test_labels_of_a_task_have_the_colours_of_the_report():
+    """Labels of tasks that are not shown take no colour from those that are."""
+    cells = [
+        cell
+        for task, labels in (("one", "abcdefgh"), ("two", "ijklmnah"))
+        for label in labels
+        for cell in [row(task=task, label=label, n=n, replicate=r, nmse=1 / n) for n in (10, 20) for r in range(2)]
+    ]
+    drawn = figure("curves", curves(cells), Rows.of(cells), tasks=["two"])
+    assert len({drawn.styles[label].colour for label in "ijklmnah"}) == 8
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,14 @@ def test_labels_of_one_plot_have_different_colours_while_any_is_left():
     assert styles["a0"].colour == PALETTE[0]
 
 
+def test_a_crowded_plot_does_not_take_the_free_colours_of_another_one():
+    """In the crowded plot some colour must be there twice; in the small one none may."""
+    crowded, small = [f"a{i}" for i in range(9)], ["a0", "a1", "a8"]
+    styles = assign(crowded, [crowded, small])
+    assert len({styles[label].colour for label in small}) == 3
+    assert len({styles[label].colour for label in crowded}) == 8
+
+
 def test_axes_span_the_values_however_wide_the_interval_is():
     two = [row(n=n, replicate=r, nmse=1e-2 * 30**r) for n in (100, 1000) for r in (0, 1)]
     curve = curves(two)[0]
