@@ -62,7 +62,12 @@ LEARNERS = (
     'name = "random-features"',
 )
 """The first three are networks."""
-SHAPES = {10_000: Shape(2, 3, 6, 35), 100_000: Shape(6, 4, 8, 65), 200_000: Shape(10, 8, 10, 31), 1_000_000: Shape(10, 8, 10, 157)}
+SHAPES = {
+    10_000: Shape(2, 3, 6, 35),
+    100_000: Shape(6, 4, 8, 65),
+    200_000: Shape(10, 8, 10, 31),
+    1_000_000: Shape(10, 8, 10, 157),
+}
 """Shapes of suites by their approximate number of rows."""
 
 CLAIMS = """

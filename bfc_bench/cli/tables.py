@@ -179,7 +179,9 @@ def _print_columns(
 
     def texts(line: Sequence[str]) -> Iterator[str]:
         *first, end = line
-        begun = "".join(text + " " * (max(width - width_of(text), 0) + GAP) for text, width in zip(first, widths, strict=True))
+        begun = "".join(
+            text + " " * (max(width - width_of(text), 0) + GAP) for text, width in zip(first, widths, strict=True)
+        )
         ends = wrapped(end, room) if last > room else [end]
         yield (begun + ends[0]).rstrip()
         yield from (" " * start + rest for rest in ends[1:])

@@ -110,7 +110,10 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["rnu"], "Did you mean 'run'?"),
         (["run", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
         (["run", "nowhere/suite.toml"], "nowhere/suite.toml: cannot be read"),
-        (["run", "clean.csv"], "clean.csv is a table, not a suite. `bfc-bench try clean.csv --target COLUMN` writes one for it. Or name it"),
+        (
+            ["run", "clean.csv"],
+            "clean.csv is a table, not a suite. `bfc-bench try clean.csv --target COLUMN` writes one for it. Or name it",
+        ),
         (["plan", "points.npz"], 'data = { kind = "npz", path = "points.npz" }'),
         (["run", "."], "a suite must be the name of a suite or the path of its .toml file. . is a folder."),
         (["run", "smoke", "--seed", "5"], "No such option: --seed. seed is a key of the suite: write --set seed=5."),
