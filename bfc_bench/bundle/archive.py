@@ -23,8 +23,8 @@ from bfc_bench.utils.plain_json import readable_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-TOP = (MANIFEST, "ro-crate-metadata.json", "CITATION.cff", ".zenodo.json", "environment.json")
-"""Files about the whole bundle."""
+TOP = (MANIFEST, "ro-crate-metadata.json", "croissant.json", "CITATION.cff", ".zenodo.json", "environment.json")
+"""Files about the whole bundle. Bundles of earlier releases have no croissant.json."""
 ROWS, SUITE, RUNS, LOOKS, CLAIMS = "rows.parquet", "suite.json", "runs.json", "looks.json", "claims.json"
 """Files of a suite."""
 _FIGURE = re.compile(r"figures/[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}\.(svg|png)")
