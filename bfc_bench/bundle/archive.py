@@ -128,6 +128,12 @@ class Archive:
             raise self._error(f"{name} is not the file that the manifest describes: its SHA-256 differs")
         return content
 
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Name and content of every file, the manifest last."""
+        for name in self.manifest["files"]:
+            yield name, self.read(name)
+        yield MANIFEST, self._content(MANIFEST, JSON_BYTES)
+
     def read_json(self, name: str) -> Any:
         """The value in a JSON file, whose numbers are all finite."""
         if self.manifest["files"].get(name, {"bytes": 0})["bytes"] > JSON_BYTES:

@@ -17,6 +17,11 @@ from bfc_bench.cli.app import run
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store.row import Row
 
+# Of the library, with new releases of rdflib and pandas.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index"),
+]
 REQUIRED = {
     *("@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished"),
     *("distribution", "recordSet"),
@@ -39,7 +44,7 @@ def read(file, records):
     dataset = mlcroissant.Dataset(jsonld=str(file))
     assert dataset.metadata.ctx.issues.report() == ""
     made = [{name.rpartition("/")[2]: value for name, value in one.items()} for one in dataset.records(records)]
-    return [{name: text(value) for name, value in one.items()} for one in made]
+    return [{name: value if name == "row_digest" else text(value) for name, value in one.items()} for one in made]
 
 
 def text(value):
@@ -53,7 +58,6 @@ def test_every_column_has_a_meaning():
     assert meaning("metrics.largest_error").startswith("The value largest_error in metrics. Errors")
 
 
-@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")
 @pytest.mark.parametrize("options", [[], ["--label", "linear", "--columns", "task,n,nmse,chosen.candidates"]])
 def test_the_official_library_reads_the_rows_of_results(made, tmp_path, options):
     store, to = ["--store", str(made / "store")], tmp_path / "out"
@@ -76,7 +80,6 @@ def test_the_official_library_reads_the_rows_of_results(made, tmp_path, options)
             assert (json.loads(value) if isinstance(expected, dict) else value) == expected, name
 
 
-@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")
 @pytest.mark.parametrize("to", ["made.zip", "made"])
 def test_a_bundle_is_described(made, tmp_path, to):
     written(made / "store", tmp_path / to, title='A "title"', authors=["A. Ö.", "B"], licence="CC0-1.0")
@@ -88,7 +91,8 @@ def test_a_bundle_is_described(made, tmp_path, to):
     if to == "made":
         found = read(tmp_path / to / FILE, f"{FOLDER}/rows")
         with open_store(made / "store") as suites:
-            assert [(one["cell"], one["nmse"]) for one in found] == [(r.cell, r.nmse) for r in suites["tiny"].rows()]
+            rows = {row.cell: row.nmse for row in suites["tiny"].rows()}
+        assert {one["cell"]: one["nmse"] for one in found} == rows
 
 
 def test_a_bundle_without_the_description_is_one(made, tmp_path):
