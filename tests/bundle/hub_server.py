@@ -146,11 +146,18 @@ class Handler(BaseHTTPRequestHandler):
         siblings = [{"rfilename": file} for file in found.at(sha)]
         return 200, {}, {"_id": "1", "id": name, "sha": sha, "private": found.private, "siblings": siblings, "tags": []}
 
-    def tree(self, _: bytes, name: str, revision: str):
-        return 200, {}, [
-            {"type": "file", "path": file, "size": len(content), "oid": blob(content), **large(file, content)}
-            for file, content in self.repository(name).at(revision).items()
-        ]  # fmt: skip
+    def tree(self, _: bytes, name: str, revision: str, folder: str | None):
+        """What is in a folder; with ``recursive``, also what is in the folders in it."""
+        inside, found = f"{folder}/" if folder else "", []
+        for file, content in self.repository(name).at(revision).items():
+            if file.startswith(inside):
+                found.append({"type": "file", "path": file, "size": len(content), "oid": blob(content)})
+                found[-1] |= large(file, content)
+        if self.query.get("recursive", ["false"])[0].lower() not in ("1", "true"):
+            found = [one for one in found if "/" not in one["path"].removeprefix(inside)]
+        if folder and not found:
+            raise Refusal(404, f"{folder} does not exist", "EntryNotFound")
+        return 200, {}, found
 
     def branch(self, _: bytes, owner: str, name: str, branch: str):
         self.may(owner)
@@ -237,7 +244,7 @@ ROUTES = (
     ("POST", "/api/repos/create", Handler.create),
     ("POST", "/api/validate-yaml", Handler.check_card),
     ("GET", rf"/api/datasets/{NAME}(?:/revision/(.+))?", Handler.info),
-    ("GET", rf"/api/datasets/{NAME}/tree/(.+)", Handler.tree),
+    ("GET", rf"/api/datasets/{NAME}/tree/(refs/pr/1|[^/]+)(?:/(.+))?", Handler.tree),
     ("POST", rf"/api/datasets/{OWNED}/branch/(.+)", Handler.branch),
     ("POST", rf"/api/datasets/{OWNED}/preupload/(.+)", Handler.preupload),
     ("POST", rf"/datasets/{OWNED}\.git/info/lfs/objects/batch", Handler.batch),

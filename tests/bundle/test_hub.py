@@ -18,7 +18,7 @@ pytest.importorskip("huggingface_hub")
 yaml = pytest.importorskip("yaml")
 
 from hub_server import TOKEN, Repository, hub  # noqa: E402
-from huggingface_hub import constants, snapshot_download  # noqa: E402
+from huggingface_hub import HfFileSystem, constants, snapshot_download  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=")  # huggingface_hub, of its HTTP library
 REPOSITORY = "ada/tiny"
@@ -84,7 +84,9 @@ def test_the_card_names_licence_rows_and_how_to_check(made, server):
     front = yaml.safe_load(front)
     assert (front["license"], front["pretty_name"]) == ("cc-by-4.0", "Tiny: a | <b>\U0001f600")
     assert front["configs"] == [{"config_name": "tiny@1", "data_files": f"bundle/{FOLDER}/rows.parquet"}]
-    assert {one["data_files"] for one in front["configs"]} <= files.keys()
+    rows = front["configs"][0]["data_files"]
+    system = HfFileSystem(endpoint=server.address, token=TOKEN, skip_instance_cache=True)
+    assert system.cat_file(f"datasets/{REPOSITORY}@main/{rows}") == files[rows]  # as `load_dataset` does
     assert "# Tiny: a \\| \\<b\\>" in text
     assert "Ada \\*L\\*, B" in text
     assert "$ bfc-bench verify tiny/bundle" in text
