@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -61,6 +61,8 @@ class Hub(ThreadingHTTPServer):
         self.writable = ("ada",)
         self.faults: dict[str, int] = {}
         """Status by a part of the path: what is asked there fails."""
+        self.meanwhile: Callable[[], object] = lambda: None
+        """What happens while files are sent."""
         self.requests: list[str] = []
         self.locked = threading.Lock()
 
@@ -169,6 +171,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def preupload(self, content: bytes, owner: str, name: str, revision: str):
         self.may(owner, "create_pr" in self.query)
+        self.server.meanwhile()
         there = self.repository(f"{owner}/{name}").at(revision)
         answer = []
         for file in json.loads(content)["files"]:

@@ -147,6 +147,15 @@ def test_a_repository_with_other_files_stays_as_it_is(made, server, capsys):
     assert repository.at()["README.md"] == b"cats"
 
 
+def test_a_commit_of_another_person_meanwhile_is_kept(made, server, capsys):
+    """Files that were deleted or replaced were chosen by looking at the commit before."""
+    server.repositories[REPOSITORY] = repository = Repository(private=False)
+    server.meanwhile = lambda: repository.commit("main", {**repository.at(), "bundle/new.json": b"{}"})
+    assert publish(made / "made.zip") == 1
+    assert "the repository changed meanwhile (412). Run the command again." in one_line(capsys)
+    assert sorted(repository.at()) == [".gitattributes", "bundle/new.json"]
+
+
 def test_a_dry_run_sends_nothing_and_needs_neither_token_nor_library(made, server, capsys, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
