@@ -126,8 +126,8 @@ class WorkerHandle:
                 # The worker's reading, since the session may be slow; clipped to what is possible.
                 self.clock = min(max(self._watch.at(clock), self.since), now)
                 if granted:
-                    self.allowed, *before = map(int, granted)
-                    self.before = Memory(*before)
+                    allowed, *before = map(int, granted)
+                    self.before, self.allowed = Memory(*before), allowed
         elif kind in (RESULT, RAISED):
             yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *_RAISED.validate_json(content))
             self.unit, self.since = None, now
