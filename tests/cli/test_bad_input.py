@@ -112,7 +112,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "nowhere/suite.toml"], "nowhere/suite.toml: cannot be read"),
         (
             ["run", "clean.csv"],
-            "clean.csv is a table, not a suite. `bfc-bench try clean.csv --target COLUMN` writes one for it. Or name it",
+            "clean.csv is a table, not a suite. `bfc-bench try clean.csv --target COLUMN` writes one for it.",
         ),
         (["plan", "points.npz"], 'data = { kind = "npz", path = "points.npz" }'),
         (["run", "."], "a suite must be the name of a suite or the path of its .toml file. . is a folder."),
@@ -139,7 +139,10 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--device", "gpu"], "device must be 'auto', 'cpu' or 'cuda'. Got 'gpu'"),
         (["run", "smoke", "--jobs", "0"], "--jobs"),
         (["run", "smoke", "--job", "2"], "--jobs"),
-        (["results", "smoke", "--format", "xml"], "--format must be table, csv, json, parquet or lcdb. Got 'xml'"),
+        (
+            ["results", "smoke", "--format", "xml"],
+            "--format must be table, csv, json, parquet, lcdb or croissant. Got 'xml'",
+        ),
         (["plan", "smoke", "--format", "xml"], "--format must be table or json. Got 'xml'"),
         (["check", "quad-densnet"], "Did you mean 'quad-densenet'?"),
         (["check"], "Missing argument 'NAME_OR_MODULE'"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydantic import NonNegativeFloat, PositiveInt, field_validator
 
-from bfc_bench.executors.base import Executor, Place, Promise
+from bfc_bench.executors.base import Executor, Place, Preload, Promise
 from bfc_bench.executors.processes.pool import Isolation
 from bfc_bench.executors.processes.worker_handle import START_SECONDS
 from bfc_bench.executors.ray.cluster import LOCAL, Cluster, import_ray
@@ -80,7 +80,10 @@ class RayExecutor(Executor):
         ]
 
     def open(
-        self, call: Callable[[Any], bytes], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], bytes],
+        preload: Preload | None = None,
+        jobs: int | None = None,
     ) -> RayPool:
         """A pool on the cluster. Raises ``UsageError`` if a node has other versions than this process."""
         shape = SlotShape(
@@ -88,7 +91,7 @@ class RayExecutor(Executor):
         )
         cluster = Cluster(self.address, self.gpus)
         try:
-            return RayPool(cluster, shape, call, preload, self.grace_seconds)
+            return RayPool(cluster, shape, call, preload or {}, self.grace_seconds)
         except BaseException:
             cluster.close()
             raise
