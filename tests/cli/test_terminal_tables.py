@@ -138,9 +138,26 @@ def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
     if verb == "claims":
         assert "squares-help-with-rows" in text
         assert re.search(r"0\.\d+ \[[^ ]+, [^ ]+\]", text)
-        text = text.partition("claims:")[0]
-    lines = [line for line in text.splitlines() if "Geometric mean" not in line and "cells:" not in line]
-    assert max(map(len, lines)) <= width
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("arguments", [["list", "--kind", "learner"], ["show", "index"], ["show", "kernel-ridge"]])
+def test_what_is_installed_fits_every_terminal(capsys, monkeypatch, arguments, width):
+    for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run(arguments) == 0
+    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "kernel" in text
+
+
+def test_in_a_pipe_a_text_that_is_wider_than_its_column_keeps_its_distance():
+    out = Console(file=io.StringIO(), width=200)
+    print_lines(out, ["a", "b"], [["x" * 90, "first"], ["y", "second"]])
+    assert out.file.getvalue().splitlines()[1] == "x" * 90 + "  first"
 
 
 def test_the_progress_of_a_run_shows_the_tasks_that_fit():
