@@ -59,12 +59,8 @@ def assign(labels: Iterable[str], plots: Iterable[Collection[str]] = ()) -> dict
     together = [set(plot) for plot in plots] or [set(distinct)]
     styles: dict[str, Style] = {}
     for index, label in enumerate(distinct):
-        shown_in = [plot for plot in together if label in plot]
-        roomy = [plot for plot in shown_in if len(plot) <= len(PALETTE)]  # where no colour needs to be there twice
-        in_roomy, in_all = (
-            Counter(styles[other].colour for plot in of for other in plot & styles.keys()) for of in (roomy, shown_in)
-        )
-        colour = min(PALETTE, key=lambda colour: (in_roomy[colour], in_all[colour]))
+        used = Counter(styles[x].colour for plot in together if label in plot for x in plot & styles.keys())
+        colour = min(PALETTE, key=lambda colour: used[colour])
         styles[label] = Style(colour, SHAPES[index % len(SHAPES)], DASHES[index % len(DASHES)])
     return styles
 
