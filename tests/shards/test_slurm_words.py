@@ -114,7 +114,8 @@ def test_no_slurm_and_one_that_refuses_are_errors_and_leave_no_job(suite_file, s
     command = ["submit", str(path), "--shards", "2", "--store", str(store)]
     commands(scontrol="MaxArraySize = 1001", sbatch="!sbatch: error: invalid partition specified: nowhere")
     assert run(command) == 1
-    assert "invalid partition specified: nowhere" in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "sbatch: invalid partition specified: nowhere. Give another --partition" in line
     assert jobs(store) == []
     monkeypatch.setenv("PATH", "/nowhere")
     assert run(command) == 1
