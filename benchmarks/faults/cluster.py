@@ -45,9 +45,9 @@ SwitchType=switch/none
 MpiDefault=none
 SchedulerType=sched/backfill
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters={resources}
 {accounting}
-JobAcctGatherType=jobacct_gather/none
+{memory_limits}
 JobCompType=jobcomp/none
 JobRequeue=1
 ReturnToService=2
@@ -62,6 +62,14 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory} State=UNKNOW
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
 """
 
+LENIENT = {"resources": "CR_Core", "memory_limits": "JobAcctGatherType=jobacct_gather/none"}
+STRICT = {
+    "resources": "CR_Core_Memory",
+    "memory_limits": """\
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill""",
+}
 NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
@@ -101,7 +109,8 @@ def cluster(*, accounting: bool = False) -> Iterator[dict[str, str]]:
     """Start the cluster and yield the environment for SLURM's commands; it is always stopped afterwards.
 
     Args:
-        accounting: Whether SLURM enforces accounts and QOS, with a database. The current user has the account ``lab``.
+        accounting: Whether SLURM enforces accounts and QOS, with a database, and --mem.
+            The current user has the account ``lab``.
     """
     host = platform.node().split(".")[0]
     with TemporaryDirectory(prefix="bfc-slurm-", ignore_cleanup_errors=True) as name, ExitStack() as started:
@@ -113,7 +122,9 @@ def cluster(*, accounting: bool = False) -> Iterator[dict[str, str]]:
         *ports, port, sql_port = _free_ports(4)
         enforced = ACCOUNTING.format(port=port, folder=folder) if accounting else NO_ACCOUNTING
         facts = {"host": host, "folder": folder, "user": _user(), "cores": os.cpu_count(), "memory": memory}
-        config.write_text(CONFIG.format(**facts, ports=ports, accounting=enforced))
+        config.write_text(
+            CONFIG.format(**facts, **(STRICT if accounting else LENIENT), ports=ports, accounting=enforced)
+        )
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         environment = {**os.environ, "SLURM_CONF": str(config), "PATH": path}
         (folder / "munge.key").write_bytes(os.urandom(128))

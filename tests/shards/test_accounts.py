@@ -79,6 +79,16 @@ def test_what_slurm_refuses_ends_submit_in_a_line_and_leaves_no_job(shards, opti
     assert jobs(store) == []
 
 
+def test_a_shard_that_takes_too_much_memory_says_so(path, bench, store):
+    assert bench("submit", path, "--shards", 1, "--store", store, "--sbatch", "--mem=40M").returncode == 0
+
+    def lost():
+        (shard,) = json.loads(bench("status", "--store", store, "--format", "json").stdout)
+        return shard if shard["state"] == "lost" else None
+
+    assert "it was killed for its memory: give more --memory" in wait_for(lost)["why"]
+
+
 @pytest.mark.parametrize(
     ("limit", "options", "reason"),
     [
