@@ -88,7 +88,7 @@ class Costs:
         for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
             if label not in grid.entries or made_on != self._device_of(label):
                 continue
-            seconds = _occupied(group)
+            seconds = occupied(group)
             cost = None
             seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
             with suppress(PluginError):  # the plan names the cells that this concerns
@@ -177,7 +177,7 @@ class Costs:
         return DeclaredCost(cost.own / rate + cost.seconds, shared)
 
 
-def _occupied(rows: Rows) -> np.ndarray:
+def occupied(rows: Rows) -> np.ndarray:
     """Seconds for which each row's fit occupied a worker: CPU time, and waiting time if the learner waits; (m,)."""
     cpu, wait = rows.number("fit_cpu_seconds"), np.nan_to_num(rows.number("fit_wait_seconds"))
     return cpu + np.where(wait > WAITS * cpu, wait, 0.0)
