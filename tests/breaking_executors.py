@@ -48,7 +48,7 @@ class Here(Executor):
     place: ClassVar[Place] = "session"
     changed: ClassVar[type[Changed]] = Changed
 
-    def open(self, call: Any, preload: Any = (), jobs: int | None = None) -> Pool:
+    def open(self, call: Any, preload: Any = None, jobs: int | None = None) -> Pool:
         return self.changed(SerialExecutor().open(call, preload, jobs))
 
 
@@ -61,7 +61,7 @@ class There(Executor):
     """Called in the worker with the original function and the payload."""
     processes: ClassVar[ProcessExecutor] = ProcessExecutor()
 
-    def open(self, call: Any, preload: Any = (), jobs: int | None = None) -> Pool:
+    def open(self, call: Any, preload: Any = None, jobs: int | None = None) -> Pool:
         around = type(self).around
         inner = call if around is None else partial(around, call)
         return self.changed(self.processes.open(inner, preload, jobs))
@@ -162,8 +162,8 @@ class Late(Here):
 class Trusting(Here):
     """Calls what to preload, and does not ignore its errors."""
 
-    def open(self, call: Any, preload: Any = (), jobs: int | None = None) -> Pool:
-        for step in preload:
+    def open(self, call: Any, preload: Any = None, jobs: int | None = None) -> Pool:
+        for step in (preload or {}).values():
             step()
         return super().open(call, preload, jobs)
 

@@ -35,7 +35,7 @@ class Serial(Executor):
 
     name: ClassVar[str] = "serial"
 
-    def open(self, call, preload=(), jobs=None):
+    def open(self, call, preload=None, jobs=None):
         raise NotImplementedError
 
 
@@ -306,7 +306,7 @@ class Raises(Executor):
 
     name: ClassVar[str] = "broken"
 
-    def open(self, call, preload=(), jobs=None):
+    def open(self, call, preload=None, jobs=None):
         raise IndexError("on purpose")
 
 
@@ -318,7 +318,7 @@ class Odd(Executor):
     name: ClassVar[str] = "odd"
     turns: int = 1
 
-    def open(self, call, preload=(), jobs=None):
+    def open(self, call, preload=None, jobs=None):
         return []
 
 

@@ -1,8 +1,9 @@
-"""Imports the modules that the end of a run needs while its workers are busy."""
+"""Prepares what the end of a run needs while its workers are busy."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from importlib import import_module
 
 from bfc_bench.run.session import Session
@@ -13,10 +14,17 @@ AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary", "scipy.special",
 
 
 class BackgroundImports:
-    """A listener of a run that imports the modules of the report in a thread."""
+    """A listener of a run that imports the modules of the report, and starts what draws its pictures, in a thread."""
 
     @hookimpl
     def bfc_run_started(self, session: Session) -> None:
-        """Start the imports if the run has cells to compute."""
+        """Begin if the run has cells to compute."""
         if session.plan.todo:
-            threading.Thread(target=lambda: [import_module(name) for name in AT_THE_END], daemon=True).start()
+            threading.Thread(target=_prepare, daemon=True).start()
+
+
+def _prepare() -> None:
+    with suppress(Exception):  # the report meets the same error and shows it
+        for name in AT_THE_END:
+            import_module(name)
+        import_module("bfc_bench.report.pictures").start()

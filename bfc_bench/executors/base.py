@@ -6,7 +6,7 @@ import os
 import pickle
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -48,6 +48,10 @@ class UnitFailure:
     """``lost``: the worker was ended from outside, probably not because of the unit."""
     reason: str
     traceback: str = ""
+
+
+Preload = Mapping[str, Callable[[], object]]
+"""By group of units, a picklable function that imports what they need. Errors are ignored: a unit meets them too."""
 
 
 def pickled(payload: Any) -> bytes | UnitFailure:
@@ -126,14 +130,18 @@ class Executor(Settings):
 
     @abstractmethod
     def open(
-        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], Any],
+        preload: Preload | None = None,
+        jobs: int | None = None,
     ) -> Pool:
         """Open a pool. It may be closed without any unit, and twice.
 
         Args:
             call: Picklable function from payload to bytes, which workers apply.
-            preload: Picklable functions that import what units need, for executors that can do that once for several
-                workers. An executor may call all, some or none of them, and ignores their errors.
+            preload: By group of units, a picklable function that imports what they need, for executors that can do
+                that once for several workers. An executor may call all, some or none of them, and ignores their
+                errors.
             jobs: Number of workers on the CPU; None means one per core.
         """
 

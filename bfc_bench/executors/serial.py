@@ -5,11 +5,11 @@ A unit that never returns is not stopped, and a unit that ends the process ends 
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from bfc_bench.errors import describe_error
-from bfc_bench.executors.base import Executor, Place, Resources, UnitFailure
+from bfc_bench.executors.base import Executor, Place, Preload, Resources, UnitFailure
 from bfc_bench.toolkit.precision import Device
 
 
@@ -20,7 +20,10 @@ class SerialExecutor(Executor):
     place: ClassVar[Place] = "session"
 
     def open(
-        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], Any],
+        preload: Preload | None = None,
+        jobs: int | None = None,
     ) -> "SerialPool":
         """A pool of one worker, which is this process; ``preload`` and ``jobs`` are ignored."""
         return SerialPool(call)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
-from bfc_bench.executors.base import Executor, Pool
+from bfc_bench.executors.base import Executor, Pool, Preload
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.plan import Plan
 from bfc_bench.run.work_units import forget_plugins
@@ -47,7 +47,7 @@ def open_pool(
     plugins: Plugins,
     executor: Executor,
     call: Callable[[Any], Any],
-    preload: Sequence[Callable[[], object]] = (),
+    preload: Preload | None = None,
     jobs: int | None = None,
     uses: Collection[str] | None = None,
 ) -> Pool:
@@ -57,7 +57,7 @@ def open_pool(
         plugins: The plugins, for error messages.
         executor: The executor.
         call: Picklable function from payload to result, which the workers apply.
-        preload: Picklable functions that import what units need.
+        preload: By group of units, a picklable function that imports what they need.
         jobs: Number of workers on the CPU; None means one per core.
         uses: Distributions of the plugins that units need; None means those of all installed plugins.
 

@@ -232,14 +232,14 @@ class CellWork:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> list[Callable[[], object]]:
-    """Functions that load the plugins and import the libraries of learners, a step each; they initialise no device.
+def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> dict[str, Callable[[], object]]:
+    """By learner, a function that loads the plugins and imports its libraries, and initialises no device.
 
     Args:
         learners: Names of the learners.
         extra: Plugins that are not installed.
     """
-    return [partial(_plugins, extra), *(partial(_import_learner, name, extra) for name in dict.fromkeys(learners))]
+    return {name: partial(_import_learner, name, extra) for name in learners}
 
 
 def _import_learner(name: str, extra: UninstalledPlugins) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bfc_bench.executors.base import Pool, Resources, UnitFailure
+from bfc_bench.executors.base import Pool, Preload, Resources, UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.run.work_units import Batch
 from bfc_bench.toolkit.precision import Device
@@ -32,7 +32,10 @@ class ThrottledProcesses(ProcessExecutor):
     """Callback and stop flag of its pools."""
 
     def open(
-        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], Any],
+        preload: Preload | None = None,
+        jobs: int | None = None,
     ) -> Pool:
         """A process pool behind a queue."""
         return ThrottledPool(super().open(call, preload, jobs), self.watch)

@@ -113,7 +113,8 @@ def units_run_whatever_preload_does(trial: PoolTrial) -> None:
     trial.close()
     pool = trial.open(PRELOAD)
     try:
-        require(trial.run(AFTER, pool=pool) == [b"after"], "a unit did not give its result")
+        given = trial.run(("give", b"first"), ("give", b"second"), AFTER, pool=pool, groups=[*PRELOAD, "after"])
+        require(given == [b"first", b"second", b"after"], "a unit did not give its result")
     finally:
         pool.close(now=True)
 

@@ -135,5 +135,5 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
     for function in (give, tell, mark, die_once_marked, fail, unsendable, leave, die, sleep, linger, orphan, take)
 }
-PRELOAD = (import_what_is_missing, start_a_thread)
-"""Functions of ``preload`` that may not harm a pool."""
+PRELOAD = {"missing": import_what_is_missing, "thread": start_a_thread}
+"""A ``preload`` that may not harm a pool."""

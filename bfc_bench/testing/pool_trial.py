@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
-from bfc_bench.executors.base import Executor, Pool, Promise, Resources
+from bfc_bench.executors.base import Executor, Pool, Preload, Promise, Resources
 from bfc_bench.testing.executor_units import do
 from bfc_bench.testing.requirement import require, skip
 
@@ -40,7 +40,7 @@ class PoolTrial:
         """Folder for files that units write."""
         resource_tracker.ensure_running()  # Python starts this process with the first other one and keeps it
 
-    def open(self, preload: Sequence[Callable[[], object]] = ()) -> Pool:
+    def open(self, preload: Preload | None = None) -> Pool:
         """A new pool for units of ``bfc_bench.testing.executor_units``."""
         with within(UNITS_SECONDS, "opening a pool"):
             return self.executor.open(do, preload, self.jobs)

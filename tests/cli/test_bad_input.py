@@ -136,7 +136,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--device", "gpu"], "device must be 'auto', 'cpu' or 'cuda'. Got 'gpu'"),
         (["run", "smoke", "--jobs", "0"], "--jobs"),
         (["run", "smoke", "--job", "2"], "--jobs"),
-        (["results", "smoke", "--format", "xml"], "--format must be table, csv, json or parquet. Got 'xml'"),
+        (["results", "smoke", "--format", "xml"], "--format must be table, csv, json, parquet or lcdb. Got 'xml'"),
         (["plan", "smoke", "--format", "xml"], "--format must be table or json. Got 'xml'"),
         (["check", "quad-densnet"], "Did you mean 'quad-densenet'?"),
         (["check"], "Missing argument 'NAME_OR_MODULE'"),

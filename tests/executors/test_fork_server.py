@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from bfc_bench.executors import worker_context
-from bfc_bench.executors.base import Resources, UnitFailure
+from bfc_bench.executors.base import Preload, Resources, UnitFailure
 from bfc_bench.executors.memory import children, family, held_exactly
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 from bfc_bench.executors.processes.fork_server import ForkServer
@@ -51,6 +51,20 @@ def take(step: str) -> None:
 def start_a_thread() -> None:
     take("thread")
     threading.Thread(target=time.sleep, args=(600.0,), daemon=True).start()
+
+
+def wait_for(file: str) -> None:
+    """Import nothing until another unit has written a file."""
+    for _ in range(1000):
+        if Path(file).exists():
+            take("found")
+            return
+        time.sleep(0.02)
+
+
+def write(file: str) -> bytes:
+    Path(file).touch()
+    return b"written"
 
 
 def end() -> None:
@@ -99,7 +113,7 @@ def grow(memory: int, seconds: float) -> bytes:
     return b"grown"
 
 
-def opened(*preload: Callable[[], object], jobs: int = 1, **options: Any) -> ProcessPool:
+def opened(preload: Preload | None = None, jobs: int = 1, **options: Any) -> ProcessPool:
     pool = ProcessExecutor(**options).open(call, preload, jobs)
     assert isinstance(pool, ProcessPool)
     return pool
@@ -126,29 +140,52 @@ def server(pool: ProcessPool) -> ForkServer:
 
 
 @pytest.mark.parametrize("broken", [start_a_thread, end, crash, raise_an_error])
-def test_a_step_that_cannot_be_taken_before_a_fork_is_left_out_and_the_others_are_taken(
-    broken: Callable[[], None],
-) -> None:
-    pool = opened(partial(take, "first"), broken, partial(take, "last"))
-    (told,) = outcomes(pool, (tell,))
-    steps, threads, _, parent = told.decode().split()
-    assert (steps, threads, int(parent)) == ("first,last", "1", server(pool).pid)
+def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_made(broken: Callable[[], None]) -> None:
+    pool = opened({"a": partial(take, "a"), "b": broken, "c": partial(take, "c")})
+    told = [text.decode().split() for text in outcomes(pool, *[(tell,)] * 3, groups="bac")]
+    assert [threads for _, threads, *_ in told] == ["1"] * 3
+    (_, *_), (after_a, *_), (last, *_) = told
+    assert (after_a[0], last) == ("a", "a,c")
+    assert int(told[2][3]) == server(pool).pid
     pool.close()
+
+
+def test_units_run_while_what_others_need_is_imported(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    pool = opened({"a": partial(take, "a"), "b": partial(wait_for, str(begun))}, jobs=2)
+    told = outcomes(pool, (write, str(begun)), (tell,), groups="ab")
+    assert told[0] == b"written"
+    assert told[1].split()[0] == b"a,found"
+    pool.close()
+
+
+def test_a_worker_goes_on_when_an_import_for_others_starts_a_thread(tmp_path: Path) -> None:
+    pool = opened({"a": partial(take, "a"), "b": start_a_thread}, jobs=2)
+    (first,) = outcomes(pool, (tell,), groups="a")
+    other, again = outcomes(pool, (tell,), (tell,), groups="ba")
+    assert again == first
+    assert other.split()[1] == b"1"
+    assert other.split()[3] != first.split()[3]
+    parents = [int(told.split()[3]) for told in (first, other)]
+    pool.close()
+    assert not any(Path(f"/proc/{parent}").exists() for parent in parents)
 
 
 def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> None:
     plugins = load_plugins()
     steps = preload_steps([*plugins.learners, "sklearn:svm.SVR"], UninstalledPlugins())
-    pool = opened(*steps)
-    (told,) = outcomes(pool, (tell,), seconds=300.0)
-    assert told.split()[1] == b"1"
-    assert server(pool)._left_out == set()
+    pool = opened(steps)
+    for key, learner in enumerate(steps):
+        pool.submit(key, (tell, ()), Resources(300.0, group=learner))
+    assert {told.split()[1] for _, told in pool.outcomes()} == {b"1"}
+    assert server(pool)._imported == set(steps)
+    assert not pool._retired
     assert len(os.listdir(f"/proc/{server(pool).pid}/task")) == 1
     pool.close()
 
 
 def test_the_memory_of_what_is_imported_is_held_once_and_charged_to_no_unit() -> None:
-    pool = opened(partial(call, (fill, (300_000_000,))), jobs=2)
+    pool = opened({"": partial(call, (fill, (300_000_000,)))}, jobs=2)
     assert outcomes(pool, (grow, 20_000_000, 1.0), (grow, 20_000_000, 1.0)) == [b"grown", b"grown"]
     assert held_exactly(family(server(pool).pid)) < 500_000_000
     (excess,) = outcomes(pool, (grow, 90_000_000, 20.0))
@@ -198,7 +235,7 @@ def test_a_process_that_left_its_worker_and_its_group_ends_with_it(pool: Process
 
 
 def test_its_memory_counts_and_what_was_imported_does_not(tmp_path: Path) -> None:
-    pool = opened(partial(call, (fill, (300_000_000,))))
+    pool = opened({"a": partial(call, (fill, (300_000_000,)))})
     fits, excess = outcomes(
         pool,
         (leave_a_daemon, str(tmp_path / "small"), 20_000_000, 100_000_000, 1.0),

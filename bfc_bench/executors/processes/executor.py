@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt
 
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.base import Executor, Pool, Promise, usable_cores
+from bfc_bench.executors.base import Executor, Pool, Preload, Promise, usable_cores
 from bfc_bench.executors.processes.pool import Isolation, PoolOptions, ProcessPool
 from bfc_bench.executors.processes.worker_process import CAN_FORK
 from bfc_bench.toolkit.gpu import cell_memory
@@ -40,7 +40,10 @@ class ProcessExecutor(Executor):
         return cell_memory(self.jobs_per_gpu)
 
     def open(
-        self, call: Callable[[Any], bytes], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], bytes],
+        preload: Preload | None = None,
+        jobs: int | None = None,
     ) -> Pool:
         """A pool of worker processes."""
         gpus = None if self.gpus is None else list(map(str, self.gpus))

@@ -2,8 +2,9 @@
 
 A new interpreter needs seconds to import torch or JAX; a fork of this process needs milliseconds and shares its
 memory. The process runs no unit, starts no thread and initialises no device, since only the thread that forks is
-copied. What it imports is divided into steps. If one starts threads or ends the process, another process takes its
-place that leaves out this step, and workers import that themselves.
+copied. It imports what the units of one group need when it is told to, and forks between two imports, so that the
+first units run while the libraries of others are still being imported. If an import starts threads or ends the
+process, another process takes its place that leaves it out, and workers import that themselves.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from bfc_bench.executors.base import Preload
 from bfc_bench.executors.launch import launch
 from bfc_bench.executors.memory import children
 from bfc_bench.executors.worker import leave, serve_only, work
@@ -34,35 +36,37 @@ class ForkServer:
     """The process, as the session sees it."""
 
     def __init__(
-        self, call: Callable[[Any], bytes], preload: Sequence[Callable[[], object]], environment: Mapping[str, str]
+        self,
+        call: Callable[[Any], bytes],
+        preload: Preload,
+        environment: Mapping[str, str],
+        left_out: Set[str] = frozenset(),
     ) -> None:
-        """Start the process, which may take seconds until it is ``ready``.
+        """Start the process, which may take a second until it is ``idle``.
 
         Args:
             call: Picklable function from payload to result, which workers apply.
-            preload: Picklable functions that import what units need. Their errors are ignored.
+            preload: By group of units, a picklable function that imports what they need. Its errors are ignored.
             environment: The environment of the process and its workers.
+            left_out: Groups whose imports workers do themselves.
         """
-        self._call, self._preload, self._environment = call, preload, environment
-        self._left_out: set[int] = set()
-        """Numbers of the steps that cannot be taken before a fork."""
-        self.fails = False
-        """Whether the process cannot be started at all."""
-        self._start()
-
-    def _start(self) -> None:
-        self.ready = False
-        self._step: int | None = None
+        self._call, self._preload, self._environment, self._left_out = call, preload, environment, left_out
+        self._imported: set[str] = set()
+        self._importing: str | None = None
+        """The group whose import was begun last and is not known to have ended well."""
+        self._started = False
+        self.idle = False
+        """Whether the process can fork now: it has started, and is not importing."""
+        self.threaded = False
+        """Whether an import has started threads, after which the process does not fork any more."""
         self._forked: int | None = None
         self._codes: dict[int, int | None] = {}
         """Exit codes of the workers by id; None while they run."""
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setblocking(False)
-        steps = [None if number in self._left_out else step for number, step in enumerate(self._preload)]
         with theirs:
-            self._process = launch(
-                serve, (os.getpid(), theirs.fileno(), self._call, steps), self._environment, [theirs.fileno()]
-            )
+            arguments = (os.getpid(), theirs.fileno(), call, dict(preload))
+            self._process = launch(serve, arguments, environment, [theirs.fileno()])
 
     @property
     def pid(self) -> int:
@@ -85,24 +89,37 @@ class ForkServer:
             if not packet:
                 return False
             match json.loads(packet):
-                case ["step", number]:
-                    self._step = number
-                case ["ready"]:
-                    self.ready = True
+                case ["idle", threads]:
+                    self._started = True
+                    self.threaded = threads > 1
+                    self.idle = not self.threaded
+                    if self.idle and self._importing is not None:
+                        self._imported.add(self._importing)
+                        self._importing = None
                 case ["forked", pid]:
                     self._forked, self._codes[pid] = pid, None
                 case ["ended", pid, code]:
                     self._codes[pid] = code
 
-    def restart(self) -> None:
-        """Start the process again after it has ended, without the step that ended it."""
-        self._end()
-        if not self.ready and self._step is None:
-            self.fails = True
-            return
-        if not self.ready and self._step is not None:
-            self._left_out.add(self._step)
-        self._start()
+    def has(self, group: str) -> bool:
+        """Whether everything is imported that can be imported here for units of a group."""
+        return group in self._imported or group in self._left_out or group not in self._preload
+
+    def prepare(self, group: str) -> None:
+        """Have the idle process import what units of a group need."""
+        self.idle, self._importing = False, group
+        with suppress(OSError):  # it has ended, which the next ``update`` shows
+            self._socket.send(json.dumps(["import", group]).encode())
+
+    def successor(self) -> ForkServer | None:
+        """Start a process for one that has ended or has threads, without the import that caused this.
+
+        Returns None if this one never started.
+        """
+        if not self._started:
+            return None
+        left_out = self._left_out if self._importing is None else {*self._left_out, self._importing}
+        return ForkServer(self._call, self._preload, self._environment, left_out)
 
     def fork(self, units: int, messages: int) -> ForkedProcess:
         """Fork a worker.
@@ -131,13 +148,9 @@ class ForkServer:
     def close(self) -> None:
         """End the process and the workers that are left."""
         self._socket.close()
-        if self.ready:  # it does what it was sent, then ends
+        if self._started:  # it does what it was sent, then ends
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(PATIENCE)
-        self._end()
-
-    def _end(self) -> None:
-        self._socket.close()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait(PATIENCE)
@@ -163,31 +176,20 @@ class ForkedProcess:
         self._server.forget(self.pid)
 
 
-def serve(
-    session: int, connection: int, call: Callable[[Any], bytes], preload: Sequence[Callable[[], object] | None]
-) -> NoReturn:
-    """Import what units need, then fork workers until the session closes its end of the connection.
+def serve(session: int, connection: int, call: Callable[[Any], bytes], preload: Preload) -> NoReturn:
+    """Import and fork as the session says, until it closes its end of the connection.
 
     Args:
         session: Process id of the session.
         connection: File descriptor of a socket to the session.
         call: Function from payload to result, which workers apply.
-        preload: Functions that import what units need; None for those to leave out.
+        preload: By group of units, a function that imports what they need.
     """
+    gc.disable()  # imports make millions of objects that stay, and collections take a fifth of their time
     serve_only(session)
-    channel = socket.socket(fileno=connection)
-    for number, step in enumerate(preload):
-        if step is not None:
-            _send(channel, "step", number)
-            with suppress(Exception):  # a unit that needs it meets the same error and reports it
-                step()
-            if _threads() > 1:
-                os._exit(0)
-    gc.collect()
-    gc.freeze()  # so that no collection in a worker copies the pages of what was imported
-    forks = Forks(channel, call)
-    _send(channel, "ready")
+    forks = Forks(socket.socket(fileno=connection), call, preload)
     with suppress(ConnectionError):  # the session has ended
+        forks.idle()
         while forks.wait():
             pass
     leave()
@@ -196,8 +198,8 @@ def serve(
 class Forks:
     """The workers that this process has forked."""
 
-    def __init__(self, channel: socket.socket, call: Callable[[Any], bytes]) -> None:
-        self._channel, self._call = channel, call
+    def __init__(self, channel: socket.socket, call: Callable[[Any], bytes], preload: Preload) -> None:
+        self._channel, self._call, self._preload = channel, call, preload
         self._own = os.getpid()
         self._ended: dict[int, bool] = {}
         """By process id, whether the worker has ended; without those whose id the system may use again."""
@@ -205,6 +207,11 @@ class Forks:
         os.set_blocking(self._woken, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+
+    def idle(self) -> None:
+        """Tell the session that this process can fork, or that it has threads."""
+        gc.freeze()  # so that no collection in a worker copies the pages of what was imported
+        _send(self._channel, "idle", _threads())
 
     def wait(self) -> bool:
         """Wait for a message of the session, or the end of a worker. Returns False if the session has ended."""
@@ -218,6 +225,10 @@ class Forks:
         match json.loads(packet or "null"):
             case ["fork"]:
                 self._fork(*files)
+            case ["import", group]:
+                with suppress(Exception):  # a unit that needs it meets the same error and reports it
+                    self._preload[group]()
+                self.idle()
             case ["forget", pid]:
                 if os.waitpid(pid, os.WNOHANG) != (0, 0):
                     del self._ended[pid]
@@ -248,6 +259,7 @@ class Forks:
     def _work(self, units: int, messages: int) -> NoReturn:
         """Be a worker."""
         try:
+            gc.enable()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for file in (self._wake, self._woken, self._channel.detach()):

@@ -8,14 +8,15 @@ from __future__ import annotations
 import select
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from math import inf
 from typing import Any, Literal
 
 from bfc_bench.errors import BenchError, describe_error
-from bfc_bench.executors.base import Resources, UnitFailure, pickled
+from bfc_bench.executors.base import Preload, Resources, UnitFailure, pickled
 from bfc_bench.executors.environment import NO_GPU, worker_variables
 from bfc_bench.executors.processes.fork_server import ForkServer
 from bfc_bench.executors.processes.worker_handle import PATIENCE, START_SECONDS, PoolUnit, WorkerHandle, death
@@ -57,19 +58,24 @@ class ProcessPool:
     """A pool of worker processes on the CPU and on each GPU."""
 
     def __init__(
-        self, call: Callable[[Any], bytes], options: PoolOptions, preload: Sequence[Callable[[], object]] = ()
+        self,
+        call: Callable[[Any], bytes],
+        options: PoolOptions,
+        preload: Preload | None = None,
     ) -> None:
-        """Start the process from which workers are forked; it needs seconds until it is ready.
+        """Start the process from which workers are forked.
 
         Args:
             call: Picklable function from payload to result, which workers apply.
             options: How many workers there are, and how they start.
-            preload: Picklable functions that import what units need. Their errors are ignored.
+            preload: By group of units, a picklable function that imports what they need. Its errors are ignored.
         """
         self._call, self._options = call, options
         self._variables = {**without_credentials(), **worker_variables()}
         self._reaper = Reaper(self._variables)
         self._queues: dict[Device, deque[PoolUnit]] = {"cpu": deque()}
+        self._groups: dict[str, None] = {}
+        """Groups in the order of their first units, whose libraries the fork server has not been told to import."""
         self._unsent: list[tuple[int, UnitFailure]] = []
         """Failures of units whose payload cannot be pickled."""
         self._workers: list[WorkerHandle] = []
@@ -80,9 +86,10 @@ class ProcessPool:
         self._clock = WatchedClock()
         self._closed = False
         self._server: ForkServer | None = None
+        self._retired: list[ForkServer] = []
+        """Fork servers whose imports started threads; their workers are still used."""
         if options.fork and options.jobs:
-            self._server = ForkServer(call, preload, {**self._variables, **NO_GPU})
-            self._watch_server(self._server)
+            self._watch_server(ForkServer(call, preload or {}, {**self._variables, **NO_GPU}))
 
     @cached_property
     def _gpus(self) -> list[str]:
@@ -99,9 +106,10 @@ class ProcessPool:
         """
         if not self.slots(needs.device):
             raise BenchError("executor 'processes': a unit needs a GPU, and none is visible here. Use --device cpu.")
-        if self._options.isolation == "unit":
-            needs = replace(needs, group=str(key))
-        self._queues.setdefault(needs.device, deque()).append(PoolUnit(key, payload, needs))
+        if needs.device == "cpu":
+            self._groups[needs.group] = None
+        share = str(key) if self._options.isolation == "unit" else needs.group
+        self._queues.setdefault(needs.device, deque()).append(PoolUnit(key, payload, needs, share))
 
     def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if workers cannot start."""
@@ -133,8 +141,8 @@ class ProcessPool:
                 worker.wait(deadline - time.monotonic())
             for worker in self._workers:
                 self._end(worker)
-            if self._server is not None:
-                self._server.close()
+            for server in (*self._retired, *([self._server] if self._server else [])):
+                server.close()
         finally:
             self._workers = []
             self._reaper.close()
@@ -149,13 +157,24 @@ class ProcessPool:
             free = self.slots(device) - sum(worker.unit is not None for worker in own)
             while queue and free > 0:
                 unit = queue[0]
-                idle = [w for w in own if w.ready and w.unit is None and w.group == unit.needs.group]
+                idle = [w for w in own if w.ready and w.unit is None and w.share == unit.share]
                 if idle and not unit.in_new_worker:
                     self._give(idle[0], queue.popleft())
                 elif not self._add(device, queue):
                     break
                 free -= 1
             self._end_surplus([worker for worker in own if worker.ready and worker.unit is None], device, queue)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Have the fork server import what the next units need, if it is idle and lacks that."""
+        if self._server is None or not self._server.idle:
+            return
+        for group in (*(unit.needs.group for unit in islice(self._queues["cpu"], 1)), *self._groups):
+            if not self._server.has(group):
+                self._groups.pop(group, None)
+                self._server.prepare(group)
+                return
 
     def _give(self, worker: WorkerHandle, unit: PoolUnit) -> None:
         """Send a worker a unit. A unit that cannot be pickled fails; if the worker has ended, the unit waits again."""
@@ -173,7 +192,7 @@ class ProcessPool:
 
     def _add(self, device: Device, queue: deque[PoolUnit]) -> bool:
         """Start a worker for the first unit of a queue. Returns whether that was possible."""
-        start, gpu = self._starter(device)
+        start, gpu = self._starter(device, queue[0].needs.group)
         if start is None:
             return False
         try:
@@ -187,12 +206,12 @@ class ProcessPool:
         self._reaper.watch(worker.pid)
         return True
 
-    def _starter(self, device: Device) -> tuple[Callable[[int, int], WorkerProcess] | None, str]:
-        """How to start a worker now, None if the fork server is not ready; and its GPU, the one with the fewest."""
+    def _starter(self, device: Device, group: str) -> tuple[Callable[[int, int], WorkerProcess] | None, str]:
+        """How to start a worker of a group now, None if the fork server cannot yet; and its GPU, with the fewest."""
         if device == "cpu":
             if self._server is None:
                 return self._spawn(NO_GPU), ""
-            return self._server.fork if self._server.ready else None, ""
+            return self._server.fork if self._server.idle and self._server.has(group) else None, ""
         taken = Counter(worker.gpu for worker in self._workers)
         gpu = min(self._gpus, key=lambda name: taken[name])
         share = share_of_gpu(self._options.jobs_per_gpu)
@@ -208,8 +227,8 @@ class ProcessPool:
         if surplus > 0:
             first: dict[str, int] = {}
             for number, unit in enumerate(queue):
-                first.setdefault(unit.needs.group, number)
-            for worker in sorted(idle, key=lambda worker: first.get(worker.group, inf))[-surplus:]:
+                first.setdefault(unit.share, number)
+            for worker in sorted(idle, key=lambda worker: first.get(worker.share, inf))[-surplus:]:
                 worker.finish()
 
     def _end(self, worker: WorkerHandle) -> int | None:
@@ -234,22 +253,28 @@ class ProcessPool:
         return list(self._workers), True
 
     def _watch_server(self, server: ForkServer) -> None:
+        self._server = server
         self._poll.register(server.fileno(), select.POLLIN)
         self._reaper.watch(server.pid)
         self._server_since = self._clock.now()
 
     def _update(self, server: ForkServer) -> None:
-        """Hear the fork server, and replace it if it has ended or is not ready in time."""
-        late = not server.ready and self._clock.now() - self._server_since > START_SECONDS
-        if server.update() and not late:
+        """Hear the fork server. Replace it if it has ended, has threads, or is busy for too long."""
+        running = server.update()
+        if server.idle:
+            self._server_since = self._clock.now()
+        late = self._clock.now() - self._server_since > START_SECONDS
+        if running and not late and not server.threaded:
             return
         self._poll.unregister(server.fileno())
-        self._reaper.forget(server.pid)
-        server.restart()
-        if server.fails:
-            self._server = None  # workers start anew, and show what is wrong
+        self._server = None
+        if running and not late:
+            self._retired.append(server)
         else:
-            self._watch_server(server)
+            self._reaper.forget(server.pid)
+            server.close()
+        if (successor := server.successor()) is not None:  # otherwise workers start anew, and show what is wrong
+            self._watch_server(successor)
 
     def _read(self, worker: WorkerHandle, check: bool) -> Iterator[tuple[int, bytes | UnitFailure]]:
         """The outcome of a worker's unit, if it has ended. Removes a worker that has ended or exceeds a limit."""

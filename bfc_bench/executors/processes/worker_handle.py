@@ -44,6 +44,8 @@ class PoolUnit:
     key: int
     payload: Any
     needs: Resources
+    share: str
+    """Units with equal texts may share a worker."""
     in_new_worker: bool = False
     """Whether its worker must not have run another unit."""
 
@@ -62,7 +64,7 @@ class WorkerHandle:
 
         Args:
             start: Starts a process that runs ``work`` with these file descriptors of units and messages.
-            unit: The unit. Later units of the worker are of the same group.
+            unit: The unit. Later units of the worker have the same ``share``.
             watch: The clock of its limits.
             gpu: The GPU of the worker; empty on the CPU.
 
@@ -70,7 +72,7 @@ class WorkerHandle:
             OSError: The process cannot be started.
         """
         self.unit: PoolUnit | None = unit
-        self.group, self.gpu, self._watch = unit.needs.group, gpu, watch
+        self.share, self.gpu, self._watch = unit.share, gpu, watch
         units, self._units = os.pipe()
         self.messages, messages = os.pipe()
         try:
@@ -124,8 +126,8 @@ class WorkerHandle:
                 # The worker's reading, since the session may be slow; clipped to what is possible.
                 self.clock = min(max(self._watch.at(clock), self.since), now)
                 if granted:
-                    self.allowed, *before = map(int, granted)
-                    self.before = Memory(*before)
+                    allowed, *before = map(int, granted)
+                    self.before, self.allowed = Memory(*before), allowed
         elif kind in (RESULT, RAISED):
             yield self.unit.key, content if kind == RESULT else UnitFailure("raised", *_RAISED.validate_json(content))
             self.unit, self.since = None, now

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Self
 
 from pydantic import NonNegativeFloat, PositiveInt, PrivateAttr, field_validator
 
-from bfc_bench.executors.base import Executor, Place, Promise
+from bfc_bench.executors.base import Executor, Place, Preload, Promise
 from bfc_bench.executors.processes.pool import Isolation
 from bfc_bench.executors.processes.worker_handle import START_SECONDS
 from bfc_bench.executors.ray.cluster import LOCAL, Cluster, import_ray
@@ -89,7 +89,10 @@ class RayExecutor(Executor):
         return executor
 
     def open(
-        self, call: Callable[[Any], bytes], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], bytes],
+        preload: Preload | None = None,
+        jobs: int | None = None,
     ) -> RayPool:
         """A pool on the nodes with the versions of this process. Raises ``UsageError`` if no node has them."""
         shape = SlotShape(
@@ -97,7 +100,7 @@ class RayExecutor(Executor):
         )
         cluster = Cluster(self.address, self.gpus)
         try:
-            return RayPool(cluster, shape, call, preload, self.grace_seconds, self._plugins)
+            return RayPool(cluster, shape, call, preload or {}, self.grace_seconds, self._plugins)
         except BaseException:
             cluster.close()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any
@@ -27,11 +27,12 @@ class SlotActor:
     """
 
     def __init__(
-        self, call: bytes, preload: Sequence[bytes], device: Device, jobs_per_gpu: int, isolation: Isolation
+        self, call: bytes, preload: Mapping[str, bytes], device: Device, jobs_per_gpu: int, isolation: Isolation
     ) -> None:
         gpus = [os.environ.get("CUDA_VISIBLE_DEVICES", "")]
         options = PoolOptions(1, gpus, jobs_per_gpu, isolation, fork=CAN_FORK and device == "cpu")
-        self._pool = ProcessPool(partial(_apply, call), options, [partial(_import, step) for step in preload])
+        steps = {group: partial(_import, step) for group, step in preload.items()}
+        self._pool = ProcessPool(partial(_apply, call), options, steps)
 
     def ready(self) -> int:
         """Id of this process; its arrival shows that the actor has started."""

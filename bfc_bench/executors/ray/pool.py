@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, get_args
 
 from bfc_bench.errors import BenchError, describe_error
-from bfc_bench.executors.base import Resources, UnitFailure
+from bfc_bench.executors.base import Preload, Resources, UnitFailure
 from bfc_bench.executors.processes.pool import FAILED_STARTS
 from bfc_bench.executors.ray.cluster import Cluster, Node, first_line
 from bfc_bench.executors.ray.cluster_nodes import ClusterNodes
@@ -36,7 +36,7 @@ class RayPool:
         cluster: Cluster,
         shape: SlotShape,
         call: Callable[[Any], bytes],
-        preload: Sequence[Callable[[], object]],
+        preload: Preload,
         grace_seconds: float,
         plugins: Collection[str] | None = None,
     ) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfc_bench.executors.base import Resources
+from bfc_bench.executors.base import Preload, Resources
 from bfc_bench.executors.environment import NO_GPU
 from bfc_bench.executors.processes.pool import Isolation
 from bfc_bench.executors.ray.cluster import Cluster, Node
@@ -94,11 +94,11 @@ class Slots:
         members: ClusterNodes,
         shape: SlotShape,
         call: Callable[[Any], bytes],
-        preload: Sequence[Callable[[], object]],
+        preload: Preload,
     ) -> None:
         self._cluster, self._ray, self._members, self._shape = cluster, cluster.ray, members, shape
         self._call = self._ray.cloudpickle.dumps(call)
-        self._preload = [self._ray.cloudpickle.dumps(step) for step in preload]
+        self._preload = {group: self._ray.cloudpickle.dumps(step) for group, step in preload.items()}
         self.all: list[Slot] = []
         self.clock = WatchedClock()
 

@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
@@ -163,7 +163,10 @@ class Futures(Executor):
     """Units after which a worker is replaced."""
 
     def open(
-        self, call: Callable[[Any], Any], preload: Sequence[Callable[[], object]] = (), jobs: int | None = None
+        self,
+        call: Callable[[Any], Any],
+        preload: Mapping[str, Callable[[], object]] | None = None,
+        jobs: int | None = None,
     ) -> "FuturesPool":
         count = jobs or os.cpu_count() or 1
         pool = ProcessPoolExecutor(count, get_context("spawn"), max_tasks_per_child=self.units_per_worker)
