@@ -247,20 +247,18 @@ def _field_texts(cls: type) -> dict[str, str]:
     """The string below each annotated field of a class and of its base classes."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if not issubclass(base, Settings) or base is Settings:
-            continue
-        try:
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        except (
-            OSError,
-            TypeError,
-            SyntaxError,
-            ValueError,
-        ):  # no source: made at run time or in a console
-            continue
-        if isinstance(tree, ast.ClassDef):
-            texts |= dict(_strings_below_fields(tree))
+        if issubclass(base, Settings) and base is not Settings:
+            texts |= texts_below_fields(base)
     return texts
+
+
+def texts_below_fields(cls: type) -> dict[str, str]:
+    """The string below each annotated field of a class in its source; empty for a class without source."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError, SyntaxError, ValueError):  # made at run time or in a console
+        return {}
+    return dict(_strings_below_fields(tree)) if isinstance(tree, ast.ClassDef) else {}
 
 
 def _strings_below_fields(tree: ast.ClassDef) -> Iterable[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 VERBS = (
     *("list", "show", "plan", "run", "submit", "status", "collect", "results", "report", "figure", "site"),
-    *("claims", "compare", "bundle", "verify", "merge", "backup", "restore", "data", "try", "sync", "ui"),
+    *("claims", "compare", "bundle", "verify", "publish", "merge", "backup", "restore", "data", "try", "sync", "ui"),
     *("check", "new", "doctor"),
 )
 """In the order of ``--help``."""

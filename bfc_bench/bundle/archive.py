@@ -23,8 +23,8 @@ from bfc_bench.utils.plain_json import readable_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-TOP = (MANIFEST, "ro-crate-metadata.json", "CITATION.cff", ".zenodo.json", "environment.json")
-"""Files about the whole bundle."""
+TOP = (MANIFEST, "ro-crate-metadata.json", "croissant.json", "CITATION.cff", ".zenodo.json", "environment.json")
+"""Files about the whole bundle. Bundles of earlier releases have no croissant.json."""
 ROWS, SUITE, RUNS, LOOKS, CLAIMS = "rows.parquet", "suite.json", "runs.json", "looks.json", "claims.json"
 """Files of a suite."""
 _FIGURE = re.compile(r"figures/[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}\.(svg|png)")
@@ -127,6 +127,12 @@ class Archive:
         if len(content) != listed["bytes"] or sha256(content).hexdigest() != listed["sha256"]:
             raise self._error(f"{name} is not the file that the manifest describes: its SHA-256 differs")
         return content
+
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Name and content of every file, the manifest last."""
+        for name in self.manifest["files"]:
+            yield name, self.read(name)
+        yield MANIFEST, self._content(MANIFEST, JSON_BYTES)
 
     def read_json(self, name: str) -> Any:
         """The value in a JSON file, whose numbers are all finite."""

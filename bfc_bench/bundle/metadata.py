@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,16 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from bfc_bench.errors import UsageError
 from bfc_bench.utils.plain_json import canonical_json
+
+PROJECT = "https://bfc-bench.github.io/bfc-bench"
+"""The site of the project."""
+LICENCE = "CC-BY-4.0"
+"""The licence of results for which no other one is named."""
+ANONYMOUS = ("Anonymous",)
+"""The authors of results for which none is named."""
+_LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 
 SOFTWARE = "#bfc-bench"
 PAPERS = ("arXiv:2001.04413", "arXiv:2006.13436")
@@ -44,6 +54,17 @@ class About:
         return datetime.fromtimestamp(self.finished_at, UTC).date().isoformat()
 
 
+def check_licence(licence: str) -> None:
+    """Raise ``UsageError`` for a licence that is no identifier of the SPDX list."""
+    if not _LICENCE.fullmatch(licence):
+        raise UsageError(f"--license must be an identifier of the SPDX list, such as {LICENCE}. Got {licence!r}.")
+
+
+def licence_address(licence: str) -> str:
+    """The page of a licence in the SPDX list."""
+    return f"https://spdx.org/licenses/{licence}"
+
+
 def environments(sessions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The distinct machines and releases of runs, with the number of runs and the packages as requirements of pip."""
     counts: Counter[str] = Counter()
@@ -66,7 +87,7 @@ def ro_crate(about: About, files: Mapping[str, bytes]) -> dict[str, Any]:
         about: Title, authors, licence and date.
         files: Contents by name.
     """
-    licence = f"https://spdx.org/licenses/{about.licence}"
+    licence = licence_address(about.licence)
     people = [{"@id": f"#author-{number}"} for number, _ in enumerate(about.authors, 1)]
     parts = [
         {

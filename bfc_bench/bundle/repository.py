@@ -17,8 +17,8 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 from pydantic_core import from_json
 
 from bfc_bench.bundle.archive import MANIFEST
+from bfc_bench.bundle.metadata import LICENCE
 from bfc_bench.bundle.verify import UNCHECKED
-from bfc_bench.bundle.write import LICENCE
 from bfc_bench.config import Settings, read_toml
 from bfc_bench.utils.names import is_name
 

@@ -14,9 +14,19 @@ from pydantic_core import from_json
 
 from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.bundle.archive import CLAIMS, LOOKS, ROWS, RUNS, SUITE, folder_of, write_archive
-from bfc_bench.bundle.metadata import About, citation_cff, environments, ro_crate, zenodo
+from bfc_bench.bundle.croissant import FILE, croissant
+from bfc_bench.bundle.metadata import (
+    ANONYMOUS,
+    LICENCE,
+    About,
+    check_licence,
+    citation_cff,
+    environments,
+    ro_crate,
+    zenodo,
+)
 from bfc_bench.bundle.row_table import rows_to_parquet
-from bfc_bench.errors import StoreError, UsageError
+from bfc_bench.errors import StoreError
 from bfc_bench.store.gate import row_is_acceptable, row_is_unchanged
 from bfc_bench.store.merge import Record, records_of
 from bfc_bench.stored_suite import OpenStore, StoredSuite
@@ -24,8 +34,6 @@ from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.masking import mask_all, masker
 from bfc_bench.utils.plain_json import readable_json
 
-LICENCE = "CC-BY-4.0"
-_LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _FOLDER = re.compile(r"(?<![\w.:/])(/(?:home|root|Users|tmp|mnt|data|scratch|work|srv|opt)/[^\s'\",;:)\]}]+)")
 """Paths of a machine in texts."""
 
@@ -70,8 +78,7 @@ def bundle(
         StoreError: The store lacks a suite, or has none.
         OutputError: The file cannot be written.
     """
-    if not _LICENCE.fullmatch(licence):
-        raise UsageError(f"--license must be an identifier of the SPDX list, such as {LICENCE}. Got {licence!r}.")
+    check_licence(licence)
     suites = _chosen(store, names)
     if not suites:
         raise StoreError(f"The store in {store.store.directory} holds no suite. Run one first.")
@@ -97,10 +104,12 @@ def bundle(
             lacking > 0
         )
         remarks += _folders_left(suite, runs, rows)
-    about = About(title or _title(suites), authors or ("Anonymous",), licence, last, _description(facts))
+    about = About(title or _title(suites), authors or ANONYMOUS, licence, last, _description(facts))
     files["environment.json"] = readable_json(environments(sessions))
     files["CITATION.cff"] = citation_cff(about)
     files[".zenodo.json"] = readable_json(zenodo(about))
+    tables = {name: content for name, content in files.items() if name.endswith(f"/{ROWS}")}
+    files[FILE] = readable_json(croissant(about, tables))
     files["ro-crate-metadata.json"] = readable_json(ro_crate(about, files))
     said = {"title": about.title, "authors": list(about.authors), "license": licence, "date": about.date}
     digest = write_archive(to, files, {**said, "suites": facts})

@@ -43,10 +43,14 @@ def results(
     format: Annotated[
         str,
         typer.Option(
-            "--format", metavar="table|csv|json|parquet|lcdb", help="Output format; parquet needs --output or a pipe."
+            "--format",
+            metavar="table|csv|json|parquet|lcdb|croissant",
+            help="Output format; parquet needs --output or a pipe, croissant a folder.",
         ),
     ] = "table",
-    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE|DIR", help="Write to this file; for croissant, folder.")
+    ] = None,
     store: StoreOption = STORE,
     every: Annotated[
         bool, typer.Option("--all", help="Include rows of older definitions of the tasks and learners.")
@@ -65,10 +69,14 @@ def results(
     raw: Annotated[
         bool, typer.Option("--raw", help="In CSV, write texts unchanged, also those that begin like formulas.")
     ] = False,
+    license: Annotated[
+        str, typer.Option("--license", metavar="SPDX", help="In croissant, the licence that you give the rows.")
+    ] = "CC-BY-4.0",
 ) -> None:
     """Print the rows of a suite, one per cell.
 
-    In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
+    In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe. The format croissant writes two
+    files into a folder: rows.parquet, and croissant.json, which describes its columns.
     """
     from bfc_bench.cli.tables import print_lines
     from bfc_bench.errors import UsageError, suggest
@@ -76,7 +84,6 @@ def results(
     from bfc_bench.store.lcdb import lcdb_parts
     from bfc_bench.store.row import AXES, COLUMNS
     from bfc_bench.stored_suite import open_store
-    from bfc_bench.utils.files import write_file
 
     named = [name.strip() for name in columns.split(",")] if columns else []
     if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
@@ -86,11 +93,12 @@ def results(
         "csv": lambda rows: csv_parts(rows, named, raw=raw),
         "json": lambda rows: json_parts(rows, named),
         "parquet": lambda rows: [parquet_bytes(rows, named, axes)],
+        "croissant": lambda rows: [parquet_bytes(rows, named, axes)],
         "lcdb": lambda rows: lcdb_parts(rows, stored.definition["test_size"]),
     }
     if format not in ("table", *writers):
-        raise UsageError(f"--format must be table, csv, json, parquet or lcdb. Got {format!r}.")
-    _check_output(format, output, raw=raw)
+        raise UsageError(f"--format must be table, csv, json, parquet, lcdb or croissant. Got {format!r}.")
+    _check_output(format, output, license, raw=raw)
     with open_store(store) as suites:
         stored, wanted = suites[suite], {"task": task, "label": label, "status": status}
         if format == "table" and output is None and not columns:
@@ -111,7 +119,7 @@ def results(
 
         with closing(stored.each(every=every)) as each:
             named, nested = _with_nested(named or [*COLUMNS, *axes], chosen_of(each), flat=format in ("csv", "table"))
-        if format == "parquet" and nested:
+        if format in ("parquet", "croissant") and nested:
             with closing(stored.each(every=every)) as each:
                 lines = [[row.value(name) for name in nested] for row in chosen_of(each)]
             axes |= {name: [line[k] for line in lines if line[k] is not None] for k, name in enumerate(nested)}
@@ -123,24 +131,73 @@ def results(
                 print_lines(console(), named, texts, keys=len(named))
                 return
             parts = writers.get(format, writers["csv"])(chosen)
-            if output is None:
-                sys.stdout.buffer.writelines(parts)
-                sys.stdout.buffer.flush()
+            if format == "croissant":
+                _write_croissant(output, stored, parts, license)
             else:
-                write_file(output, parts)
+                _write(output, parts)
 
 
-def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
-    """Raise ``UsageError`` if the format cannot be written there, or ``raw`` does not go with it."""
+def _check_output(format: str, output: Path | None, licence: str, *, raw: bool) -> None:
+    """Raise ``UsageError`` if the format cannot be written there, or ``raw`` or the licence does not go with it."""
+    from bfc_bench.bundle.metadata import LICENCE, check_licence
     from bfc_bench.errors import UsageError
 
     if raw and format != "csv":
         raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+    if licence != LICENCE and format != "croissant":
+        raise UsageError(f"--license is for --format croissant. Got --format {format}.")
+    check_licence(licence)
+    if format == "croissant":
+        if output is None or (output.exists() and not output.is_dir()) or not output.parent.is_dir():
+            given = "" if output is None else f" Got {output}."
+            raise UsageError(
+                f"--format croissant writes two files: --output must name a folder, in one that exists.{given}"
+            )
+    elif output is not None and (output.is_dir() or not output.parent.is_dir()):
         reason = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
         raise UsageError(f"--output must name a file to write. {output} {reason}.")
+
+
+def _write(output: Path | None, parts: Iterable[bytes | memoryview]) -> None:
+    """Write to a file, or to the standard output."""
+    from bfc_bench.utils.files import write_file
+
+    if output is None:
+        sys.stdout.buffer.writelines(parts)
+        sys.stdout.buffer.flush()
+    else:
+        write_file(output, parts)
+
+
+def _write_croissant(
+    folder: Path | None, stored: StoredSuite, parts: Iterable[bytes | memoryview], licence: str
+) -> None:
+    """Write rows.parquet, and croissant.json, which describes it."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from bfc_bench.bundle.archive import ROWS
+    from bfc_bench.bundle.croissant import FILE, croissant
+    from bfc_bench.bundle.metadata import ANONYMOUS, About
+    from bfc_bench.utils.files import make_folder, write_file
+    from bfc_bench.utils.plain_json import readable_json
+
+    assert folder is not None
+    rows = b"".join(parts)
+    count = parquet.read_metadata(pa.BufferReader(rows)).num_rows
+    last = max([session["finished_at"] or session["started_at"] for session in stored.sessions], default=0.0)
+    about = About(
+        title=f"Results of {stored.name}@{stored.version} of bfc-bench",
+        authors=ANONYMOUS,
+        licence=licence,
+        finished_at=last,
+        description=f"{count} rows of bfc-bench on sample complexity.",
+    )
+    make_folder(folder)
+    write_file(folder / ROWS, rows)
+    write_file(folder / FILE, readable_json(croissant(about, {ROWS: rows})))
 
 
 def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tuple[list[str], list[str]]:

@@ -48,20 +48,30 @@ class Row:
     cell: str
     """A hash of everything that determines the result."""
     suite: str
+    """Name of the suite."""
     suite_version: int
+    """Version of the suite."""
     task: str
+    """Name of the task: inputs, target and labels."""
     learner: str
+    """Name of the learner."""
     label: str
     """Name of the learner with its options; there is one curve per (task, d, label)."""
     options: dict[str, Any]
+    """All options of the learner, by name."""
     d: int
+    """Dimension of the inputs."""
     n: int
+    """Number of training points."""
     replicate: int
+    """Number of the replicate, from 0: the same experiment with other random numbers."""
     status: Status
+    """``ok``, ``failed``, ``timeout``, ``out-of-memory``, ``diverged``, ``killed`` or ``skipped``."""
     reason: str = ""
     """Why the cell is not ok. For an ok cell: the learner's caution about the result, metrics of plugins that could not
     be measured, and why artifacts are missing."""
     nmse: float | None = None
+    """E(F - G*)^2 / Var G* on the test points, for predictions F and the clean target G*."""
     nmse_trimmed: float | None = None
     """NMSE without the 1 % of test points whose target value lies farthest from the median."""
     error_rate: float | None = None
@@ -87,6 +97,7 @@ class Row:
     fit_cpu_seconds: float | None = None
     """CPU time of the fit with tuning; an equal share for cells that were trained together."""
     fit_wall_seconds: float | None = None
+    """Wall time of the fit with tuning; an equal share for cells that were trained together."""
     fit_wait_seconds: float | None = None
     """Wall time in which the process of the fit neither computed nor waited for a core: it slept, or waited for files,
     a network, another process or a device. None if the system does not say how long a process waits for a core."""
@@ -99,11 +110,13 @@ class Row:
     peak_memory_bytes: int | None = None
     """Peak memory of the worker beyond its memory before the batch."""
     device: str | None = None
+    """The device of the fit: cpu or cuda."""
     dtype: str | None = None
     """Type of the predictions, which may be wider than the type in training (``Capabilities.precision``)."""
     seed: int | None = None
     """The learner's seed."""
     learner_version: int | None = None
+    """Version of the learner that made the row."""
     release: str | None = None
     """Version of bfc-bench that made the row."""
     provenance: str = ""

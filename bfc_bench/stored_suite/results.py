@@ -61,22 +61,24 @@ class Curves(list["Curve"]):
         return str(self.frame()._repr_html_())
 
 
-def read_lcdb(file: str | Path) -> Curves:
+def read_lcdb(file: str | Path, tasks: Collection[str | int] = ()) -> Curves:
     """Learning curves from a CSV file in the columns of LCDB, the learning curve database.
 
     Its accuracies become error rates. The curves have N*, intervals and frames as those of a suite:
     ``read_lcdb(file).thresholds([0.1]).frame()``.
 
     Args:
-        file: The file, of LCDB or of ``bfc-bench results SUITE --format lcdb``.
+        file: The file, LCDB's ``database-accuracy.csv`` or one of ``bfc-bench results SUITE --format lcdb``.
+        tasks: The data sets to read, by their column ``openmlid``, such as ``[44, 1485]``; empty means all.
 
     Raises:
-        UsageError: The file is not such a table; the error names the line.
+        UsageError: The file is not such a table, its scores are not accuracies or NMSE, or it lacks one of the data
+            sets; the error names the line.
     """
     from bfc_bench.analysis.curves import by_task, curves, metric_of
     from bfc_bench.store.lcdb import rows_of_lcdb
 
-    groups = by_task(Rows.of(rows_of_lcdb(Path(file)))).values()
+    groups = by_task(Rows.of(rows_of_lcdb(Path(file), [str(task) for task in tasks]))).values()
     return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows)))
 
 

@@ -78,6 +78,9 @@ def test_a_fit_without_a_score_failed(tmp_path):
         (f"{HEAD}\n3,svc,many,1,0,0,1,1,,.5\n", "line 2: size_train must be a number. Got 'many'"),
         (f"{HEAD}\n3,svc,1.5,1,0,0,1,1,,.5\n", "line 2: size_train must be a whole number of points. Got 1.5"),
         (f"{HEAD}\n3,svc,,1,0,0,1,1,,.5\n", "line 2: size_train must be a whole number of points. Got nan"),
+        (f"{HEAD}\n3,svc,5,1,0,0,1,1,,2.3\n", "line 2: score_test must be an accuracy, from 0 to 1. Got 2.3"),
+        (f"{HEAD}\n3,svc,5,1,0,0,1,1,,-.1\n", "line 2: score_test must be an accuracy, from 0 to 1. Got -0.1"),
+        (f"{HEAD},metric\n3,svc,5,1,0,0,1,1,,-.1,nmse\n", "line 2: score_test must be an NMSE, 0 or more. Got -0.1"),
         (f"{HEAD},metric\n3,svc,5,1,0,0,1,1,,.5,auc\n", "line 2: metric must be accuracy or nmse. Got 'auc'"),
     ],
 )
@@ -85,6 +88,29 @@ def test_a_wrong_table_is_one_sentence(text, said, tmp_path):
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(UsageError, match=said):
         bfc_bench.read_lcdb(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("metric", ["auc", "f1", "logloss"])
+def test_scores_of_another_metric_are_not_taken_for_accuracies(metric, tmp_path):
+    """LCDB publishes a file per metric, with the same columns; only the name says which it is."""
+    (tmp_path / f"database-{metric}.csv").write_text(f"{HEAD}\n44,SVC_linear,16,461,0,0,0.0024,0.875,0.744,0.7072\n")
+    with pytest.raises(UsageError, match=f"has the metric {metric}"):
+        bfc_bench.read_lcdb(tmp_path / f"database-{metric}.csv")
+
+
+def test_only_the_data_sets_that_are_asked_for_are_read(tmp_path):
+    file = tmp_path / "database-accuracy.csv"
+    sizes = (16, 23, 32, 45)
+    made = [
+        f"{t},SVC_linear,{n},461,{o},0,0.0024,1.0,0.744,{1 - 2 / n}" for t in (44, 3) for n in sizes for o in (0, 1)
+    ]
+    file.write_text("\n".join([HEAD, *made]) + "\n")
+    (curve,) = bfc_bench.read_lcdb(file, tasks=[44])
+    assert (curve.task, curve.label, list(curve.n)) == ("44", "SVC_linear", [16, 23, 32, 45])
+    np.testing.assert_allclose(curve.mean, [2 / n for n in sizes])
+    assert len(bfc_bench.read_lcdb(file)) == 2
+    with pytest.raises(UsageError, match="has no data set 45"):
+        bfc_bench.read_lcdb(file, tasks=["44", 45])
 
 
 def test_a_file_that_is_not_there_is_one_sentence(tmp_path):
