@@ -29,6 +29,8 @@ class Costs:
 
     start: float = 0.0
     """From the start of a worker to its first fit."""
+    cold: float = 0.0
+    """What the first unit of a learner in a slot takes longer, with caches that are empty."""
     place: float = 0.0
     """For the session to start one slot."""
     look: float = 0.0
@@ -70,6 +72,7 @@ class Unit:
 
     seconds: float
     rows: int = 1
+    learner: str = ""
     lost: int = 0
     """Number of machines lost while they ran it."""
     ended: int = 0
@@ -105,6 +108,8 @@ class _Slot:
     """The unit that it runs and one that waits, each with the time of its submission."""
     since: float = 0.0
     """Start of the running unit."""
+    learners: set[str] = field(default_factory=set)
+    """Learners that it has run."""
     ready: bool = False
     gone: bool = False
 
@@ -137,15 +142,17 @@ class _Session:
         return max(0, min(len(self.places), len(self.queue) - self.starting))
 
 
-def simulate(units: Sequence[Unit], costs: Costs, shape: Shape) -> Result:
+def simulate(units: Sequence[Unit], costs: Costs, shape: Shape, parts: Sequence[int] | None = None) -> Result:
     """Simulate a run.
 
     Args:
-        units: units, longest first; they are not changed.
+        units: units in the order in which a session submits them; they are not changed.
         costs: costs of the operations.
         shape: the machines.
+        parts: the machine of each unit in mode ``slurm``; None divides the units by their seconds, as if these were
+            known before.
     """
-    return _Run([replace(unit) for unit in units], costs, shape).result
+    return _Run([replace(unit) for unit in units], costs, shape, parts).result
 
 
 def leaves(units: Sequence[Unit]) -> Iterator[Unit]:
@@ -155,7 +162,7 @@ def leaves(units: Sequence[Unit]) -> Iterator[Unit]:
 
 
 class _Run:
-    def __init__(self, units: list[Unit], costs: Costs, shape: Shape) -> None:
+    def __init__(self, units: list[Unit], costs: Costs, shape: Shape, parts: Sequence[int] | None = None) -> None:
         self.costs, self.shape, self.result = costs, shape, Result(units)
         self._now = self._disk = 0.0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -169,7 +176,7 @@ class _Run:
         """Number of units of running sessions that are neither committed nor split."""
         self._left: list[Unit] = []
         """Units of lost shards."""
-        self._submit(units)
+        self._submit(units, parts)
         if shape.losses_per_hour:
             self._at(self._gap(), self._lose)
         while self._open:
@@ -187,12 +194,14 @@ class _Run:
         self._count += 1
         heapq.heappush(self._events, (time, self._count, event))
 
-    def _submit(self, units: Sequence[Unit]) -> None:
-        """Start one session, or one per machine, and give each unit to the session with the least work so far."""
+    def _submit(self, units: Sequence[Unit], numbers: Sequence[int] | None = None) -> None:
+        """Start one session, or one per machine, and give each unit to its own, or that with the least work so far."""
         machines, slots = range(self.shape.machines), range(self.shape.slots)
         shards = [[machine] for machine in machines] if self.shape.mode == "slurm" else [list(machines)]
         parts: list[list[Unit]] = [[] for _ in shards]
-        for number, unit in zip(balanced((unit.seconds for unit in units), len(shards))[0], units, strict=True):
+        if numbers is None or len(shards) == 1:
+            numbers = balanced((unit.seconds for unit in units), len(shards))[0]
+        for number, unit in zip(numbers, units, strict=True):
             parts[number].append(unit)
         self._open = len(units)
         self._sessions = [
@@ -252,7 +261,9 @@ class _Run:
     def _begin(self, session: _Session, slot: _Slot) -> None:
         unit, came = slot.calls[0]
         slot.since = max(self._now, came)
-        self._at(slot.since + unit.seconds * slot.slowness, lambda: self._end(session, slot))
+        cold = 0.0 if unit.learner in slot.learners else self.costs.cold
+        slot.learners.add(unit.learner)
+        self._at(slot.since + (unit.seconds + cold) * slot.slowness, lambda: self._end(session, slot))
 
     def _end(self, session: _Session, slot: _Slot) -> None:
         if slot.gone:
@@ -335,7 +346,7 @@ class _Run:
             if unit.lost <= RESUBMITTED:
                 session.queue.appendleft(unit)
             elif unit.rows > 1:
-                unit.parts = [Unit(unit.seconds / unit.rows) for _ in range(unit.rows)]
+                unit.parts = [Unit(unit.seconds / unit.rows, learner=unit.learner) for _ in range(unit.rows)]
                 self._open += unit.rows - 1
                 session.queue += unit.parts
             elif unit.lost <= 2 * RESUBMITTED + 1:  # a single cell is submitted once more

@@ -130,7 +130,7 @@ def driving(batches: Sequence[Planned], machines: int, cores: int, slots: int) -
         slots: number of slots in the end.
     """
     cluster = _Machines(machines, cores)
-    pool = RayPool(cast(Cluster, cluster), SlotShape(jobs=slots), _nothing, (), 0.0)
+    pool = RayPool(cast(Cluster, cluster), SlotShape(jobs=slots), _nothing, {}, 0.0)
     nodes, queue = list(cluster.nodes().values()), pool._queues.waiting["cpu"]
 
     def fill(slots: int) -> None:

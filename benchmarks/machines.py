@@ -2,7 +2,9 @@
 
 Units are the batches of the suites' plans. Their durations come from the rows of ``--store``, or from declared costs.
 The session's time for a slot, a unit and a row, and the start of a worker, are measured first (``cluster_costs.py``).
-Then the run is simulated (``cluster.py``), as it is and with each of these costs halved.
+Then the run is simulated (``cluster.py``), as it is and with each of these costs halved. The times of cells differ from
+their estimates as the rows of ``--store`` differ from their medians (``cluster_units.py``). ``benchmarks.simulated``
+compares such a simulation with a real run.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import exp
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import get_args
@@ -18,11 +21,13 @@ from typing import get_args
 from benchmarks import machine
 from benchmarks.cluster import Costs, Mode, Result, Shape, Unit, simulate
 from benchmarks.cluster_costs import Driving, driving, start, writing
+from benchmarks.cluster_units import Surprise, actual_seconds, exact_units, session_units, shard_units
 from benchmarks.measurement import all_cpu
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.session import plan_for
+from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import read_suite
@@ -60,6 +65,10 @@ class Case:
     shape: Shape
     units: Sequence[Unit]
     costs: Costs
+    parts: Sequence[int] | None = None
+    """The machine of each unit, as estimates divide them."""
+    exact: Sequence[Unit] = ()
+    """The units if estimates were exact, the longest first."""
 
     @property
     def ideal(self) -> float:
@@ -73,7 +82,7 @@ class Case:
 
     def result(self) -> Result:
         """The simulated run."""
-        return simulate(self.units, self.costs, self.shape)
+        return simulate(self.units, self.costs, self.shape, self.parts)
 
     def bounds(self, result: Result) -> dict[str, float]:
         """Lower bounds on the wall time in seconds, by their cause."""
@@ -90,15 +99,20 @@ class Case:
         for name, what in HALVED.items():
             if cost := getattr(self.costs, name):
                 yield f"half: {what}", replace(self, costs=replace(self.costs, **{name: cost / 2}))
-        yield "half: the longest units", replace(self, units=list(self._cut()))
+        cut = list(self._cut())
+        yield "half: the longest units", replace(self, units=[u for u, _ in cut], parts=[part for _, part in cut])
+        warm = replace(self, costs=replace(self.costs, cold=0.0))
+        yield "warm caches", warm
+        yield "exact estimates, warm caches", replace(warm, units=self.exact, parts=None)
         yield "no slow slots", replace(self, shape=replace(self.shape, stragglers=0.0))
 
-    def _cut(self) -> Iterator[Unit]:
-        """Units, longest first, with those longer than half the longest one split in two."""
+    def _cut(self) -> Iterator[tuple[Unit, int]]:
+        """Units, with those longer than half the longest one split in two, each with its machine."""
         half = self.longest / 2
-        cut = [(u, 2 if u.seconds > half and u.rows > 1 else 1) for u in self.units]
-        parts = [Unit(u.seconds / n, rows) for u, n in cut for rows in {1: [u.rows], 2: _halves(u.rows)}[n]]
-        yield from sorted(parts, key=lambda unit: -unit.seconds)
+        for unit, part in zip(self.units, self.parts or [0] * len(self.units), strict=True):
+            count = 2 if unit.seconds > half and unit.rows > 1 else 1
+            for rows in {1: [unit.rows], 2: _halves(unit.rows)}[count]:
+                yield Unit(unit.seconds / count, rows, unit.learner), part
 
 
 def _halves(rows: int) -> list[int]:
@@ -119,7 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with TemporaryDirectory() as folder:  # TMPDIR names a disk where this one is memory
         wrote = writing(plans[0].grid, sample, Path(folder))
     started = start()
-    units = {count: _units(plans, count * options.cores) for count in options.machines}
+    surprise = replace(_surprise(options.store, plans), beside=options.beside)
+    actual: dict[str, float] = {}
+    for number, plan in enumerate(plans):
+        actual |= actual_seconds(plan, surprise, options.seed + number)
+    units = {count: session_units(plans, count * options.cores, actual) for count in options.machines}
     drove = {
         count: driving(sample, count, options.cores, min(count * options.cores, len(units[count])))
         for count in options.machines
@@ -127,7 +145,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"A worker starts in {started:.2f} s. The writer takes {1e3 * wrote.commit:.2f} ms for a transaction and "
         f"{1e3 * wrote.row:.2f} ms for a row, {1 / wrote.row:.0f} rows a second; those of a shard's unit are on "
-        f"this disk in {1e3 * wrote.sync:.2f} ms.\n"
+        f"this disk in {1e3 * wrote.sync:.2f} ms. Times of cells differ from their estimates by a factor of "
+        f"{exp(surprise.sigma):.2f} (standard deviation of the logarithm {surprise.sigma:.2f}); the first cell of a "
+        f"learner in a worker takes {surprise.cold:.2f} s longer.\n"
     )
     _table(
         ("machines", "starting a slot", "a pass over the slots", "giving out a unit, without Ray"),
@@ -137,15 +157,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def costs(mode: Mode, drove: Driving) -> Costs:
         if mode == "slurm":
             dispatch, sync = PROCESSES_SECONDS, SHARED_DISK * wrote.sync
-            return Costs(started, dispatch=dispatch, commit=wrote.commit, row=wrote.row, sync=sync)
+            return Costs(started, surprise.cold, dispatch=dispatch, commit=wrote.commit, row=wrote.row, sync=sync)
         dispatch = RAY_SECONDS + drove.dispatch
-        return Costs(started, drove.place, drove.look, dispatch, wrote.commit, wrote.row)
+        return Costs(started, surprise.cold, drove.place, drove.look, dispatch, wrote.commit, wrote.row)
 
     for mode in get_args(Mode):
-        cases = {
-            count: Case(_shape(options, count, mode), units[count], costs(mode, drove[count]))
-            for count in options.machines
-        }
+        cases = {}
+        for count in options.machines:
+            formed, parts = units[count], None
+            if mode == "slurm":
+                formed, parts = _shards(plans, count, options.cores, actual)
+            exact = exact_units(plans, count * options.cores)
+            cases[count] = Case(_shape(options, count, mode), formed, costs(mode, drove[count]), parts, exact)
         _report(mode, cases)
     facts = machine.describe()
     print(f"{facts['processor']}, {facts['cores']} cores; {facts['platform']}; Python {facts['python']}")
@@ -212,10 +235,21 @@ def _plan(suite: str, replicates: int, directory: Path | None, plugins: Plugins)
         return make_plan(grid, plan.common, {}, store.columns(grid.suite.name, grid.suite.version))
 
 
-def _units(plans: Sequence[Plan], slots: int) -> list[Unit]:
-    """The batches of the plans for ``slots`` slots, longest first."""
-    batches = [planned for plan in plans for planned in plan.batches(slots)]
-    return sorted((Unit(b.seconds, len(b.batch.cells)) for b in batches), key=lambda unit: -unit.seconds)
+def _surprise(directory: Path | None, plans: Sequence[Plan]) -> Surprise:
+    """How times differ from estimates in the rows of a store; without one, as ``Surprise`` assumes."""
+    if directory is None:
+        return Surprise()
+    with Store(directory) as store:
+        found = [Surprise.of(Rows.of(store.columns(p.grid.suite.name, p.grid.suite.version))) for p in plans]
+    return Surprise(max(each.sigma for each in found), cold=max(each.cold for each in found))
+
+
+def _shards(
+    plans: Sequence[Plan], shards: int, workers: int, actual: Mapping[str, float]
+) -> tuple[list[Unit], list[int]]:
+    """The units of the shards of several suites, and the shard of each."""
+    formed = [shard_units(plan, shards, workers, actual) for plan in plans]
+    return [unit for units, _ in formed for unit in units], [part for _, parts in formed for part in parts]
 
 
 def _shape(options: argparse.Namespace, machines: int, mode: Mode) -> Shape:
@@ -242,7 +276,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--losses", type=float, default=1.0, help="machines lost per hour; 1 by default")
     slow = parser.add_argument("--slow", metavar=("SHARE", "TIMES"), type=float, nargs=2, default=[0.02, 3.0])
     slow.help = "share of the slots that are slow, and how many times slower they are; .02 and 3 by default"
-    parser.add_argument("--seed", type=int, default=0, help="of losses and slow slots")
+    beside = parser.add_argument("--beside", type=float, default=0.05, metavar="SECONDS")
+    beside.help = "CPU time of a cell outside its fit, as benchmarks.simulated measures it; .05 by default"
+    parser.add_argument("--seed", type=int, default=0, help="of losses, slow slots and times of cells")
     return parser
 
 

@@ -95,8 +95,8 @@ class Registry(Generic[T]):
         return variant
 
     def origin(self, name: str) -> str:
-        """The plugin that registered ``name``."""
-        return self._entries[name][1]
+        """The plugin that registered ``name``, or the object whose variant it names."""
+        return self._entries[name if name in self._entries else name.partition(":")[0]][1]
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries

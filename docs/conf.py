@@ -9,7 +9,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import runs
 from fill import fill
+from sphinx.errors import PycodeError
 from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.pycode import ModuleAnalyzer
+
+# Autodoc adds the annotations that it finds in the source to every base class. Those of pydantic's BaseModel would then
+# count as fields of classes that are made later.
+ModuleAnalyzer.cache["module", "pydantic.main"] = PycodeError("is not read")
 
 project = "bfc-bench"
 author = "The bfc-bench developers"

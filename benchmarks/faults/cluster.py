@@ -1,6 +1,7 @@
 """Runs a real SLURM cluster of one node on this machine, in a temporary folder and on the loopback address only.
 
-It needs Debian's slurm-wlm and munge. munged, slurmctld and slurmd run as the current user, without accounting:
+It needs Debian's slurm-wlm and munge. munged, slurmctld and slurmd run as the current user. With accounting, SLURM
+enforces accounts and QOS, and Debian's slurmdbd and mariadb-server are needed too. Without accounting:
 
     python -m benchmarks.faults.cluster COMMAND...    runs a command with the cluster in its environment, then stops it
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 import shutil
 import socket
 import subprocess
@@ -43,9 +45,9 @@ SwitchType=switch/none
 MpiDefault=none
 SchedulerType=sched/backfill
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
+SelectTypeParameters={resources}
+{accounting}
+{memory_limits}
 JobCompType=jobcomp/none
 JobRequeue=1
 ReturnToService=2
@@ -60,17 +62,56 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory} State=UNKNOW
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
 """
 
+LENIENT = {"resources": "CR_Core", "memory_limits": "JobAcctGatherType=jobacct_gather/none"}
+STRICT = {
+    "resources": "CR_Core_Memory",
+    "memory_limits": """\
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill""",
+}
+NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
+ACCOUNTING = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStoragePass={folder}/munge.socket
+AccountingStorageEnforce=associations,limits,qos"""
+DATABASE = """\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+DbdHost={host}
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser={user}
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={sql_port}
+StorageUser=slurm
+StoragePass={password}
+StorageLoc=slurm_acct_db
+"""
 
-def missing() -> str:
+
+def missing(*, accounting: bool = False) -> str:
     """What this machine lacks, or an empty text."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    lacking = [name for name in NEEDED if shutil.which(name, path=path) is None]
-    return f"Debian's slurm-wlm and munge are not installed: no {', '.join(lacking)}" if lacking else ""
+    needed = (*NEEDED, *(("slurmdbd", "mariadbd", "mariadb-install-db", "sacctmgr") if accounting else ()))
+    lacking = [name for name in needed if shutil.which(name, path=path) is None]
+    packages = "slurm-wlm, munge, slurmdbd and mariadb-server" if accounting else "slurm-wlm and munge"
+    return f"Debian's {packages} are not installed: no {', '.join(lacking)}" if lacking else ""
 
 
 @contextmanager
-def cluster() -> Iterator[dict[str, str]]:
-    """Start the cluster and yield the environment for SLURM's commands; it is always stopped afterwards."""
+def cluster(*, accounting: bool = False) -> Iterator[dict[str, str]]:
+    """Start the cluster and yield the environment for SLURM's commands; it is always stopped afterwards.
+
+    Args:
+        accounting: Whether SLURM enforces accounts and QOS, with a database, and --mem.
+            The current user has the account ``lab``.
+    """
     host = platform.node().split(".")[0]
     with TemporaryDirectory(prefix="bfc-slurm-", ignore_cleanup_errors=True) as name, ExitStack() as started:
         folder = Path(name)
@@ -78,10 +119,11 @@ def cluster() -> Iterator[dict[str, str]]:
             (folder / inner).mkdir(mode=0o755)
         memory = int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) // 1024
         config = folder / "slurm.conf"
+        *ports, port, sql_port = _free_ports(4)
+        enforced = ACCOUNTING.format(port=port, folder=folder) if accounting else NO_ACCOUNTING
+        facts = {"host": host, "folder": folder, "user": _user(), "cores": os.cpu_count(), "memory": memory}
         config.write_text(
-            CONFIG.format(
-                host=host, ports=_free_ports(2), folder=folder, user=_user(), cores=os.cpu_count(), memory=memory
-            )
+            CONFIG.format(**facts, **(STRICT if accounting else LENIENT), ports=ports, accounting=enforced)
         )
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         environment = {**os.environ, "SLURM_CONF": str(config), "PATH": path}
@@ -93,11 +135,53 @@ def cluster() -> Iterator[dict[str, str]]:
         ]
         _daemon(started, munge, folder, environment)
         _wait((folder / "munge.socket").exists, folder, "munged")
+        if accounting:
+            _database(started, folder, environment, host, port, sql_port)
         _daemon(started, ["slurmctld", "-D", "-i"], folder, environment)
         _daemon(started, ["slurmd", "-D", "-N", host], folder, environment)
         _wait(lambda: "idle" in _said(["sinfo", "-h", "-o", "%T"], environment), folder, "slurmctld and slurmd")
         started.callback(_cancel_all, environment)
         yield environment
+
+
+def _database(
+    started: ExitStack, folder: Path, environment: dict[str, str], host: str, port: int, sql_port: int
+) -> None:
+    """Start MariaDB and slurmdbd, and add the cluster, the account ``lab`` and the current user."""
+    data, password = folder / "mariadb", secrets.token_hex(16)
+    first = folder / "first.sql"
+    first.touch(mode=0o600)
+    first.write_text(
+        f"CREATE USER slurm@'127.0.0.1' IDENTIFIED BY '{password}';\n"
+        "CREATE DATABASE slurm_acct_db;\nGRANT ALL ON slurm_acct_db.* TO slurm@'127.0.0.1';\n"
+    )
+    make = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={_user()}", "--skip-test-db"]
+    subprocess.run(make, env=environment, check=True, capture_output=True)
+    server = [
+        *("mariadbd", "--no-defaults", f"--datadir={data}", f"--user={_user()}", f"--socket={folder}/sql.socket"),
+        *("--bind-address=127.0.0.1", f"--port={sql_port}", f"--pid-file={folder}/mariadbd.pid", "--skip-name-resolve"),
+        *(f"--init-file={first}", "--innodb-buffer-pool-size=64M"),
+    ]
+    _daemon(started, server, folder, environment)
+    _wait(lambda: _answers(sql_port), folder, "mariadbd")
+    config = folder / "slurmdbd.conf"
+    config.touch(mode=0o600)
+    facts = {"host": host, "folder": folder, "user": _user(), "port": port, "sql_port": sql_port, "password": password}
+    config.write_text(DATABASE.format(**facts))
+    _daemon(started, ["slurmdbd", "-D"], folder, environment)
+    _wait(lambda: _answers(port), folder, "slurmdbd")
+    for words in ("cluster bfc", "account lab Description=lab Organization=lab", f"user {_user()} Account=lab"):
+        command = ["sacctmgr", "-i", "add", *words.split()]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode:
+            raise RuntimeError(
+                f"{' '.join(command)}: {done.stdout}{done.stderr}\n{(folder / 'slurmdbd.log').read_text()}"
+            )
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _user() -> str:

@@ -21,7 +21,15 @@ GALLERY = Path(__file__).parents[2] / "tests" / "breaking_learners.py"
 """Learners that misbehave; the tests use them too."""
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 VOLATILE = frozenset(
-    ("fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together")
+    (
+        "fit_cpu_seconds",
+        "fit_wall_seconds",
+        "fit_wait_seconds",
+        "peak_memory_bytes",
+        "finished_at",
+        "provenance",
+        "trained_together",
+    )
 )
 """Columns in which two runs of a cell differ."""
 SUITE = """\

@@ -26,10 +26,12 @@ Record = tuple[Any, ...]
 _TYPES = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
 _OTHER = ("written", "json", "task_digest", "learner_digest")
 _DISTINCT = {
-    *("cell", "nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds", "fit_wall_seconds", "finished_at"),
-    *("stages", "chosen", "feature_errors", "row_digest", "json"),
+    *("cell", "nmse", "nmse_trimmed", "train_nmse", "fit_cpu_seconds", "fit_wall_seconds", "fit_wait_seconds"),
+    *("finished_at", "stages", "chosen", "feature_errors", "row_digest", "json"),
 }
 """Columns whose values seldom repeat, for which a dictionary would be a waste."""
+_LATER = frozenset({"fit_wait_seconds"})
+"""Columns that files of earlier versions lack."""
 _LEVEL = 19
 """Level of Zstandard, for files that are written once."""
 ROWS_PER_GROUP = 10_000
@@ -121,7 +123,8 @@ def rows_from_parquet(content: bytes, where: str) -> Iterator[Record | None]:
         size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
         if not 0 <= metadata.num_rows <= MOST_ROWS or not 0 <= size <= MOST_BYTES:
             raise StoreError(f"{where} is too large: {metadata.num_rows:,} rows of {size:,} bytes.")
-        if metadata.schema.to_arrow_schema().remove_metadata() != schema:
+        read = metadata.schema.to_arrow_schema().remove_metadata()
+        if read != pa.schema([field for field in schema if field.name in read.names or field.name not in _LATER]):
             raise StoreError(f"{where} has other columns than bfc-bench writes.")
         file = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts)
         for batch in file.iter_batches(ROWS_PER_BATCH):

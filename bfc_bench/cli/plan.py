@@ -144,7 +144,7 @@ def plan(
         for (name, label), counts in curves.items()
     ]
     unused = [(what,) for what in states[1:] if not any(counts[what] for counts in curves.values())]
-    print_lines(out, ["task", "learner", *states, "est. CPU s"], lines, keys=2, omit=unused)
+    print_lines(out, ["task", "learner", *states, "est. s"], lines, keys=2, omit=unused)
     _print_sizes(sizes, out)
     if claims:
         _print_claims(claims, out)

@@ -6,9 +6,9 @@ import os
 import pickle
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import describe_error
@@ -119,6 +119,14 @@ class Executor(Settings):
     def remarks(self) -> list[str]:
         """Notes for the user before units run, a line each."""
         return []
+
+    def using(self, distributions: Collection[str]) -> Self:
+        """This executor for units that need plugins of these distributions only; without an override, itself.
+
+        Args:
+            distributions: Names of the distributions. Others may be missing where units run, or have other versions.
+        """
+        return self
 
     @abstractmethod
     def open(

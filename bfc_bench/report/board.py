@@ -79,15 +79,16 @@ def _cell(best: Best | None, level: float, rank: int | None) -> TableCell:
     return TableCell(reached.text, reached.detail, (f"rank {rank}", *reached.remarks))
 
 
-def claim_files(entries: Iterable[tuple[str, str, str, Sequence[Verdict]]]) -> dict[str, bytes]:
-    """One JSON file per claim, by its name on the site: the verdict on it by each entry, with the entry's mark.
+def claim_files(entries: Iterable[tuple[str, str, str, Sequence[str], Sequence[Verdict]]]) -> dict[str, bytes]:
+    """One JSON file per claim, by its name on the site: the verdict on it by each entry, with its mark and releases.
 
     Args:
-        entries: Of each entry: the suite, the store, the mark and the verdicts.
+        entries: Of each entry: the suite, the store, the mark, the releases that made its rows, and the verdicts.
     """
     verdicts: dict[str, list[dict[str, Any]]] = {}
-    for name, store, mark, of_entry in entries:
+    for name, store, mark, releases, of_entry in entries:
         for verdict in of_entry:
-            record = {"entry": store, "mark": mark or None, **verdict_record(verdict.as_dict())}
+            about = {"entry": store, "mark": mark or None, "releases": [*releases]}
+            record = {**about, **verdict_record(verdict.as_dict())}
             verdicts.setdefault(f"claims/{name}/{verdict.id}.json", []).append(record)
     return {name: readable_json({"format": 1, "verdicts": found}) for name, found in verdicts.items()}

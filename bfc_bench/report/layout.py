@@ -23,6 +23,8 @@ class TableCell:
     """CSS class: ``label`` and ``status`` get a mark, ``text`` is aligned to the left and wraps."""
     address: str = ""
     """Target of a link; empty for none."""
+    anchor: str = ""
+    """Id of the cell in its page, for links to it; empty for none."""
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,11 @@ class SiteEntry:
         return TableCell(self.name, detail, kind="text", address=f"{quote(self.address)}/report.html")
 
     @property
+    def releases(self) -> list[str]:
+        """Releases of bfc-bench that made its rows."""
+        return sorted({release for made in self.made for release in made.releases})
+
+    @property
     def mark(self) -> str:
         """``reproduced``, ``consistent`` or ``unchecked``; empty outside a results repository."""
         return str(self.check.get("mark", "")) if self.check else ""
@@ -171,7 +176,7 @@ def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Sequenc
         OutputError: A page cannot be written.
     """
     make_folder(directory)
-    claims = claim_files((entry.name, entry.store, entry.mark, entry.verdicts) for entry in entries)
+    claims = claim_files((entry.name, entry.store, entry.mark, entry.releases, entry.verdicts) for entry in entries)
     for name, content in (claims | site_pages(entries, omissions)).items():
         make_folder(inside(directory, name).parent)
         write_file(inside(directory, name), content)
@@ -310,7 +315,7 @@ def _suites(entries: Sequence[SiteEntry]) -> ReportTable:
                 _stacked(claims),
                 *([_mark(entry)] if marked else []),
                 _stacked(machines or [MISSING]),
-                _stacked(dict.fromkeys(release for made in entry.made for release in made.releases)),
+                _stacked(entry.releases),
                 TableCell(date(entry.finished_at), kind="text"),
             ]
         )
@@ -326,22 +331,32 @@ def _mark(entry: SiteEntry) -> TableCell:
 
 
 def _claims(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
-    """One table per suite with a column per store."""
-    for name, of_suite in _by(entries, lambda entry: entry.name).items():
+    """One table per suite with a column per store, in the order of their last cells, and the releases of each."""
+    for name, own in _by(entries, lambda entry: entry.name).items():
+        of_suite = sorted(own, key=lambda entry: entry.finished_at or 0.0)
         stores = {entry.store: {_key(verdict): verdict for verdict in entry.verdicts} for entry in of_suite}
         claims = {key: verdict for verdicts in stores.values() for key, verdict in verdicts.items()}
-        header = ["claim", "statement", "claimed", *(store or "verdict" for store in stores)]
+        heads = [f"{entry.store or 'verdict'}, release {', '.join(entry.releases) or MISSING}" for entry in of_suite]
+        header = ["claim", "statement", "claimed", *heads]
         lines = [
             [
-                TableCell(verdict.id, verdict.source, kind="text"),
+                TableCell(verdict.id, verdict.source, (), "text", f"#{quote(anchor)}", anchor),
                 TableCell(verdict.statement, kind="text"),
                 TableCell(verdict.region),
                 *(_verdict(verdicts.get(key)) for verdicts in stores.values()),
             ]
-            for key, verdict in claims.items()
+            for anchor, (key, verdict) in zip(_anchors(name, claims.values()), claims.items(), strict=True)
         ]
         if lines:
             yield ReportTable(name, header, lines)
+
+
+def _anchors(suite: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Ids of the lines of claims, to link to; stores may have claims of one id that differ."""
+    seen: Counter[str] = Counter()
+    for verdict in verdicts:
+        seen[verdict.id] += 1
+        yield f"{suite}/{verdict.id}" + (f"/{seen[verdict.id]}" if seen[verdict.id] > 1 else "")
 
 
 def _key(verdict: Verdict) -> tuple[str, str, str]:

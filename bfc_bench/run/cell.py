@@ -22,6 +22,7 @@ from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predic
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.skip_reasons import TUNING_SHARE
+from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
 from bfc_bench.run.work_units import (
     TRAIN_POINTS,
@@ -133,11 +134,11 @@ def _restore_shared(name: str, guard: ArrayGuard) -> str:
 
 def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     """Rows of cells that are fitted together. The time is divided among them by declared cost."""
-    cpu, wall, memory = time.process_time(), time.perf_counter(), PeakMemory()
+    stopwatch, memory = Stopwatch(), PeakMemory()
     choices = tune(work, guard)
     chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
     fitted = fit([_job(work[i], choice, guard) for i, choice in chosen])
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
     outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
     outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
 
@@ -150,7 +151,7 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     ]
     trains = predict(cls, ordered, train_xs, classes)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
-    times = [{**shared, "fit_cpu_seconds": share * cpu, "fit_wall_seconds": share * wall} for share in _shares(work)]
+    times = [{**shared, **{name: share * value for name, value in seconds.items()}} for share in _shares(work)]
     return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Estimates CPU seconds and memory of cells from rows of a store, or from what learners declare."""
+"""Estimates seconds and memory of cells from rows of a store, or from what learners declare."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from bfc_bench.toolkit.precision import Device
 
 UNKNOWN_SECONDS = 1.0
 """Assumed seconds of a cell whose learner declares no cost and has no rows yet."""
+WAITS = 0.5
+"""A learner waits if it waits longer than this fraction of its CPU time; less may be the noise of a busy machine."""
 Where: TypeAlias = tuple[str, int, int]
 """Label, d and n, on which the cost of a fit depends."""
 
@@ -69,7 +71,11 @@ class AddedWork:
 
 
 class Costs:
-    """CPU seconds of a cell: measured on the same curve; else its declared cost, scaled by the learner's rows."""
+    """Seconds of a cell: measured on the same curve; else its declared cost, scaled by the learner's rows.
+
+    They are CPU seconds, and the seconds for which the learner waits (for a network, say). Time for which it had no
+    core does not count, since another run may find the machine less busy.
+    """
 
     def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
@@ -82,7 +88,7 @@ class Costs:
         for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
             if label not in grid.entries or made_on != self._device_of(label):
                 continue
-            seconds = group.number("fit_cpu_seconds")
+            seconds = occupied(group)
             cost = None
             seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
             with suppress(PluginError):  # the plan names the cells that this concerns
@@ -169,3 +175,9 @@ class Costs:
             key = batch_key(learner, spec)
             shared = {(spec.sample, key, name): flops / rate for name, flops in cost.shared.items()}
         return DeclaredCost(cost.own / rate + cost.seconds, shared)
+
+
+def occupied(rows: Rows) -> np.ndarray:
+    """Seconds for which each row's fit occupied a worker: CPU time, and waiting time if the learner waits; (m,)."""
+    cpu, wait = rows.number("fit_cpu_seconds"), np.nan_to_num(rows.number("fit_wait_seconds"))
+    return cpu + np.where(wait > WAITS * cpu, wait, 0.0)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
 from bfc_bench.executors.base import Executor, Pool, Preload
 from bfc_bench.plugins import Plugins
+from bfc_bench.run.plan import Plan
 from bfc_bench.run.work_units import forget_plugins
 from bfc_bench.suite.model import Suite
 
 DEFAULT = "processes"
+PARTS = {"inputs": "inputs", "target": "targets", "law": "laws", "data": "data", "labels": "labels"}
+"""Tables of a task's definition, with the hooks that register their kinds."""
 
 
 def executor_of(
@@ -46,6 +49,7 @@ def open_pool(
     call: Callable[[Any], Any],
     preload: Preload | None = None,
     jobs: int | None = None,
+    uses: Collection[str] | None = None,
 ) -> Pool:
     """Open the executor's pool.
 
@@ -55,6 +59,7 @@ def open_pool(
         call: Picklable function from payload to result, which the workers apply.
         preload: By group of units, a picklable function that imports what they need.
         jobs: Number of workers on the CPU; None means one per core.
+        uses: Distributions of the plugins that units need; None means those of all installed plugins.
 
     Raises:
         PluginError: The executor raises or returns no pool; names its plugin.
@@ -62,7 +67,7 @@ def open_pool(
     if executor.place == "session":
         forget_plugins()
     try:
-        pool = executor.open(call, preload, jobs)
+        pool = (executor if uses is None else executor.using(uses)).open(call, preload, jobs)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:
@@ -73,6 +78,19 @@ def open_pool(
             f"{', '.join(lacking)}."
         )
     return pool
+
+
+def used_distributions(plan: Plan, plugins: Plugins) -> frozenset[str]:
+    """Distributions of the plugins that workers need for the cells of a plan.
+
+    Args:
+        plan: The plan.
+        plugins: The plugins.
+    """
+    learners = {("learners", plan.grid.entries[label].learner.name) for label in {cell.label for cell in plan.todo}}
+    definitions = [plan.grid.tasks[name].definition() for name in {cell.task for cell in plan.todo}]
+    parts = {(kind, table[key]["kind"]) for table in definitions for key, kind in PARTS.items() if key in table}
+    return plugins.distributions(learners | parts)
 
 
 def _named(plugins: Plugins, executor: Executor) -> str:

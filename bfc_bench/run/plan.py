@@ -102,7 +102,10 @@ class Plan:
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Estimated CPU seconds of each cell to do, by id. Shared work counts for the largest cell that has it."""
+        """Estimated seconds of each cell to do, by id: CPU time, and waiting time of learners that wait.
+
+        Shared work counts for the largest cell that has it.
+        """
         return {id: taken for cells in self._groups() for id, taken in self.costs.seconds(cells).items()}
 
     def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Planned]:

@@ -40,6 +40,16 @@ ENDS = {
     "BOOT_FAIL": "its machine did not start",
     "PREEMPTED": "another job took its place",
 }
+LOGGED = {
+    "memory limit": "OUT_OF_MEMORY",
+    "oom_kill": "OUT_OF_MEMORY",
+    "oom-kill": "OUT_OF_MEMORY",
+    "DUE TO TIME LIMIT": "TIMEOUT",
+    "DUE TO NODE FAILURE": "NODE_FAIL",
+    "DUE TO PREEMPTION": "PREEMPTED",
+}
+"""States of tasks that SLURM kills, by the words that it writes to their logs. SLURM forgets tasks, and without cgroups
+it calls a task that took too much memory FAILED."""
 LOG_BYTES = 4000
 
 
@@ -75,20 +85,27 @@ def _lost(job: ShardJob, number: int, task: SlurmTask | None, heartbeat: Heartbe
     log = job.log(number)
     if state == "CANCELLED":
         return f"it was cancelled {'before it started' if heartbeat is None else 'while it ran'}"
-    reason = ENDS.get(state, "")
+    lines = _tail(log)
+    logged = (end for line in reversed(lines) if "slurmstepd" in line for words, end in LOGGED.items() if words in line)
+    reason = ENDS.get(state) or ENDS.get(next(logged, ""), "")
     if heartbeat is not None:
         return reason or f"it ended without reporting it on {heartbeat.host}"
-    if last := last_line(log):
-        return "; ".join(filter(None, [reason, f"it did not start: {last}"]))
+    if lines:
+        return "; ".join(filter(None, [reason, f"it did not start: {_shown(lines[-1])}"]))
     return reason or "it ended before it started and has no log: it was cancelled, or its machine could not start it"
 
 
-def last_line(log: Path) -> str:
-    """The last line of a log that is not empty, without control characters and credentials; empty if there is none."""
+def _tail(log: Path) -> list[str]:
+    """The last lines of a log that are not empty; none if it cannot be read."""
     try:
         with os.fdopen(os.open(log, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - LOG_BYTES))
             lines = file.read(LOG_BYTES).decode(errors="replace").splitlines()
     except OSError:
-        return ""
-    return masked(visible(next((line.strip() for line in reversed(lines) if line.strip()), ""), 300))
+        return []
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _shown(line: str) -> str:
+    """A line without control characters and credentials."""
+    return masked(visible(line, 300))

@@ -25,6 +25,15 @@ ENDED = frozenset(
 """States of tasks that SLURM still shows for some minutes after their end (``MinJobAge``)."""
 
 
+REFUSALS = {
+    "Invalid account": "Give another --account: `sacctmgr show associations user=$USER` lists yours.",
+    "Invalid qos": "Give another --sbatch --qos=NAME: `sacctmgr show associations user=$USER` lists yours.",
+    "accounting/QOS policy": "Use fewer --shards or a shorter --time, or wait until other jobs of yours have ended.",
+    "invalid partition": "Give another --partition: `sinfo` lists them.",
+}
+"""What to do if SLURM refuses a job, by words of its error."""
+
+
 class SlurmError(BenchError):
     """A command of SLURM is missing, fails or does not answer."""
 
@@ -50,7 +59,8 @@ def script(job: ShardJob, options: Sequence[str]) -> str:
 def submit(job: ShardJob, path: Path) -> list[SlurmArray]:
     """Submit the script at ``path`` as an array, or as several if the job is larger than SLURM allows.
 
-    Each array is stored as soon as SLURM has accepted it. Raises ``SlurmError``.
+    Each array is stored as soon as SLURM has accepted it. Raises ``SlurmError``, which says what to do if SLURM refuses
+    an account, a QOS or the number of jobs.
     """
     arrays: list[SlurmArray] = []
     for first, count in split(job.shards, largest_array()):
@@ -130,5 +140,13 @@ def _call(*command: str, tolerated: str = "") -> str:
     except subprocess.TimeoutExpired:
         raise SlurmError(f"{command[0]} did not answer within 60 s.") from None
     if done.returncode and not (tolerated and tolerated in done.stderr):
-        raise SlurmError(f"{command[0]}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        raise SlurmError(f"{command[0]}: {_in_one_line(done.stderr) or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def _in_one_line(error: str) -> str:
+    """What a command of SLURM says on its lines, without the command's name, and what to do about it."""
+    lines = [re.sub(r"^\w+: error: ", "", line.strip()).rstrip(".") for line in error.splitlines() if line.strip()]
+    text = ". ".join(lines)
+    hint = next((hint for words, hint in REFUSALS.items() if words in text), "")
+    return f"{text}. {hint}" if hint else text

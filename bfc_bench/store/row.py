@@ -98,6 +98,9 @@ class Row:
     """CPU time of the fit with tuning; an equal share for cells that were trained together."""
     fit_wall_seconds: float | None = None
     """Wall time of the fit with tuning; an equal share for cells that were trained together."""
+    fit_wait_seconds: float | None = None
+    """Wall time in which the process of the fit neither computed nor waited for a core: it slept, or waited for files,
+    a network, another process or a device. None if the system does not say how long a process waits for a core."""
     fit_flops: float | None = None
     """Floating-point operations of the fit with tuning, as the learner declares them (``Cost.fit_flops``)."""
     parameters: int | None = None
@@ -254,7 +257,8 @@ AXES = "axes."
 RUN_COLUMNS = frozenset(
     (
         *("provenance", "release", "learner_version", "finished_at"),
-        *("fit_cpu_seconds", "fit_wall_seconds", "fit_flops", "parameters", "peak_memory_bytes", "trained_together"),
+        *("fit_cpu_seconds", "fit_wall_seconds", "fit_wait_seconds", "fit_flops", "parameters", "peak_memory_bytes"),
+        "trained_together",
     )
 )
 """Columns that may differ between two runs of one cell: session, release, time, costs and batch. Declared operations

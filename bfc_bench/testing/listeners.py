@@ -126,9 +126,8 @@ class ListenerTrial:
 
 def _content(row: Row) -> Row:
     """A row without what differs between two runs."""
-    return replace(
-        row, provenance="", fit_cpu_seconds=None, fit_wall_seconds=None, peak_memory_bytes=None, finished_at=None
-    )
+    row = replace(row, fit_cpu_seconds=None, fit_wall_seconds=None, fit_wait_seconds=None)
+    return replace(row, provenance="", peak_memory_bytes=None, finished_at=None)
 
 
 @requirement()

@@ -2,16 +2,27 @@
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.plan import Plan
+from bfc_bench.run.session import plan_for
 from bfc_bench.seeds import stream
+from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
+from bfc_bench.suite.find import suite_path
+from bfc_bench.suite.model import read_suite
 
 sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks import machines
 from benchmarks.cluster import Costs, Mode, Shape, Unit, leaves, simulate
+from benchmarks.cluster_units import Surprise, actual_seconds, session_units, shard_units
 
 MODES: tuple[Mode, ...] = ("ray", "slurm")
 COSTS = Costs(start=3.0, place=0.01, look=1e-4, dispatch=2e-3, commit=1e-4, row=3e-4, sync=1e-3)
@@ -113,6 +124,54 @@ def test_what_costs_more_takes_longer(cost: str) -> None:
     spans = [simulate([Unit(5.0, 3)] * 300, each, Shape(10, 4)).makespan for each in costs]
     assert spans == sorted(spans)
     assert spans[0] < spans[-1]
+
+
+def test_the_first_unit_of_each_learner_in_a_slot_takes_longer() -> None:
+    units = [Unit(1.0, learner=name) for name in "aabba"]
+    assert simulate(units, Costs(cold=10.0), Shape(1, 1)).makespan == pytest.approx(5 + 2 * 10)
+
+
+def test_shards_keep_the_units_that_estimates_gave_them() -> None:
+    units = [Unit(1.0)] * 10
+    assert simulate(units, Costs(), Shape(2, 1, "slurm"), [0] * 9 + [1]).makespan == pytest.approx(9.0)
+
+
+def a_plan() -> Plan:
+    plugins = load_plugins()
+    path = suite_path("smoke", plugins.suites)
+    return plan_for(resolve(read_suite(path), plugins, str(path)), None, "cpu")
+
+
+def test_without_surprise_cells_take_what_was_estimated_and_a_seed_gives_the_same_times() -> None:
+    plan = a_plan()
+    assert actual_seconds(plan, Surprise(), 0) == pytest.approx(plan.seconds)
+    noisy = Surprise(sigma=0.5)
+    assert actual_seconds(plan, noisy, 1) == actual_seconds(plan, noisy, 1) != actual_seconds(plan, noisy, 2)
+
+
+def test_units_have_every_cell_once_and_all_its_time() -> None:
+    plan = a_plan()
+    seconds = actual_seconds(plan, Surprise(sigma=0.5, stretch=1.5, beside=0.01), 0)
+    units, parts = shard_units(plan, 3, 2, seconds)
+    assert set(parts) == {0, 1, 2}
+    for formed in (units, session_units([plan], 6, seconds)):
+        assert sum(unit.rows for unit in formed) == len(plan.todo)
+        assert sum(unit.seconds for unit in formed) == pytest.approx(sum(seconds.values()))
+
+
+def test_how_times_differ_is_read_from_rows() -> None:
+    rng = stream("times of a test")
+    row = Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok", device="cpu")
+    times = np.exp(0.4 * rng.standard_normal(1000))
+    times[0] = 30.0
+    rows = [
+        replace(row, fit_cpu_seconds=t, fit_wall_seconds=2 * t, fit_wait_seconds=0.0, finished_at=float(number))
+        for number, t in enumerate(times.tolist())
+    ]
+    found = Surprise.of(Rows.of(rows))
+    assert found.sigma == pytest.approx(0.4, rel=0.1)
+    assert found.stretch == pytest.approx(2.0)
+    assert found.cold == pytest.approx(29.0, abs=0.1)
 
 
 def test_the_bottleneck_is_what_takes_longest() -> None:

@@ -1,5 +1,6 @@
 """A site of several suites and stores: what it says, and that its pages are whole and lead to one another."""
 
+import json
 import os
 import re
 import shlex
@@ -79,7 +80,11 @@ def test_every_link_leads_to_a_page_that_is_there_and_nothing_is_loaded(site, pa
     for page in pages.values():
         links = [value for _, name, value in page.attributes if name in ("href", "src", "srcset", "data")]
         assert set(PAGES) <= set(links)
-        assert all(":" not in link and (site / unquote(link)).is_file() for link in links)
+        ids = {value for _, name, value in page.attributes if name == "id"}
+        assert all(unquote(link[1:]) in ids for link in links if link.startswith("#"))
+        assert all(
+            ":" not in link and (site / unquote(link.partition("#")[0] or "index.html")).is_file() for link in links
+        )
         assert not page.tags.keys() & {"link", "iframe", "object", "img"}
         assert not re.search(r"@import|url\(|https?://", "".join(page.text))
 
@@ -101,6 +106,24 @@ def test_verdicts_of_two_stores_stand_side_by_side(site):
     assert layerwise[3].startswith("✓ supported 1.6e-5 [1.1e-5, 2.4e-5], R = 5")
     assert layerwise[4].startswith("✗ contradicted")
     assert len(lines(site, "claims.html")) == len(VERDICTS)
+
+
+def test_verdicts_have_the_releases_that_made_their_rows_in_the_page_and_in_the_file_of_their_claim(tmp_path):
+    old, new = (replace(entry(store, verdicts=VERDICTS[:1]), finished_at=at) for store, at in (("x", 1.0), ("a", 2.0)))
+    old, new = (replace(one, made=[replace(one.made[0], releases=(by,))]) for one, by in ((old, "0.1"), (new, "0.2")))
+    write_site(tmp_path, [new, old])
+    page = (tmp_path / "claims.html").read_text()
+    assert page.index("x, release 0.1") < page.index("a, release 0.2")
+    [file] = (tmp_path / "claims").rglob("*.json")
+    verdicts = json.loads(file.read_bytes())["verdicts"]
+    assert [(one["entry"], one["releases"]) for one in verdicts] == [("a", ["0.2"]), ("x", ["0.1"])]
+
+
+def test_lines_of_claims_have_ids_of_their_own(tmp_path):
+    changed = [replace(VERDICTS[0], statement="Another sentence.")]
+    write_site(tmp_path, [entry("a", verdicts=VERDICTS), entry("b", verdicts=changed)])
+    ids = re.findall(r'<td id="([^"]*)"', (tmp_path / "claims.html").read_text())
+    assert len(set(ids)) == len(ids) == len(VERDICTS) + 1
 
 
 def test_a_claim_that_says_something_else_in_another_store_has_a_line_of_its_own(tmp_path):

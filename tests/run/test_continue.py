@@ -14,7 +14,15 @@ from stored_rows import read_results, stored_rows
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
 
-VOLATILE = {"fit_cpu_seconds", "fit_wall_seconds", "peak_memory_bytes", "finished_at", "provenance", "trained_together"}
+VOLATILE = {
+    "fit_cpu_seconds",
+    "fit_wall_seconds",
+    "fit_wait_seconds",
+    "peak_memory_bytes",
+    "finished_at",
+    "provenance",
+    "trained_together",
+}
 
 
 def numbers(rows):

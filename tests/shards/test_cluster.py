@@ -171,6 +171,20 @@ def node():
     return said("sinfo", "-h", "-N", "-o", "%N").split()[0]
 
 
+def test_a_node_that_fails_while_a_shard_runs_costs_no_row(suite_file, submit, ended, finish, status):
+    path = slow(suite_file)
+    job = submit(path, 1)
+    wait_for(lambda: running(job))
+    made = {row.cell for row, *_ in entries(job.file("journals", 0))}
+    said("scontrol", "update", f"NodeName={node()}", "State=DOWN", "Reason=test")
+    wait_for(lambda: [shard for shard in status() if shard["state"] == "waiting" and shard["why"]])
+    for change in ((f"NodeName={node()}", "State=RESUME"), (f"JobId={task(job)}", "StartTime=now")):
+        subprocess.run(["scontrol", "update", *change], check=False)  # the node may have come back by itself
+    assert ended() == ["done"]
+    assert made <= {row.cell for row, *_ in entries(job.file("journals", 0))}
+    finish(path, 40)
+
+
 def test_a_task_that_is_killed_is_lost_and_its_cells_are_made_by_the_next(suite_file, submit, ended, finish, status):
     path = slow(suite_file)
     job = submit(path, 2)

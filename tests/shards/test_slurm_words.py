@@ -1,8 +1,9 @@
 """What SLURM is told and what it says, without one; test_cluster.py has a real one."""
 
+import json
 import os
 import stat
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from bfc_bench.cli.app import run
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.shards import slurm
+from bfc_bench.shards.heartbeat import Heartbeat
 from bfc_bench.shards.job import SlurmArray, jobs
 from bfc_bench.shards.partition import divide
 from bfc_bench.shards.states import states
@@ -114,7 +116,8 @@ def test_no_slurm_and_one_that_refuses_are_errors_and_leave_no_job(suite_file, s
     command = ["submit", str(path), "--shards", "2", "--store", str(store)]
     commands(scontrol="MaxArraySize = 1001", sbatch="!sbatch: error: invalid partition specified: nowhere")
     assert run(command) == 1
-    assert "invalid partition specified: nowhere" in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "sbatch: invalid partition specified: nowhere. Give another --partition" in line
     assert jobs(store) == []
     monkeypatch.setenv("PATH", "/nowhere")
     assert run(command) == 1
@@ -166,6 +169,26 @@ def test_a_shard_says_why_it_waits_or_is_lost(said, suite_file, submit, commands
     commands(squeue=said)
     (state,) = states([job])
     assert state.why == WHY[said]
+
+
+@pytest.mark.parametrize(
+    ("logged", "why"),
+    [
+        ("slurmstepd-vm: error: StepId=1.batch exceeded memory limit (3 > 2), being killed", "killed for its memory"),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch.", "killed for its memory"),
+        ("slurmstepd: error: *** JOB 1 ON vm CANCELLED AT 2026-11-25 DUE TO TIME LIMIT ***", "SLURM's time limit"),
+        ("a learner's words: exceeded memory limit", "ended without reporting it"),
+    ],
+)
+@pytest.mark.parametrize("said", ["7 0 FAILED JobLaunchFailure", ""])
+def test_what_slurm_writes_to_the_log_says_why_a_task_was_killed(said, logged, why, suite_file, submit, commands):
+    job = submit(suite_file(learner=[{"name": "mean"}]), shards=1).job
+    job.note_arrays([SlurmArray("7", 0, 1)])
+    commands(squeue=said)
+    job.log(0).write_text(f"first\n{logged}\nslurmstepd: error: *** JOB 7 ON vm CANCELLED ***\n")
+    job.file("heartbeats", 0).write_text(json.dumps(asdict(Heartbeat("running", "node7", 1, "", 0.0))))
+    (state,) = states([job])
+    assert why in state.why
 
 
 def test_a_shard_that_did_not_start_shows_the_end_of_its_log(suite_file, submit, commands, store, capsys):

@@ -17,50 +17,57 @@ log = logging.getLogger(__name__)
 class ClusterNodes:
     """The nodes to use. Each is asked for its versions first."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Ask the present nodes. Raises ``UsageError`` if one has other versions than this process."""
+    def __init__(self, cluster: Cluster, plugins: Collection[str] | None = None) -> None:
+        """Ask the present nodes, and leave out those with other versions.
+
+        Args:
+            cluster: The cluster.
+            plugins: The distributions of the plugins that units need; None means those of all installed plugins.
+
+        Raises:
+            UsageError: Every node that has cores or GPUs has other versions.
+        """
         self._cluster, self._ray = cluster, cluster.ray
         self.nodes: dict[str, Node] = {}
         """Nodes to use, by id."""
         self.greeted: dict[Any, Node] = {}
         """New nodes by their pending answer."""
         self._rejected: set[str] = set()
-        """Nodes that joined later with other versions."""
-        self._distributions = distributions()
+        """Nodes that are left out."""
+        self._distributions = distributions(plugins)
         self._versions = greeting()(self._distributions)
         for node in cluster.nodes().values():
             self._ask(node)
-        for answer, node in list(self.greeted.items()):
-            try:
-                differs = self._differs(self._ray.get(answer, timeout=START_SECONDS))
-            except self._ray.exceptions.RayError as error:
-                log.warning("Ray: node %s is not used: %s", node.host, first_line(error))
-            else:
-                if differs:
-                    raise UsageError(f"executor 'ray': node {node.host} has {differs}. Install the same on both.")
-                self.nodes[node.id] = node
-            del self.greeted[answer]
+        for answer in list(self.greeted):
+            self.welcome(answer)
+        if self._rejected and not any(node.cores or node.gpus for node in self.nodes.values()):
+            raise UsageError(
+                "executor 'ray': no node of the cluster has the versions of this machine. The lines above say what "
+                "differs on each node. Install the same versions there, or run the command in the nodes' environment."
+            )
 
-    def look(self) -> Collection[str]:
-        """Remove nodes that have left and ask those that have joined. Returns the ids of all live nodes."""
+    def look(self) -> list[Node]:
+        """Remove nodes that have left and ask those that have joined. Returns those that have left."""
         present = self._cluster.nodes()
+        left = [node for id, node in self.nodes.items() if id not in present]
         self.nodes = {id: node for id, node in self.nodes.items() if id in present}
         known = {*self.nodes, *self._rejected, *(node.id for node in self.greeted.values())}
         for id in present.keys() - known:
             self._ask(present[id])
-        return present.keys()
+        return left
 
     def welcome(self, answer: Any) -> None:
-        """Use a node that has answered if its versions are the same."""
+        """Use a node that has answered if its versions are the same; else leave it out, with a warning."""
         node = self.greeted.pop(answer)
         try:
-            differs = self._differs(self._ray.get(answer))
+            differs = self._differs(self._ray.get(answer, timeout=START_SECONDS))
         except self._ray.exceptions.RayError as error:  # ``look`` asks it again
             log.warning("Ray: node %s did not answer: %s", node.host, first_line(error))
             return
         if differs:
             self._rejected.add(node.id)
-            log.warning("Ray: node %s has joined but is not used: it has %s.", node.host, differs)
+            text = "Ray: node %s is left out: it has %s. Install the same version there, then start it again."
+            log.warning(text, node.host, differs)
         else:
             self.nodes[node.id] = node
 

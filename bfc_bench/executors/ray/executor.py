@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, Self
 
-from pydantic import NonNegativeFloat, PositiveInt, field_validator
+from pydantic import NonNegativeFloat, PositiveInt, PrivateAttr, field_validator
 
 from bfc_bench.executors.base import Executor, Place, Preload, Promise
 from bfc_bench.executors.processes.pool import Isolation
@@ -41,6 +41,9 @@ class RayExecutor(Executor):
     """``learner``: each process runs units of one learner. ``unit``: each process runs one unit, a batch of cells."""
     grace_seconds: NonNegativeFloat = START_SECONDS + 60
     """Seconds beyond a unit's limit after which a silent slot is replaced. Units may prepare for 300 s."""
+
+    _plugins: frozenset[str] | None = PrivateAttr(None)
+    """Distributions of plugins that nodes must have; None means those of all installed plugins."""
 
     @field_validator("address")
     @classmethod
@@ -79,19 +82,25 @@ class RayExecutor(Executor):
             "that only this run has."
         ]
 
+    def using(self, distributions: Collection[str]) -> Self:
+        """This executor with nodes that may differ in plugins of other distributions."""
+        executor = self.model_copy()
+        executor._plugins = frozenset(distributions)
+        return executor
+
     def open(
         self,
         call: Callable[[Any], bytes],
         preload: Preload | None = None,
         jobs: int | None = None,
     ) -> RayPool:
-        """A pool on the cluster. Raises ``UsageError`` if a node has other versions than this process."""
+        """A pool on the nodes with the versions of this process. Raises ``UsageError`` if no node has them."""
         shape = SlotShape(
             self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment, self.isolation
         )
         cluster = Cluster(self.address, self.gpus)
         try:
-            return RayPool(cluster, shape, call, preload or {}, self.grace_seconds)
+            return RayPool(cluster, shape, call, preload or {}, self.grace_seconds, self._plugins)
         except BaseException:
             cluster.close()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any
@@ -65,9 +65,14 @@ def _loaded(pickled: bytes) -> Callable[..., Any]:
     return function
 
 
-def distributions() -> list[str]:
-    """Names of the distributions whose versions must be the same on all nodes."""
-    plugins = {point.dist.name for point in entry_points(group=PROJECT) if point.dist is not None}
+def distributions(plugins: Collection[str] | None) -> list[str]:
+    """Names of the distributions whose versions must be the same on all nodes.
+
+    Args:
+        plugins: The distributions of the plugins that units need; None means those of all installed plugins.
+    """
+    if plugins is None:
+        plugins = {point.dist.name for point in entry_points(group=PROJECT) if point.dist is not None}
     return list(dict.fromkeys([*PACKAGES, *sorted(plugins)]))
 
 

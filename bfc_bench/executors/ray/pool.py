@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, get_args
 
 from bfc_bench.errors import BenchError, describe_error
 from bfc_bench.executors.base import Preload, Resources, UnitFailure
 from bfc_bench.executors.processes.pool import FAILED_STARTS
-from bfc_bench.executors.ray.cluster import Cluster, first_line
+from bfc_bench.executors.ray.cluster import Cluster, Node, first_line
 from bfc_bench.executors.ray.cluster_nodes import ClusterNodes
 from bfc_bench.executors.ray.queues import NodeMemory, Queues
 from bfc_bench.executors.ray.slots import RayUnit, Slot, Slots, SlotShape
@@ -38,10 +38,11 @@ class RayPool:
         call: Callable[[Any], bytes],
         preload: Preload,
         grace_seconds: float,
+        plugins: Collection[str] | None = None,
     ) -> None:
-        """Ask the nodes for their versions. Raises ``UsageError`` if one has other versions than this process."""
+        """Ask the nodes for their versions. Raises ``UsageError`` if all have other versions than this process."""
         self._cluster, self._ray, self._shape, self._grace = cluster, cluster.ray, shape, grace_seconds
-        self._members = ClusterNodes(cluster)
+        self._members = ClusterNodes(cluster, plugins)
         self._slots = Slots(cluster, self._members, shape, call, preload)
         self._queues = Queues()
         self._offered: set[Device] = set()
@@ -51,6 +52,10 @@ class RayPool:
         self._busy = time.monotonic()
         """When a unit ran last."""
         self._failed_starts = 0
+        self._moved: dict[str, tuple[Node, int]] = {}
+        """Number of units that lost slots gave back, by node, of which nothing was said yet."""
+        self._told: set[str] = set()
+        """Nodes whose loss was reported."""
 
     def slots(self, device: Device) -> int:
         """The number of slots that the present nodes have room for."""
@@ -93,6 +98,7 @@ class RayPool:
     def close(self, now: bool = False) -> None:
         """End the workers, after their units or ``now``, and a cluster that was started here."""
         try:
+            self._report_losses()
             self._slots.close(now)
         finally:
             self._slots.all.clear()
@@ -112,7 +118,35 @@ class RayPool:
             self._busy = now
             count = len(self._members.nodes)
             log.warning("Ray: nothing has run for %g s on %d nodes. Units wait for free resources.", WAITED, count)
-        self._slots.keep_on(self._members.look())
+        gone = self._members.look()
+        for node in gone:
+            self._add_moved(node, sum(len(slot.calls) for slot in self._slots.all if slot.node == node))
+        self._report_losses({node.id for node in gone})
+        self._slots.keep_on(self._members.nodes)
+
+    def _add_moved(self, node: Node, count: int) -> None:
+        self._moved[node.id] = node, self._moved.get(node.id, (node, 0))[1] + count
+
+    def _report_losses(self, gone: Collection[str] = ()) -> None:
+        """Say which nodes are lost, or have lost workers, and how many units go elsewhere; once per loss.
+
+        Ray may need some seconds until it reports that a node is gone whose workers are gone.
+        """
+        for id, (node, count) in self._moved.items():
+            units, go = ("1 unit", "goes") if count == 1 else (f"{count} units", "go")
+            if id not in gone:
+                log.warning(
+                    "Ray: node %s has lost workers; %s that they had %s to other workers.", node.host, units, go
+                )
+            elif not count:
+                if id not in self._told:
+                    log.warning("Ray: node %s is lost; it had no units.", node.host)
+            else:
+                others = len(self._members.nodes)
+                where = f"to the {others} node{'s' * (others > 1)} left" if others else "to nodes that join"
+                log.warning("Ray: node %s is lost; %s that it had %s %s.", node.host, units, go, where)
+            self._told.add(id)
+        self._moved.clear()
 
     def _hand_out(self) -> None:
         """Give units to idle slots, start slots, and queue a second unit in busy slots if more units remain.
@@ -167,6 +201,8 @@ class RayPool:
                 slot.calls.popleft()
                 text = f"{unit.lost} workers were lost while they ran it, the last one on {slot.node.host}: {reason}"
                 yield unit.key, UnitFailure("lost", text)
+        if slot.calls and slot.node.id in self._members.nodes:  # otherwise they were counted with their node
+            self._add_moved(slot.node, len(slot.calls))
         self._drop(slot)
 
     def _overdue(self) -> Iterator[tuple[int, UnitFailure]]:

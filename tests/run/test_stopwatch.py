@@ -1,0 +1,101 @@
+"""Waiting of a learner is told from waiting for a core, and plans and shards count it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from stored_rows import read_results
+
+from bfc_bench import RunOptions, run_suite
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.costs import WAITS
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.session import plan_for
+from bfc_bench.run.stopwatch import Stopwatch
+from bfc_bench.shards.partition import divide
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import read_suite
+
+needs_schedstat = pytest.mark.skipif(
+    not os.path.exists("/proc/self/schedstat"), reason="this system does not say how long a process waits for a core"
+)
+
+
+@pytest.fixture
+def crowded() -> Iterator[None]:
+    """This process has one core, with three others that always compute."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def compute(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+@needs_schedstat
+def test_time_without_a_core_is_no_waiting(crowded: None) -> None:
+    stopwatch = Stopwatch()
+    compute(0.3)
+    seconds = stopwatch.seconds()
+    assert seconds["fit_wall_seconds"] > (1 + WAITS) * seconds["fit_cpu_seconds"], "it had to share the core"
+    assert seconds["fit_wait_seconds"] < WAITS * seconds["fit_cpu_seconds"]
+
+
+@needs_schedstat
+def test_sleeping_is_waiting_on_a_crowded_core_too(crowded: None) -> None:
+    stopwatch = Stopwatch()
+    compute(0.05)
+    time.sleep(0.3)
+    seconds = stopwatch.seconds()
+    assert seconds["fit_wait_seconds"] >= 0.29
+    assert seconds["fit_wait_seconds"] < seconds["fit_wall_seconds"]
+
+
+@needs_schedstat
+def test_waiting_for_another_process_is_waiting() -> None:
+    stopwatch = Stopwatch()
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(0.3)"], check=True)
+    assert stopwatch.seconds()["fit_wait_seconds"] >= 0.3
+
+
+def test_where_the_system_does_not_say_nothing_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bfc_bench.run.stopwatch._queued", lambda: None)
+    assert Stopwatch().seconds()["fit_wait_seconds"] is None
+
+
+NAPS = {"short": 0.1, "long": 0.4}
+
+
+@needs_schedstat
+def test_plans_and_shards_count_what_learners_wait(faulty: Any, suite_file: Any, tmp_path: Any) -> None:
+    learners = [{"name": "slow", "label": label, "options": {"seconds": s}} for label, s in NAPS.items()]
+    path = suite_file(learner=learners, replicates=1)
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    for row in read_results(path, store=tmp_path / "store"):
+        assert row.fit_cpu_seconds < NAPS[row.label] <= row.fit_wait_seconds + 1e-3
+    grid = resolve(read_suite(path, ["replicates=5"]), load_plugins(), "test")
+    with Store(tmp_path / "store") as store:
+        plan = plan_for(grid, store, "cpu")
+    assert len(plan.todo) == 16
+    for cell in plan.todo:
+        assert plan.seconds[cell.id] >= NAPS[cell.label] - 1e-3
+    shards, loads = divide(plan, 2, 1, {})
+    naps = [sum(NAPS[cell.label] for cell in shard.cells) for shard in shards]
+    assert all(load >= nap - 0.02 for load, nap in zip(loads, naps, strict=True))
+    assert max(naps) <= sum(naps) / 2 + 2 * NAPS["long"], "the bound of Graham, with a curve as the largest batch"
