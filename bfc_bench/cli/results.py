@@ -31,7 +31,7 @@ NUMBERS = {
 READ = (*NUMBERS, "release", "device", "learner_version", "chosen.data", "axes")
 """Columns to read, besides those that identify a cell: the printed ones, those of N* and the origin of a row."""
 SHOWN = 100
-"""Rows of a table that are printed by default."""
+"""Rows of a table that a terminal shows by default; a pipe gets all."""
 MORE = "--first 0 shows all; --task, --label and --status select; --format csv is for programs."
 OMITTED = (("trimmed",), ("train",), ("CPU s",))
 """Columns that a narrow terminal does not show."""
@@ -71,8 +71,14 @@ def results(
         str, typer.Option("--columns", metavar="A,B,...", help="Print only these columns, in this order.")
     ] = "",
     first: Annotated[
-        int, typer.Option("--first", metavar="N", min=0, help="Rows of a table to print; 0 for all.")
-    ] = SHOWN,
+        int | None,
+        typer.Option(
+            "--first",
+            metavar="N",
+            min=0,
+            help=f"Rows of a table to print; 0 for all. In a terminal {SHOWN} by default.",
+        ),
+    ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="In CSV, write texts unchanged, also those that begin like formulas.")
     ] = False,
@@ -91,6 +97,8 @@ def results(
     from bfc_bench.store.row import AXES, COLUMNS
     from bfc_bench.stored_suite import open_store
 
+    if first is None:
+        first = SHOWN if sys.stdout.isatty() else 0
     named = [name.strip() for name in columns.split(",")] if columns else []
     if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import StoreReplaced, describe_error
-from bfc_bench.executors.base import Executor, Resources, UnitFailure, usable_cores
+from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.hookspecs import RunSession
 from bfc_bench.plugins import Plugins
@@ -239,9 +239,7 @@ def _run(
     lost: set[str] = set()
     if len(broken) == len(plan.todo):
         return
-    preload = preload_steps((plan.grid.entries[cell.label].learner.name for cell in plan.todo), extra)
-    uses = used_distributions(plan, plugins) if executor.place == "machines" else None  # it takes 20 ms to read them
-    pool = open_pool(plugins, executor, partial(run_batch, extra=extra), preload, jobs, uses)
+    pool = _open(plan, plugins, executor, jobs, extra)
     try:
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -278,6 +276,12 @@ def _run(
         pool.close(now=True)
         raise
     pool.close()
+
+
+def _open(plan: Plan, plugins: Plugins, executor: Executor, jobs: int | None, extra: UninstalledPlugins) -> Pool:
+    preload = preload_steps((plan.grid.entries[cell.label].learner.name for cell in plan.todo), extra)
+    uses = used_distributions(plan, plugins) if executor.place == "machines" else None  # reading them takes 10 ms
+    return open_pool(plugins, executor, partial(run_batch, extra=extra), preload, jobs, uses)
 
 
 def _needs(plan: Plan, batch: Batch) -> Resources:
