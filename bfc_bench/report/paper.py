@@ -18,6 +18,8 @@ TALL = 320
 CLOSE = 1.0
 """Pixels by which the width may differ from what was asked for."""
 STEPS = 5
+PADDING = 5
+"""Pixels around a figure, as Vega-Lite has by default."""
 SIZES = {
     "axis": {"labelFontSize": 9, "titleFontSize": 9.5, "gridWidth": 0.5, "tickSize": 3, "titlePadding": 3},
     "legend": {"labelFontSize": 9.5, "symbolSize": 36, "rowPadding": 1, "columnPadding": 10},
@@ -83,7 +85,9 @@ def _fitted(spec: dict[str, Any], columns: int, pixels: float) -> dict[str, Any]
         if abs(beyond) <= CLOSE:
             break
         panel["width"] -= beyond / columns
-    panel["width"] = best[max((beyond for beyond in best if beyond <= CLOSE), default=min(best))]
+    beyond = max((beyond for beyond in best if beyond <= CLOSE), default=min(best))
+    panel["width"] = best[beyond]
+    spec["padding"] = {"left": PADDING, "top": PADDING, "bottom": PADDING, "right": PADDING + max(0.0, -beyond)}
     return spec
 
 

@@ -42,14 +42,21 @@ def width(spec):
     return float(re.search(rb'<svg[^>]* width="([\d.]+)', picture(spec, "svg"))[1]) / 96
 
 
-@pytest.mark.parametrize("wide", [3.25, 4.5, 6.75])
+@pytest.mark.parametrize("wide", [2.7, 3.25, 4.5, 5.3, 6.75])
 def test_the_picture_is_as_wide_as_asked_for(found, wide, tmp_path):
     for drawn in (plots.learning_curves(found, "a title"), plots.thresholds_against(scalings(found, [0.1]))):
         spec = for_paper(drawn.spec(), wide)
-        assert width(spec) == pytest.approx(wide, abs=0.03)
+        assert width(spec) == pytest.approx(wide, abs=0.011)
         assert "title" not in spec
     (tmp_path / "x.pdf").write_bytes(picture(spec, "pdf"))
-    assert float(PdfReader(tmp_path / "x.pdf").pages[0].mediabox.width) / 72 == pytest.approx(wide, abs=0.03)
+    assert float(PdfReader(tmp_path / "x.pdf").pages[0].mediabox.width) / 72 == pytest.approx(wide, abs=0.011)
+
+
+def test_a_pdf_has_no_object_for_each_point(found):
+    spec = plots.learning_curves(found).spec()
+    points = len(re.findall(rb'<path [^>]*opacity="0\.', picture(spec, "svg")))
+    assert points > 100
+    assert len(re.findall(rb"/Subtype\s*/Form", picture(spec, "pdf"))) < points / 10
 
 
 def test_a_narrow_figure_has_fewer_panels_beside_each_other_and_no_less_than_one(found):
