@@ -108,9 +108,8 @@ class StoredSuite(Results):
         private = not directory
         of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")
         directory = Path(directory or (self.directory / "tasks" / of_tasks if tasks else self.directory))
-        key = (
-            "" if tasks else self._key
-        )  # before the rows are read, so that rows that are added meanwhile make the page outdated
+        # Before the rows are read, so that rows that are added meanwhile make the page outdated.
+        key = "" if tasks else self._key
         axes = axis_columns(self.axes())
         table = ParquetTable([*COLUMNS, *axes], axes)
         artifacts: list[CellFiles] = []
