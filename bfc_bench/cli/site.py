@@ -164,7 +164,7 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite, check:
     def count(values: Mapping[str, Any]) -> None:
         counts[values.get("provenance") or "", values.get("device") or "", values.get("release") or ""] += 1
 
-    rows = suite.store.columns_with_callback(suite.name, suite.version, count)
+    rows, _ = suite.store.columns_with_callback(suite.name, suite.version, count)
     entry = SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts, check)
     site_pages([entry])  # values that cannot be shown raise here, where only this suite is left out
     if not shown:

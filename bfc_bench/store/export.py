@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pydantic_core import to_json
+
 from bfc_bench.store.row import AXES, COLUMNS, Row, nested
 
 if TYPE_CHECKING:
@@ -243,7 +245,7 @@ def as_text(value: Any) -> Any:
     """The value, or its JSON text if it is a dictionary or a list."""
     if not isinstance(value, dict | list):
         return value
-    return json.dumps(value) if value else ("{}" if isinstance(value, dict) else "[]")
+    return to_json(value).decode()
 
 
 _DEFAULTS: Mapping[str, Any] = {

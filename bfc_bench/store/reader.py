@@ -61,6 +61,23 @@ class _LeftOut:
     """Rows that fit it and that this release cannot read."""
 
 
+class _RowsDigest:
+    """A hash of the texts of rows, in their order."""
+
+    def __init__(self) -> None:
+        self._hash, self._between = hashlib.blake2b(digest_size=8), ""
+
+    def add(self, text: str) -> None:
+        """Add the text of a row."""
+        self._hash.update(f"{self._between}{text}".encode())
+        self._between = "\n"
+
+    @property
+    def text(self) -> str:
+        """The hash in hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
 class RowReader(Database):
     """Reads rows. By default those that are current: made under the task and learner definitions of the last run.
 
@@ -112,33 +129,37 @@ class RowReader(Database):
             self._columns = request, self._read_columns(suite, version, every, only)
         return self._columns[1]
 
-    def columns_with_callback(self, suite: str, version: int, on_row: Callable[[Mapping[str, Any]], None]) -> Rows:
-        """The current rows as columns, read in one pass that also calls ``on_row`` for each row.
+    def columns_with_callback(
+        self, suite: str, version: int, on_row: Callable[[Mapping[str, Any]], None]
+    ) -> tuple[Rows, str]:
+        """The current rows as columns, and their ``digest``, read in one pass that also calls ``on_row`` for each row.
 
         Args:
             suite: Name of the suite.
             version: Version of the suite.
             on_row: Called with the columns of each row, in the order of the grid.
         """
-        builder, rowids = RowsBuilder(), array("q")
+        builder, rowids, digest = RowsBuilder(), array("q"), _RowsDigest()
         self._columns = None
         state, left_out = self._state(), _LeftOut()
         with self.snapshot():
-            for rowid, values in self._parsed(suite, version, left_out):
+            for rowid, values in self._parsed(suite, version, left_out, digest=digest):
                 builder.add(values)
                 rowids.append(rowid)
                 on_row(values)
         self._warn(left_out, suite, version)
         rows = builder.rows(lambda i: self._row(rowids[i]))
         self._columns = (suite, version, False, COLUMNS, state), rows
-        return rows
+        return rows, digest.text
 
     def _parsed(
-        self, suite: str, version: int, left_out: _LeftOut, *, every: bool = False
+        self, suite: str, version: int, left_out: _LeftOut, *, every: bool = False, digest: _RowsDigest | None = None
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rowids and columns of rows in the order of the grid; must be called inside a snapshot."""
-        for rowid, digest, *content in self._contents(suite, version, every=every):
-            if not is_unchanged(content, digest):
+        for rowid, row_digest, *content in self._contents(suite, version, every=every):
+            if digest is not None:
+                digest.add(content[3])
+            if not is_unchanged(content, row_digest):
                 left_out.changed.append(content[0])
             elif (values := parse_row(content[3], content[0])) is None:
                 left_out.unreadable += 1
@@ -209,11 +230,11 @@ class RowReader(Database):
 
     def digest(self, suite: str, version: int) -> str:
         """A hash of the current rows of a suite, without parsing them."""
-        digest = hashlib.blake2b(digest_size=8)
+        digest = _RowsDigest()
         with self.snapshot():
-            for i, (*_, text, _) in enumerate(self._contents(suite, version)):
-                digest.update(f"{chr(10) * (i > 0)}{text}".encode())
-        return digest.hexdigest()
+            for *_, text, _ in self._contents(suite, version):
+                digest.add(text)
+        return digest.text
 
     def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
         """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""

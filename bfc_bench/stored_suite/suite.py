@@ -108,8 +108,7 @@ class StoredSuite(Results):
         private = not directory
         of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")
         directory = Path(directory or (self.directory / "tasks" / of_tasks if tasks else self.directory))
-        # Before the rows are read, so that rows that are added meanwhile make the page outdated.
-        key = "" if tasks else self._key
+        shown = self._shown  # before the rows are read, so that what is added meanwhile makes the page outdated
         axes = axis_columns(self.axes())
         table = ParquetTable([*COLUMNS, *axes], axes)
         artifacts: list[CellFiles] = []
@@ -122,7 +121,7 @@ class StoredSuite(Results):
                 point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
                 artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
 
-        rows = self.store.columns_with_callback(self.name, self.version, add)
+        rows, of_rows = self.store.columns_with_callback(self.name, self.version, add)
         make_folder(directory, private=private)
         write_file(inside(directory, "rows.parquet"), table.bytes())
         suite = self.definition
@@ -138,7 +137,7 @@ class StoredSuite(Results):
             verdicts=self._verdicts(rows),
             theories=self.theories,
             artifacts=artifacts,
-            key=key,
+            key="" if tasks else digest([*shown, of_rows]),
             suffixes=figures,
             pdf=pdf,
             complete=bool(tasks),
@@ -158,8 +157,13 @@ class StoredSuite(Results):
     @property
     def _key(self) -> str:
         """A digest of everything that a report shows: rows, looks, the suite as run and in its file, the release."""
-        rows, looks = self.store.digest(self.name, self.version), self.store.looks.of(self.name, self.version)
-        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), rows, *looks])
+        return digest([*self._shown, self.store.digest(self.name, self.version)])
+
+    @property
+    def _shown(self) -> list[Any]:
+        """What a report shows besides rows."""
+        looks = self.store.looks.of(self.name, self.version)
+        return [installed_version("bfc-bench"), self.definition, self.suite.definition(), *looks]
 
     def sync(self, uri: str | None = None) -> SyncReport:
         """Log the rows that MLflow lacks, and the report if there is one. Raises ``TrackingError``.

@@ -6,7 +6,6 @@ import sqlite3
 import warnings
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -88,7 +87,11 @@ def test_a_row_that_could_not_be_written_is_left_out_and_counted(odd, tmp_path):
     folder = store_of(tmp_path / "s", ROW, replace(ROW, cell="fedcba9876543210", n=4))
     change(folder, "UPDATE rows SET row = ? WHERE cell = ?", json.dumps(ROW.as_dict() | odd), ROW.cell)
     with Store(folder) as store:
-        for read in (store.rows, store.columns, partial(store.columns_with_callback, on_row=lambda row: None)):
+        for read in (
+            store.rows,
+            store.columns,
+            lambda *suite: store.columns_with_callback(*suite, lambda row: None)[0],
+        ):
             with pytest.warns(UserWarning, match="holds 1 rows of s@1"):
                 assert [row.n for row in read("s", 1)] == [4]
     merged = merge([folder], tmp_path / "into")

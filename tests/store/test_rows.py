@@ -90,7 +90,8 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
 def test_one_pass_gives_columns_and_each_row_in_the_order_of_the_grid(store, monkeypatch):
     monkeypatch.setattr("bfc_bench.store.reader.READ_TOGETHER", 5)
     columns, taken = store.columns("s", 1), []
-    again = store.columns_with_callback("s", 1, taken.append)
+    again, digest = store.columns_with_callback("s", 1, taken.append)
+    assert digest == store.digest("s", 1)
     assert [Row(**values) for values in taken] == list(again) == list(columns) == store.rows("s", 1)
     np.testing.assert_array_equal(again.number("nmse"), columns.number("nmse"))
     assert store.columns("s", 1) is again
