@@ -256,7 +256,8 @@ class _Check:
         self.found.changed = {
             id: (before.get(id, "not judged"), word) for id, word in after.items() if before and before.get(id) != word
         }
-        self.say(f"  {done.new} cells are new beside {len(same)} other entries; {done.equal} are there already")
+        others_are = "1 other entry" if len(same) == 1 else f"{len(same)} other entries"
+        self.say(f"  {done.new} cells are new beside {others_are}; {done.equal} are there already")
         for id, (old, new) in self.found.changed.items():
             self.say(f"  CHANGES  {name}@{version}/{id}: {old} without this entry, {new} with it")
 

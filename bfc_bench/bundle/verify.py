@@ -122,7 +122,8 @@ def verify(
 
     with Archive(path) as archive, TemporaryDirectory(prefix="bfc-bench-") as folder:
         found = Verification(archive.digest)
-        say(f"{path}: {len(archive.suites)} suites; SHA-256 of the manifest: {archive.digest}")
+        suites = "1 suite" if len(archive.suites) == 1 else f"{len(archive.suites)} suites"
+        say(f"{path}: {suites}; SHA-256 of the manifest: {archive.digest}")
         for name in archive.manifest["files"]:
             archive.read(name)
         for refused in unpack(archive, Path(folder, "store")):

@@ -47,6 +47,5 @@ def bundle(
     for remark in done.remarks:
         typer.echo(f"{remark}.")
     size = sum(file.stat().st_size for file in (to, *to.rglob("*")) if file.is_file()) / 1e6
-    typer.echo(
-        f"{to}: {done.rows} rows of {done.suites} suites, {size:.3g} MB. SHA-256 of its manifest: {done.digest}."
-    )
+    of_suites = "1 suite" if done.suites == 1 else f"{done.suites} suites"
+    typer.echo(f"{to}: {done.rows} rows of {of_suites}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")
