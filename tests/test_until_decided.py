@@ -19,6 +19,7 @@ from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.cli.app import run
 from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.store.store import Store
 from bfc_bench.utils.hook_markers import hookimpl
 
@@ -34,15 +35,6 @@ POLY = {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "deg
 LEARNERS = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
 CLEAR = {"id": "clear", "kind": "reaches", "label": "mean", "task": "t", "at_most": 1e6}
 GRID = 2 * 2 * 2 * 3
-VOLATILE = {
-    "fit_cpu_seconds",
-    "fit_wall_seconds",
-    "fit_wait_seconds",
-    "peak_memory_bytes",
-    "finished_at",
-    "provenance",
-    "trained_together",
-}
 
 
 @pytest.fixture
@@ -76,7 +68,7 @@ def points(store, beyond=3):
 
 
 def numbers(rows):
-    return [{k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows]
+    return [{k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows]
 
 
 def verdicts(path, store):

@@ -15,23 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench import open_store
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import RUN_COLUMNS, Row
 
 GALLERY = Path(__file__).parents[2] / "tests" / "breaking_learners.py"
 """Learners that misbehave; the tests use them too."""
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-VOLATILE = frozenset(
-    (
-        "fit_cpu_seconds",
-        "fit_wall_seconds",
-        "fit_wait_seconds",
-        "peak_memory_bytes",
-        "finished_at",
-        "provenance",
-        "trained_together",
-    )
-)
-"""Columns in which two runs of a cell differ."""
 SUITE = """\
 name = "{name}"
 replicates = {replicates}
@@ -144,7 +132,7 @@ class Place:
 
 def numbers(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The columns of rows that must be equal in two runs of the same cells."""
-    plain = ({k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows)
+    plain = ({k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows)
     return sorted(plain, key=lambda row: str(row["cell"]))
 
 

@@ -13,20 +13,11 @@ from stored_rows import read_results, stored_rows
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
-
-VOLATILE = {
-    "fit_cpu_seconds",
-    "fit_wall_seconds",
-    "fit_wait_seconds",
-    "peak_memory_bytes",
-    "finished_at",
-    "provenance",
-    "trained_together",
-}
+from bfc_bench.store.row import RUN_COLUMNS
 
 
 def numbers(rows):
-    return [{k: v for k, v in row.as_dict().items() if k not in VOLATILE} for row in rows]
+    return [{k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows]
 
 
 @pytest.fixture
