@@ -53,7 +53,7 @@ def _full(place: Place) -> str:
 def _full_report(place: Place) -> str:
     suite, store = place.suite(), place.new("store")
     place.bench("run", suite, "--store", store, "--no-mlflow", "--executor", "serial")
-    with small(place) as disk:
+    with small(place, kilobytes=4000) as disk:  # a page has 1 MB of JavaScript
         wanted = ("report", suite, "--store", store, "--output", disk / "out")
         place.bench(*wanted)
         page = disk / "out" / "report.html"
