@@ -133,14 +133,17 @@ def _records(path: str, content: bytes | memoryview) -> dict[str, Any]:
 
 
 @cache
+def _meanings() -> dict[str, str]:
+    return {**texts_below_fields(Row), **_BESIDE}
+
+
 def meaning(column: str) -> str:
     """What a column of rows means, in one paragraph.
 
     Args:
         column: Its name; ``axes.NAME`` for an axis and ``metrics.NAME`` for a nested value.
     """
-    texts = {**texts_below_fields(Row), **_BESIDE}
     name, dot, entry = column.partition(".")
     if not dot:
-        return texts[name].replace("``", "`")
+        return _meanings()[name].replace("``", "`")
     return f"Value on the axis {entry}." if name == AXES[:-1] else f"The value {entry} in {name}. {meaning(name)}"

@@ -103,7 +103,7 @@ class StoredSuite(Results):
         from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
-        if tasks and (unknown := set(tasks) - set(known := self.columns().distinct("task"))):
+        if tasks and (unknown := set(tasks) - set(known := self.columns(only=("task",)).distinct("task"))):
             raise UsageError(f"report: the results have no task {min(unknown)!r}.{suggest(min(unknown), known)}")
         private = not directory
         of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")

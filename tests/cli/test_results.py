@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,3 +112,14 @@ def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(
         assert (len(shown.out.splitlines()), shown.err) == (1 + 4, "")
     assert run(["results", *stored, "--first", "1", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + 4  # programs get all
+
+
+@pytest.mark.parametrize("columns", [[], ["--columns", "label"]])
+def test_a_terminal_shows_the_first_rows_and_a_pipe_gets_all(
+    columns: list[str], stored: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bfc_bench.cli.results.SHOWN", 2)
+    for terminal, rows in ((False, 4), (True, 2)):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
+        assert run(["results", *stored, *columns]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 1 + rows

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_cluster import wait_for
 
 from bfc_bench.shards.job import jobs
 
@@ -48,14 +49,6 @@ def store(tmp_path, accounts):
 def change(*words):
     subprocess.run(["sacctmgr", "-i", *words], check=True, capture_output=True)
     time.sleep(1)  # slurmdbd tells slurmctld
-
-
-def wait_for(condition, seconds=300):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "what was waited for did not come"
-        time.sleep(0.3)
-    return found
 
 
 @pytest.fixture

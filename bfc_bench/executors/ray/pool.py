@@ -53,7 +53,7 @@ class RayPool:
         """When a unit ran last."""
         self._failed_starts = 0
         self._moved: dict[str, tuple[Node, int]] = {}
-        """Number of units that lost slots gave back, by node, of which nothing was said yet."""
+        """By node, the number of units that lost slots gave back and that no line has reported yet."""
         self._told: set[str] = set()
         """Nodes whose loss was reported."""
 
